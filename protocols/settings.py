@@ -55,6 +55,31 @@ class FileSettings:
 
 
 @dataclass(frozen=True)
+class FitSettings:
+    """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
+
+    Args:
+        learning_rate: Peak rate.
+        epochs: Passes over the sample; the most there are where `patience` stops it.
+        batch_size: Examples in an optimiser step.
+        weight_decay: On everything but biases and norms.
+        max_grad_norm: Clip gradients to this norm; none does not clip.
+        patience: Stop after so many epochs without a better accuracy on the held-out part, and
+            report the best epoch of it; none trains all epochs and reports the last.
+        held_out: Share of the train rows, whole groups, that are in no sample and stop the
+            training; used with `patience` alone.
+    """
+
+    learning_rate: float = 1e-5
+    epochs: int = 4
+    batch_size: int = 16
+    weight_decay: float = 0.1
+    max_grad_norm: float | None = None
+    patience: int | None = None
+    held_out: float = 0.1
+
+
+@dataclass(frozen=True)
 class TrainerSettings:
     """How Lightning runs; none of it changes the numbers beyond float tolerance.
 
@@ -67,6 +92,7 @@ class TrainerSettings:
         max_eval_tokens: Padded tokens in an evaluation batch.
         checkpoint_every: Steps between two states to resume from.
         num_workers: Loader processes.
+        threads: CPU threads of each process; none leaves it to torch.
         progress_bar: Show progress and the time left.
     """
 
@@ -78,6 +104,7 @@ class TrainerSettings:
     max_eval_tokens: int = 8192
     checkpoint_every: int = 50
     num_workers: int = 0
+    threads: int | None = None
     progress_bar: bool = True
 
     def micro_batch(self, batch_size: int) -> int:
