@@ -19,7 +19,6 @@ from typing import Any
 
 import yaml
 
-from callbacks.run_metrics import RunMetrics
 from probes.files import write_text_atomic
 from reports.results import write_results
 
@@ -80,9 +79,8 @@ class RunFolder:
     """
 
     def __init__(self, runs_dir: Path, name: str, config: Mapping[str, Any]) -> None:
-        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
         self.config = dict(config)
-        self.key = f"{slug}-{config_hash(config)[:12]}"
+        self.key = run_key(name, config)
         self.path = runs_dir / self.key
         self.path.mkdir(parents=True, exist_ok=True)
         self.checkpoint_dir = self.path / "checkpoints"
@@ -117,6 +115,8 @@ class RunFolder:
 
     def write_metrics(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """metrics.csv of a run without training: its values at step 0."""
+        from callbacks.run_metrics import RunMetrics  # imports Lightning, planning must not
+
         metrics = RunMetrics(self.path / "metrics.csv")
         metrics.resume_from(0)
         for row in rows:
@@ -129,6 +129,12 @@ class RunFolder:
         """Writes result.json, which makes the run finished. Rows get their `run_dir`."""
         rows = [{**row, "run_dir": f"runs/{self.key}"} for row in result["rows"]]
         self.write("result.json", {**result, "key": self.key, "rows": rows})
+
+
+def run_key(name: str, config: Mapping[str, Any]) -> str:
+    """Name of a run's folder: `<name>-<first 12 hex digits of the config's sha256>`."""
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
+    return f"{slug}-{config_hash(config)[:12]}"
 
 
 def config_hash(config: Mapping[str, Any]) -> str:

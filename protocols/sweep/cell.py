@@ -1,0 +1,59 @@
+"""A cell of a sweep: one run, known by the hash of its resolved config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocols.run_folder import run_key
+
+# config["protocol"] -> "module:function", called with (run, config, trainer, wandb, mirror).
+# A cell may name its own in config["runner"].
+RUNNERS = {
+    "original": "protocols.cells:run_cell",
+    "before": "protocols.cells:run_cell",
+    "inoculation": "protocols.cells:run_cell",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Args:
+        name: Readable beginning of the key.
+        config: The resolved config, plain values only; it decides the numbers, and its hash the key.
+            `protocol` picks the runner, `threads` fixes the threads of the cell's process.
+        needs: Keys of the cells that must be finished, or have failed for good, before this one.
+        num_steps: Optimiser steps, for the estimate of time; no part of the key.
+        weights_bytes: Size of the model's weights, for the estimate of memory and disk.
+        search: Parameter -> range or values that are drawn when the cell is claimed (`search: tpe`);
+            the draw is added to the config under `setting`.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    needs: tuple[str, ...] = ()
+    num_steps: int = 0
+    weights_bytes: int = 0
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Name of the run folder: `<name>-<first 12 hex digits of the config's sha256>`."""
+        return run_key(self.name, self.config)
+
+
+def runner_of(config: Mapping[str, Any]) -> str:
+    """The "module:function" that runs a cell.
+
+    Raises:
+        ValueError: If nothing runs this protocol.
+    """
+    runner = config.get("runner") or RUNNERS.get(config.get("protocol", ""))
+    if runner is None:
+        raise ValueError(
+            f"no runner for protocol {config.get('protocol')!r}; there are {', '.join(RUNNERS)}"
+        )
+    return str(runner)
