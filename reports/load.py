@@ -74,11 +74,13 @@ class Results:
         name: Name of the folder.
         runs: One a run key, sorted by key.
         left_out: Sentences about files that are not part of the report, and why.
+        folder: The folder itself; None for results that were not read from one.
     """
 
     name: str
     runs: tuple[Run, ...]
     left_out: tuple[str, ...] = ()
+    folder: Path | None = None
 
     @property
     def rows(self) -> list[Row]:
@@ -88,6 +90,20 @@ class Results:
     def of(self, protocol: str) -> list[Run]:
         """The runs of one protocol."""
         return [run for run in self.runs if run.protocol == protocol]
+
+    def read(self, run: Run, name: str) -> Any | None:
+        """A JSON file that lies beside a run's result.json; None where there is none.
+
+        Raises:
+            UnreadableResultError: If it is cut short or is not JSON.
+        """
+        path = (self.folder or Path()) / run.path / name
+        if self.folder is None or not path.is_file():
+            return None
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise UnreadableResultError(f"{path}: not a whole JSON file ({error})") from error
 
 
 def load_results(folder: Path) -> Results:
@@ -116,7 +132,7 @@ def load_results(folder: Path) -> Results:
     ]
     if not runs:
         raise FileNotFoundError(_nothing(folder, left_out))
-    return Results(root.name, tuple(runs), tuple(left_out + more))
+    return Results(root.name, tuple(runs), tuple(left_out + more), root)
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:

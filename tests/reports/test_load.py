@@ -130,3 +130,17 @@ def test_nothing_readable_names_the_files(tmp_path: Path) -> None:
     path.write_text(json.dumps({"key": "bad"}))
     with pytest.raises(FileNotFoundError, match=r"none of its results[\s\S]*runs/bad/result\.json"):
         load_results(tmp_path)
+
+
+def test_files_beside_a_result_are_read_where_they_are(
+    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
+) -> None:
+    folder = write_run(tmp_path / "out", "zero_shot-a", rows.zero_shot("a", 30, 60, 2))
+    results = load_results(tmp_path)
+    (run,) = results.runs
+    assert results.read(run, "grid.json") is None
+    (folder / "grid.json").write_text('{"values": [1, 2]}')
+    assert results.read(run, "grid.json") == {"values": [1, 2]}
+    (folder / "grid.json").write_text('{"values": [1,')
+    with pytest.raises(UnreadableResultError, match=r"grid\.json: not a whole JSON file"):
+        results.read(run, "grid.json")
