@@ -48,6 +48,14 @@ class HubSource:
 
 
 @dataclass(frozen=True)
+class VariantConfig:
+    """What a variant of a probe (`probes.variants`) has in place of the probe's own keys."""
+
+    arguments: Mapping[str, re.Pattern[str]]
+    key_words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ProbeConfig:
     """One probe or original-task set.
 
@@ -71,6 +79,7 @@ class ProbeConfig:
         group_by: What must not be divided between splits; None makes each item its own group.
         chance_note: Why the chance level is not 1 / num_choices.
         leave_out: Split name to lines (or rows of the Hub) that cannot be used; counted and said.
+        variants: Names of the variants that its records allow; see `probes.variants`.
     """
 
     name: str
@@ -92,6 +101,7 @@ class ProbeConfig:
     group_by: GroupBy | None = None
     chance_note: str = ""
     leave_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    variants: Mapping[str, VariantConfig] = field(default_factory=dict)
 
     def find_arguments(self, stem: str) -> tuple[str, list[tuple[int, int]]] | None:
         """Which template a stem follows and where its arguments stand (start, end), from the left.

@@ -10,7 +10,15 @@ from typing import Any, get_args
 
 import yaml
 
-from probes.catalog import ConfigError, FileSource, GroupBy, HubSource, ProbeConfig, nearest
+from probes.catalog import (
+    ConfigError,
+    FileSource,
+    GroupBy,
+    HubSource,
+    ProbeConfig,
+    VariantConfig,
+    nearest,
+)
 from probes.record import Setup
 
 
@@ -59,6 +67,7 @@ class _Checker:
             "key_words": self.texts,
             "nonsense": self.text_mapping,
             "leave_out": self.lines,
+            "variants": self.variants,
             "group_by": lambda value, key: self.one_of(value, key, get_args(GroupBy)),
         }
         self.keys(row, [f.name for f in fields(ProbeConfig)], "")
@@ -186,6 +195,22 @@ class _Checker:
             splits=self.text_mapping(row["splits"], f"{key}.splits"),
             **{k: self.text(row[k], f"{key}.{k}") for k in ("config", "revision") if k in row},
         )
+
+    def variants(self, value: object, key: str) -> dict[str, VariantConfig]:
+        """Variant to `{arguments, key_words}`."""
+        found = {}
+        for name, keys in self.mapping(value, key).items():
+            where = f"{key}.{name}"
+            row = self.mapping(keys, where)
+            self.keys(row, [f.name for f in fields(VariantConfig)], f"{where}.")
+            for needed in ("arguments", "key_words"):
+                if needed not in row:
+                    raise self.error(f"{where}.{needed}", "is missing")
+            found[name] = VariantConfig(
+                self.patterns(row["arguments"], f"{where}.arguments"),
+                self.texts(row["key_words"], f"{where}.key_words"),
+            )
+        return found
 
     def patterns(self, value: object, key: str) -> dict[str, re.Pattern[str]]:
         """One regular expression, a list of them, or a mapping of template names to them."""

@@ -13,6 +13,10 @@ from probes.record import MASK, Record, RecordError
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 
 
+class NonsenseError(ConfigError):
+    """Too few meaningless words are usable with the models compared."""
+
+
 def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[str, str]:
     """One meaningless word per candidate, the config's own where it is usable.
 
@@ -21,7 +25,7 @@ def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[
         usable: Whether a word is one piece in every model compared.
 
     Raises:
-        ConfigError: If fewer words are usable than there are candidates.
+        NonsenseError: If fewer words are usable than there are candidates.
     """
     chosen = {c: word for c, word in config.nonsense.items() if usable(word)}
     free = (w for w in NONSENSE_WORDS if w not in chosen.values() and usable(w))
@@ -29,7 +33,7 @@ def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[
         if candidate not in chosen:
             word = next(free, None)
             if word is None:
-                raise ConfigError(
+                raise NonsenseError(
                     f"{config.name}: {len(config.candidates)} candidates, and only "
                     f"{len(chosen)} nonsense words are usable with these models"
                 )
@@ -66,12 +70,7 @@ def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]
     Raises:
         RecordError: If no template of the probe fits, a candidate has no word, or nothing changes.
     """
-    found = config.find_arguments(record.stem)
-    if found is None:
-        raise RecordError(
-            f"{record.name}: the arguments of {config.name} are not in {record.stem!r}"
-        )
-    spans = found[1]
+    spans = _arguments(record, config)
     if MASK in record.stem:
         start = record.stem.index(MASK)
         spans = sorted([*spans, (start, start + len(MASK))])
@@ -94,12 +93,11 @@ def perturbed_language(
         substitutes: Key word to meaningless word (see `draw_substitutes`).
 
     Raises:
-        RecordError: If the stem holds none of the key words.
+        RecordError: If no template of the probe fits, or the stem holds none of the key words.
     """
     if not substitutes:
         raise RecordError(f"{record.name}: there are no words to replace")
-    found = config.find_arguments(record.stem)
-    keep = found[1] if found else []
+    keep = _arguments(record, config)
     by_length = sorted(substitutes, key=len, reverse=True)
     lower = {word.lower(): substitute for word, substitute in substitutes.items()}
     words = "|".join(re.escape(word) for word in by_length)
@@ -110,6 +108,16 @@ def perturbed_language(
 
     stem = re.sub(rf"(?<![\w\[])(?:{words})(?![\w\]])", substitute, record.stem, flags=re.I)
     return _changed(record, stem, record.choices)
+
+
+def _arguments(record: Record, config: ProbeConfig) -> list[tuple[int, int]]:
+    """Where the arguments stand; without them a control would not know what it must keep."""
+    found = config.find_arguments(record.stem)
+    if found is None:
+        raise RecordError(
+            f"{record.name}: the arguments of {config.name} are not in {record.stem!r}"
+        )
+    return found[1]
 
 
 def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:

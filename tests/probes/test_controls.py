@@ -5,6 +5,7 @@ import pytest
 from probes.catalog import ConfigError, load_probe_config
 from probes.controls import (
     NONSENSE_WORDS,
+    NonsenseError,
     choose_nonsense,
     draw_substitutes,
     no_language,
@@ -92,7 +93,7 @@ def test_the_papers_example() -> None:
 def test_unusable_nonsense_words_are_replaced_by_free_ones() -> None:
     config = load_probe_config("age_comparison")
     assert choose_nonsense(config, lambda word: word != "ya") == {"younger": "foo", "older": "blah"}
-    with pytest.raises(ConfigError, match="only 1 nonsense words are usable"):
+    with pytest.raises(NonsenseError, match="only 1 nonsense words are usable"):
         choose_nonsense(config, lambda word: word == "fee")
 
 
@@ -124,8 +125,10 @@ def test_controls_that_cannot_work_name_the_record() -> None:
     other = Record("r7", "He is [MASK] .", ("older", "younger"), 0, {}, 3)
     with pytest.raises(RecordError, match=r"r7@3: the arguments of age_comparison are not in"):
         no_language(other, config, {})
-    with pytest.raises(RecordError, match=r"r7@3: the control leaves 'He is \[MASK\] \.'"):
+    with pytest.raises(RecordError, match=r"r7@3: the arguments of age_comparison are not in"):
         perturbed_language(other, config, {"than": "foo"})
+    with pytest.raises(RecordError, match=r"1@0: the control leaves 'A 24 year .* as it is"):
+        perturbed_language(AGE, config, {"comparing": "foo"})
     with pytest.raises(RecordError, match="no words to replace"):
         perturbed_language(other, config, {})
     with pytest.raises(RecordError, match="no nonsense word stands for 'younger'"):
