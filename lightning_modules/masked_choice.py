@@ -13,11 +13,11 @@ from torch import Tensor
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.candidate_head import CandidateHead
+from lightning_modules.last_layer import EncoderAt
 from lightning_modules.pretrained import (
     EMBEDDED,
     load_pretrained,
     quiet_transformers,
-    run_encoder,
     whole_folder,
 )
 
@@ -84,6 +84,7 @@ class MaskedChoice(ChoiceModule):
             "masked_lm", model_name_or_path, revision, random_weights, seed
         )
         self.head = CandidateHead(self.model)
+        self.reader = EncoderAt(self.head.encoder)
         self._choose_trained()
         self.eval()
 
@@ -129,9 +130,8 @@ class MaskedChoice(ChoiceModule):
     def features(self, batch: Batch) -> Tensor:
         """The encoder's output h (B, H) at the mask of each item."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.encoder_is_frozen):
-            hidden = run_encoder(self.head.encoder, batch).last_hidden_state  # (B, L, H)
-            rows = torch.arange(len(hidden), device=hidden.device)
-            features: Tensor = hidden[rows, batch["mask_position"]]
+            output = self.reader(batch, batch["mask_position"])
+        features: Tensor = output.last_hidden_state[:, 0]
         return features
 
     def forward(self, batch: Batch) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
+from lightning_modules.last_layer import EncoderAt
 from lightning_modules.pretrained import (
     EMBEDDED,
     PretrainedError,
@@ -23,7 +24,6 @@ from lightning_modules.pretrained import (
     own_random_state,
     quiet_transformers,
     resolve,
-    run_encoder,
     whole_folder,
 )
 
@@ -100,6 +100,7 @@ class SentenceChoice(ChoiceModule):
             pooler=self.head_kind == "pooler",
         )
         _refuse_without_cls(self.transformer, self.tokenizer, model_name_or_path)
+        self.reader = EncoderAt(self.transformer)
         self.head = _fresh_head(self.head_kind, self.transformer.config, seed)
         if saved and not random_weights:
             _restore_head(self.head, Path(resolve(model_name_or_path)))
@@ -126,13 +127,11 @@ class SentenceChoice(ChoiceModule):
         return torch.cat(parts)[order.argsort()]
 
     def _features(self, batch: Batch) -> Tensor:
-        output = run_encoder(self.transformer, batch)
-        if self.head_kind == "pooler":
-            pooled: Tensor = output.pooler_output
-            return pooled
         first = batch["attention_mask"].argmax(dim=1)  # 0 unless the tokenizer pads on the left
-        rows = torch.arange(len(first), device=first.device)
-        features: Tensor = output.last_hidden_state[rows, first]
+        if self.head_kind == "pooler":
+            pooled: Tensor = self.reader(batch, torch.zeros_like(first)).pooler_output
+            return pooled
+        features: Tensor = self.reader(batch, first).last_hidden_state[:, 0]
         return features
 
     def forward(self, batch: Batch) -> Tensor:
