@@ -22,6 +22,7 @@ PROTOCOLS = {
     "zero-shot": ("protocols.zero_shot:zero_shot", "what a model knows before any training"),
     "inoculate": ("protocols.inoculation:inoculate", "a small dose of a probe, and what it costs"),
     "curve": ("protocols.curve:curve", "accuracy against the number of training examples"),
+    "grid": ("protocols.prediction_grid:prediction_grid", "zero-shot predictions over all pairs of values"),
     "demo": ("protocols.demo:demo", "all of it on the embedded model and data, with a page"),
     "report": ("reports.build:build_report", "tables, figures and one page from result files"),
     "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),

@@ -1,0 +1,275 @@
+"""Grids of zero-shot predictions over all pairs of values (Talmor 2020, figures 2A, 3, table 4)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.pretrained import model_fingerprint
+from probes.build.prediction_grids import (
+    AGES,
+    BIRTH_YEARS,
+    PredictionGrid,
+    Wording,
+    age_grids,
+    size_grid,
+)
+from protocols.console import print_tables
+from protocols.evaluation import Predictions, accuracy_row, chance_of, predict, proportion_row
+from protocols.provenance import git_commit, versions
+from protocols.run_folder import CommandFolder, RunFolder
+from protocols.settings import (
+    DEFAULT_MODEL,
+    DEFAULT_TRAINER,
+    ModelSettings,
+    TrainerSettings,
+    UsageError,
+)
+
+PROTOCOL = "grid"
+GRID_FILE = "grid.json"
+Panel = Literal["A", "B", "C", "D", "sizes"]
+
+
+@dataclass(frozen=True)
+class GridSettings:
+    """Which grids are filled.
+
+    Args:
+        panels: "A" ages in the age sentence, "B" birth years in the birth-year sentence, "C" birth
+            years in the age sentence, "D" ages in the birth-year sentence, "sizes" objects.
+        first_age: Smallest age; the paper says that models compare ages from 15 to 105 and fail
+            outside.
+        last_age: Largest age.
+        first_year: Earliest birth year.
+        last_year: Latest birth year.
+        step: Distance of two neighbouring ages or years; 1 takes every one.
+        wordings: "paper" or "released", the two wordings of the age sentence, or both.
+    """
+
+    panels: list[Panel] = field(default_factory=lambda: list(get_args(Panel)))
+    first_age: int = AGES[0]
+    last_age: int = AGES[-1]
+    first_year: int = BIRTH_YEARS[0]
+    last_year: int = BIRTH_YEARS[-1]
+    step: int = 1
+    wordings: list[Wording] = field(default_factory=lambda: ["paper"])
+
+    def __post_init__(self) -> None:
+        if self.step < 1:
+            raise UsageError(f"--grid.step {self.step}: give 1 or more")
+        for name, first, last in (
+            ("age", self.first_age, self.last_age),
+            ("year", self.first_year, self.last_year),
+        ):
+            if last < first + self.step:
+                raise UsageError(
+                    f"--grid.first_{name} {first} and --grid.last_{name} {last} with a step of "
+                    f"{self.step} give one value or none; at least two are needed"
+                )
+
+    def grids(self) -> list[PredictionGrid]:
+        """The grids asked for, wording by wording."""
+        ages = range(self.first_age, self.last_age + 1, self.step)
+        years = range(self.first_year, self.last_year + 1, self.step)
+        return [
+            grid
+            for wording in self.wordings
+            for grid in (*age_grids(ages, years, wording), size_grid(wording=wording))
+            if grid.name in self.panels
+        ]
+
+
+DEFAULT_GRID = GridSettings()
+
+
+def prediction_grid(
+    output_dir: str,
+    model: ModelSettings = DEFAULT_MODEL,
+    models: list[ModelSettings] | None = None,
+    grid: GridSettings = DEFAULT_GRID,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+) -> None:
+    """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
+
+    The same command goes on where it stopped: a grid that is filled is not filled again.
+
+    Args:
+        output_dir: Folder of the results.
+        model: Which model.
+        models: Several models, compared in one figure; in place of `model`.
+        grid: Which grids, over which values.
+        trainer: Device and batch settings.
+    """
+    chosen = models or [model]
+    config = {
+        "command": "grid",
+        "models": [asdict(one) for one in chosen],
+        "grid": asdict(grid),
+        "precision": trainer.precision,
+    }
+    folder = CommandFolder(Path(output_dir), config)
+    for one in chosen:
+        fill_grids(folder, grid.grids(), one, trainer)
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+
+
+def fill_grids(
+    folder: CommandFolder,
+    grids: Sequence[PredictionGrid],
+    model: ModelSettings,
+    trainer: TrainerSettings,
+) -> None:
+    """Fills each grid in a run of its own."""
+    runs = [(one, _run_folder(folder, one, model, trainer)) for one in grids]
+    missing = [(one, run) for one, run in runs if run.result() is None]
+    if len(missing) < len(runs):
+        print(f"{model.label}: {len(runs) - len(missing)} of {len(runs)} grids complete")
+    if not missing:
+        return
+    module = MaskedChoice(
+        model.name_or_path,
+        mode="zero_shot",
+        answer_prefix=model.answer_prefix,
+        multi_token=model.multi_token,
+        max_length=model.max_length,
+        revision=model.revision,
+        random_weights=model.random_weights,
+    )
+    for one, run in missing:
+        start = time.perf_counter()
+        predictions = predict(module, {f"grid {one.name}": one.records}, trainer)
+        said = predictions[f"grid {one.name}"]
+        rows = grid_rows(said, one, model.label)
+        run.write_lines("predictions.jsonl", said.rows())
+        run.write(GRID_FILE, grid_matrix(said, one))
+        run.write_metrics(rows)
+        run.finish(
+            {
+                "protocol": PROTOCOL,
+                "model": model.label,
+                "probe": one.probe,
+                "rows": rows,
+                "wording": one.wording,
+                "grid": GRID_FILE,
+                "counts": {"items": len(one.records), "scored": len(said.records)},
+                "notices": list(said.notices),
+                "versions": versions(),
+                "git_commit": git_commit(),
+                "data": [
+                    {
+                        "path": f"grid {one.name} ({one.wording} wording)",
+                        "sha256": _stems_sha256(one),
+                        "num_items": len(one.records),
+                    }
+                ],
+                "seeds": [],
+                "model_sha256": model_fingerprint(module),
+                "model_revision": model.revision,
+                "seconds": round(time.perf_counter() - start, 3),
+            }
+        )
+        folder.write_results()
+
+
+def grid_rows(predictions: Predictions, grid: PredictionGrid, model: str) -> list[dict[str, Any]]:
+    """Accuracy, chance and the share of each answer; the panel is the row's `perturbation`."""
+    fields: dict[str, Any] = {
+        "protocol": PROTOCOL,
+        "model": model,
+        "probe": grid.probe,
+        "control": "standard",
+        "mode": "zero_shot",
+        "num_train": 0,
+        "subset": f"wording={grid.wording}",
+        "perturbation": grid.name,
+    }
+    num_items = len(predictions.records)
+    said = [grid.candidates[choice] for choice in predictions.chosen]
+    chance = {"metric": "chance", "value": chance_of(predictions.records), "num_items": num_items}
+    return [
+        accuracy_row(predictions, **fields),
+        {**fields, **chance},
+        *(
+            {**fields, **proportion_row(said.count(name), num_items, metric=f"share_{name}")}
+            for name in grid.candidates
+        ),
+        {**fields, **_order_row(predictions)},
+    ]
+
+
+def _order_row(predictions: Predictions) -> dict[str, Any]:
+    """Share of unordered pairs whose two orders are told apart the right way.
+
+    The first candidate must be more probable where it is right than where it is wrong. A model that
+    always says one word, at 50% accuracy, may still tell all orders apart.
+    """
+    margins: dict[frozenset[Any], dict[int, float]] = {}
+    for record, (first, second) in zip(predictions.records, predictions.scores, strict=True):
+        pair = frozenset(record.meta["arguments"])
+        margins.setdefault(pair, {})[record.answer] = first - second
+    right = sum(both[0] > both[1] for both in margins.values())
+    return proportion_row(right, len(margins), metric="order_accuracy")
+
+
+def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any]:
+    """What grid.json holds: the axes and, row by row, what was said of each pair.
+
+    `probability` is p(first candidate) of the softmax over the two candidates, `prediction` and
+    `answer` are indices of `candidates`; all are null on the diagonal and where an item was
+    skipped.
+    """
+    place = {value: number for number, value in enumerate(grid.values)}
+    size = len(grid.values)
+    cells: dict[str, list[list[Any]]] = {
+        name: [[None] * size for _ in range(size)]
+        for name in ("probability", "prediction", "answer")
+    }
+    scored = zip(predictions.records, predictions.scores, predictions.chosen, strict=True)
+    for record, (first, second), choice in scored:
+        row, column = (place[value] for value in record.meta["arguments"])
+        cells["probability"][row][column] = round(_logistic(first - second), 6)
+        cells["prediction"][row][column] = choice
+        cells["answer"][row][column] = record.answer
+    return {
+        "name": grid.name,
+        "probe": grid.probe,
+        "title": grid.title,
+        "wording": grid.wording,
+        "axes": list(grid.axes),
+        "candidates": list(grid.candidates),
+        "values": list(grid.values),
+        **cells,
+    }
+
+
+def _logistic(difference: float) -> float:
+    """The softmax over two scores, from their difference; safe for any size of it."""
+    small = math.exp(-abs(difference))
+    return 1 / (1 + small) if difference >= 0 else small / (1 + small)
+
+
+def _run_folder(
+    folder: CommandFolder, grid: PredictionGrid, model: ModelSettings, trainer: TrainerSettings
+) -> RunFolder:
+    config = {
+        "protocol": PROTOCOL,
+        "model": asdict(model),
+        "grid": grid.name,
+        "wording": grid.wording,
+        "stems": _stems_sha256(grid),
+        "precision": trainer.precision,
+    }
+    return folder.run(f"grid-{grid.name}-{grid.wording}-{model.label}", config)
+
+
+def _stems_sha256(grid: PredictionGrid) -> str:
+    text = "\n".join(record.stem for record in grid.records)
+    return hashlib.sha256(text.encode()).hexdigest()
