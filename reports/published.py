@@ -1,0 +1,237 @@
+"""Numbers that the papers published, one csv file a kind of table, checked when they are read."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+PUBLISHED_DIR = Path(__file__).with_name("published")
+RANDOM_WEIGHTS = "(random weights)"
+BASELINES = {"MLM-baseline": "mlm_baseline", "ESIM": "esim_baseline"}
+# Other vectors, other numbers (SPEC E10). The papers' are the 50 dimensions of this release.
+PAPER_VECTORS = "glove.6B.50d"
+SHORT_NAMES = {
+    "roberta-large": "RoBERTa-L",
+    "roberta-base": "RoBERTa-B",
+    "bert-large-uncased-whole-word-masking": "BERT-WWM",
+    "bert-large-uncased": "BERT-L",
+    "bert-base-uncased": "BERT-B",
+    "mlm_baseline": "MLM-baseline",
+    "esim_baseline": "ESIM-baseline",
+}
+SCORES = (
+    "zero_shot", "mlp_ws", "mlp_max", "linear_ws", "linear_max", "full_ws", "full_max",
+    "langsense_pert", "langsense_nolang",
+)  # fmt: skip
+
+
+class PublishedError(ValueError):
+    """A file of published numbers that is not what it should be; the message names the line."""
+
+
+@dataclass(frozen=True)
+class PublishedCurve:
+    """One row of Talmor et al. 2020, tables 2, 3, 5 and 7 to 11.
+
+    Attributes:
+        model: Name of the checkpoint, `mlm_baseline` or `esim_baseline`.
+        scores: Fractions by the names of `SCORES`, those that the table has. `full` is MC-QA,
+            where the whole network is trained; LangSense belongs to `mlp`, or to `full`.
+    """
+
+    table: int
+    probe: str
+    model: str
+    num_choices: int
+    scores: Mapping[str, float]
+
+    @property
+    def short_name(self) -> str:
+        """What the paper calls the model."""
+        return SHORT_NAMES.get(self.model, self.model)
+
+
+@dataclass(frozen=True)
+class PublishedTemplate:
+    """One row of Talmor et al. 2020, table 6: accuracy on the items of a template.
+
+    Attributes:
+        template: What the probe's config calls it; two of the paper's may share one of ours.
+        accuracy: A fraction.
+    """
+
+    table: int
+    probe: str
+    model: str
+    template: str
+    question: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class PublishedProbe:
+    """One row of Richardson & Sabharwal 2020, table 7.
+
+    Attributes:
+        dev_accuracy: A fraction, None where the table has none.
+        test_accuracy: The same on the test set.
+        original_task_change: Points that the original task gained, as a fraction.
+    """
+
+    table: int
+    group: str
+    model: str
+    probe: str
+    dev_accuracy: float | None
+    test_accuracy: float | None
+    original_task_change: float | None
+
+
+@lru_cache(maxsize=1)
+def published_curves() -> tuple[PublishedCurve, ...]:
+    """The learning-curve tables of Talmor et al. 2020.
+
+    Raises:
+        PublishedError: If the file is damaged.
+    """
+    found = []
+    for place, row in _read("talmor2020_curves.csv", f"num_choices {' '.join(SCORES)}"):
+        scores = {name: _fraction(row[name], place, name) for name in SCORES}
+        found.append(
+            PublishedCurve(
+                table=_whole(row["table"], place),
+                probe=row["probe"],
+                model=row["model"],
+                num_choices=_whole(row["num_choices"], place),
+                scores={name: value for name, value in scores.items() if value is not None},
+            )
+        )
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def published_templates() -> tuple[PublishedTemplate, ...]:
+    """Table 6 of Talmor et al. 2020.
+
+    Raises:
+        PublishedError: If the file is damaged.
+    """
+    found = []
+    for place, row in _read("talmor2020_templates.csv", "template question accuracy"):
+        accuracy = _fraction(row["accuracy"], place, "accuracy")
+        if accuracy is None:
+            raise PublishedError(f"{place}: accuracy is empty")
+        found.append(
+            PublishedTemplate(
+                table=_whole(row["table"], place),
+                probe=row["probe"],
+                model=row["model"],
+                template=row["template"],
+                question=row["question"],
+                accuracy=accuracy,
+            )
+        )
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def published_sizes() -> dict[tuple[str, str], str]:
+    """Table 4 of Talmor et al. 2020: (first object, second object) to roberta-large's answer.
+
+    Raises:
+        PublishedError: If the file is damaged.
+    """
+    rows = _read("talmor2020_sizes.csv", "first second prediction")
+    return {(row["first"], row["second"]): row["prediction"] for _, row in rows}
+
+
+@lru_cache(maxsize=1)
+def published_probes() -> tuple[PublishedProbe, ...]:
+    """Table 7 of Richardson & Sabharwal 2020.
+
+    Raises:
+        PublishedError: If the file is damaged.
+    """
+    return tuple(
+        PublishedProbe(
+            table=_whole(row["table"], place),
+            group=row["group"],
+            model=row["model"],
+            probe=row["probe"],
+            dev_accuracy=_fraction(row["dev_accuracy"], place, "dev_accuracy"),
+            test_accuracy=_fraction(row["test_accuracy"], place, "test_accuracy"),
+            original_task_change=_fraction(
+                row["original_task_change"], place, "original_task_change"
+            ),
+        )
+        for place, row in _read(
+            "richardson2020_probes.csv",
+            "group dev_accuracy test_accuracy original_task_change",
+        )
+    )
+
+
+def paper_model(label: str) -> str | None:
+    """Which row of the paper's tables a model of ours may stand beside; None for none.
+
+    Random weights have none. A baseline has one only with the paper's vectors (SPEC E10).
+
+    Args:
+        label: The model's name in results.
+    """
+    if RANDOM_WEIGHTS in label:
+        return None
+    for name, published in BASELINES.items():
+        if label.startswith(name):
+            return published if f"({PAPER_VECTORS}" in label else None
+    return label if label in SHORT_NAMES else None
+
+
+def _read(name: str, columns: str) -> list[tuple[str, dict[str, str]]]:
+    """Rows by column with the place of each; every row is as long as the header.
+
+    Args:
+        name: The file.
+        columns: What it must have besides table, probe and model, divided by blanks.
+    """
+    path = PUBLISHED_DIR / name
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.reader(file, strict=True)
+            header = next(lines, [])
+            if missing := {"table", "probe", "model", *columns.split()} - set(header):
+                raise PublishedError(f"{path}:1: no column {', '.join(sorted(missing))}")
+            found = []
+            for cells in lines:
+                place = f"{path}:{lines.line_num}"
+                if len(cells) != len(header):
+                    raise PublishedError(f"{place}: {len(cells)} cells, the header {len(header)}")
+                found.append((place, dict(zip(header, cells, strict=True))))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise PublishedError(f"{path}: cannot be read ({error})") from error
+    if not found:
+        raise PublishedError(f"{path}: no row is there")
+    return found
+
+
+def _fraction(text: str, place: str, name: str) -> float | None:
+    """Per cent as a fraction; None where the table has no number."""
+    if text == "":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= 100:
+        raise PublishedError(f"{place}: {name} is {text!r}, not a number of per cent")
+    return value / 100
+
+
+def _whole(text: str, place: str) -> int:
+    if not text.isdecimal():
+        raise PublishedError(f"{place}: {text!r} is not a whole number")
+    return int(text)
