@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from reports.hits import Hits, read_hits
 
 RUNS_FOLDER = "runs"
 RESULT_FILE = "result.json"
@@ -49,6 +51,7 @@ class Run:
     Attributes:
         path: Folder of the run, relative to the folder of the report.
         facts: The file as it stands, without its rows.
+        hits: Which items its runs got right, where it recorded them.
     """
 
     path: str
@@ -64,6 +67,7 @@ class Run:
     original_task: str = ""
     cost_interpretable: bool | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    hits: Hits | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ def load_results(folder: Path) -> Results:
         except UnreadableResultError as error:
             left_out.append(str(error))
     runs, more = _once(read)
+    runs = [_with_hits(run, root, more) for run in runs]
     more += [
         f"{path.parent.relative_to(root).as_posix()}: not finished yet, so not in this report"
         for path in sorted(root.rglob("config.yaml"))
@@ -226,6 +231,22 @@ def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
                 f"only the one in {first.path} is counted"
             )
     return [kept[key] for key in sorted(kept)], repeated
+
+
+def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
+    """The run with its hits; why they cannot be used is added to `left_out`."""
+    name = run.facts.get("hits")
+    sizes = {row.num_train for row in run.rows if row.num_train is not None}
+    if not isinstance(name, str) or len(sizes) != 1 or Path(name).name != name:
+        return run
+    path = f"{run.path}/{name}"
+    try:
+        value = json.loads((root / path).read_text(encoding="utf-8"))
+        return replace(run, hits=read_hits(value, sizes.pop(), path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        left_out.append(f"{path}: not used, so intervals are from the counts alone ({reason})")
+        return run
 
 
 def _nothing(folder: Path, left_out: list[str]) -> str:

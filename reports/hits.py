@@ -1,0 +1,83 @@
+"""hits.json beside a curve's result: which items each run got right, for bootstraps over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from metrics.learning_curve import Bools, Floats, resample_curve
+
+Place = tuple[str, int]  # (control, number of training examples)
+NUM_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The items of one evaluation set and who got them right; hashable, so draws can be kept.
+
+    Attributes:
+        groups: Index of each item's group; items of one group are drawn together.
+        runs: ((control, N), seed, one "0" or "1" an item).
+    """
+
+    groups: tuple[int, ...]
+    runs: tuple[tuple[Place, int, str], ...]
+
+
+def read_hits(value: object, num_train: int, name: str) -> Hits:
+    """Checks what hits.json holds.
+
+    Args:
+        value: The parsed file: `{"groups": [...], "hits": {control: {seed: "0110..."}}}`.
+        num_train: N of the runs in it.
+        name: How messages call the file.
+
+    Raises:
+        ValueError: If it is anything else, or its items differ in number.
+    """
+    groups = value.get("groups") if isinstance(value, Mapping) else None
+    table = value.get("hits") if isinstance(value, Mapping) else None
+    if not isinstance(groups, list) or not isinstance(table, Mapping):
+        raise ValueError(f"{name}: it has no `groups` and `hits`")
+    if not groups or not all(type(group) is int and group >= 0 for group in groups):
+        raise ValueError(f"{name}: `groups` is not a list of indices")
+    runs = []
+    for control, by_seed in table.items():
+        if not isinstance(by_seed, Mapping):
+            raise ValueError(f"{name}: {control} has no hits by seed")
+        for seed, items in by_seed.items():
+            if not (isinstance(items, str) and set(items) <= {"0", "1"} and str(seed).isdecimal()):
+                raise ValueError(f"{name}: {control}, seed {seed}: not a text of 0 and 1")
+            if len(items) != len(groups):
+                raise ValueError(
+                    f"{name}: {control}, seed {seed}: {len(items)} items, but {len(groups)} groups"
+                )
+            runs.append(((str(control), num_train), int(seed), items))
+    return Hits(tuple(groups), tuple(runs))
+
+
+def joined(parts: list[Hits]) -> Hits | None:
+    """The hits of all points of a curve; None where there are none or their items differ."""
+    if not parts or any(part.groups != parts[0].groups for part in parts):
+        return None
+    runs = {(place, seed): items for part in parts for place, seed, items in part.runs}
+    return Hits(parts[0].groups, tuple((*key, runs[key]) for key in sorted(runs)))
+
+
+@lru_cache(maxsize=128)
+def draws(hits: Hits) -> Mapping[Place, Floats]:
+    """(NUM_DRAWS,) resampled accuracies of each control and N, averaged over seeds.
+
+    Empty where fewer than two groups leave nothing to resample.
+    """
+    index = {group: place for place, group in enumerate(dict.fromkeys(hits.groups))}
+    if len(index) < 2:
+        return {}
+    cells: dict[Place, dict[int, Bools]] = {}
+    for place, seed, items in hits.runs:
+        right = np.frombuffer(items.encode(), dtype=np.uint8) == ord("1")
+        cells.setdefault(place, {})[seed] = right
+    return resample_curve(cells, [index[group] for group in hits.groups], num_draws=NUM_DRAWS)
