@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Literal
 
 Setup = Literal["mc_mlm", "mc_qa"]
@@ -80,3 +81,8 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     if setup == "mc_mlm" and record.stem.count(MASK) != 1:
         raise RecordError(f"{record.stem.count(MASK)} {MASK} in the stem; exactly one is needed")
     return record
+
+
+def chance_of(records: Sequence[Record]) -> float:
+    """Expected accuracy of guessing among the REAL choices of each item (SPEC E2)."""
+    return fmean(1 / len(record.choices) for record in records)

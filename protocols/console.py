@@ -16,6 +16,8 @@ _MOST_SIDEWAYS = 4  # rows that fit side by side
 _OF_PROTOCOL = {
     "zero_shot": ("zero_shot",),
     "curve": ("curve",),
+    "grid": ("grid",),
+    "original": ("original",),
     "inoculation": ("original", "inoculation"),
 }
 

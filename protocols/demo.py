@@ -6,14 +6,15 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from callbacks.wandb_guard import DEFAULT_WANDB
+from callbacks.wandb_settings import DEFAULT_WANDB
 from protocols.console import print_tables
 from protocols.curve import trace_curves
 from protocols.curve_probe import PROTOCOL as CURVE
 from protocols.curve_probe import CurveSettings
-from protocols.inoculation import PROTOCOL as INOCULATION
-from protocols.inoculation import InoculationCell, Setting
-from protocols.inoculation_data import InoculatedProbe, OriginalTask
+from protocols.inoculation import inoculate_once
+from protocols.inoculation_configs import INOCULATION
+from protocols.inoculation_settings import InoculatedProbe, OriginalTask, Setting
+from protocols.inoculation_steps import InoculationSteps
 from protocols.run_folder import CommandFolder
 from protocols.settings import DEFAULT_FILE, DEFAULT_TRAINER, ModelSettings, TrainerSettings
 from protocols.zero_shot import PROTOCOL as ZERO_SHOT
@@ -76,9 +77,10 @@ def demo(
     print_tables(folder.path, ZERO_SHOT)
     trace_curves(folder, plan.curve_probes, model, plan.curve, None, trainer)
     print_tables(folder.path, CURVE)
-    cell = InoculationCell(folder, model, plan.original, plan.probe, None, trainer, DEFAULT_WANDB)
+    steps = InoculationSteps(model, plan.original, plan.probe, None, trainer, DEFAULT_WANDB)
     for dose in plan.doses:
-        cell.run(Setting(dose, "none", plan.learning_rate, plan.epochs, plan.batch_size, plan.seed))
+        setting = Setting(dose, "none", plan.learning_rate, plan.epochs, plan.batch_size, plan.seed)
+        inoculate_once(folder, steps, setting)
     folder.write_results()
     print_tables(folder.path, INOCULATION)
     page = build_report(folder.path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import pytorch_lightning as pl
@@ -17,6 +16,7 @@ from lightning_modules.pseudo_log_likelihood import PseudoLogLikelihood
 from metrics.intervals import wilson
 from probes.download import cache_folder
 from probes.record import Record
+from probes.record import chance_of as chance_of
 from protocols.settings import TrainerSettings
 from protocols.training import make_trainer
 
@@ -108,11 +108,6 @@ def _by_pieces(
     return {place: list(row) for place, row in zip(places, found.scores, strict=True)}
 
 
-def chance_of(records: Sequence[Record]) -> float:
-    """Expected accuracy of guessing among the REAL choices of each item."""
-    return fmean(1 / len(record.choices) for record in records)
-
-
 def accuracy_row(predictions: Predictions, **fields: Any) -> dict[str, Any]:
     """A results row with the accuracy and its Wilson interval."""
     num_correct, num_items = sum(predictions.correct), len(predictions.correct)
@@ -124,3 +119,24 @@ def proportion_row(num_correct: int, num_items: int, **fields: Any) -> dict[str,
     low, high = wilson(num_correct, num_items)
     value = num_correct / num_items
     return {**fields, "value": value, "ci_low": low, "ci_high": high, "num_items": num_items}
+
+
+def subset_rows(
+    predictions: Predictions, subsets: Sequence[str | None], **fields: Any
+) -> list[dict[str, Any]]:
+    """Results rows with the accuracy of each named part of a set; None is in no part."""
+    hits: dict[str, list[bool]] = {}
+    for name, correct in zip(subsets, predictions.correct, strict=True):
+        if name is not None:
+            hits.setdefault(name, []).append(correct)
+    return [
+        proportion_row(sum(own), len(own), **{"metric": "accuracy", **fields, "subset": name})
+        for name, own in sorted(hits.items())
+    ]
+
+
+def templates_of(records: Sequence[Record]) -> list[str | None]:
+    """The name of each item's template as a subset; no names where there are not several."""
+    names = [record.meta.get("template") for record in records]
+    several = len({name for name in names if name}) > 1
+    return [f"template={name}" if several and name else None for name in names]

@@ -8,83 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
-from probes.record import Record
+from probes.record import Record, chance_of
 from probes.source import ProbeData, load_probe
 from probes.splits import group_of, grouped_split, nested_sample
-from protocols.evaluation import chance_of
+from protocols.inoculation_settings import (
+    MAX_EXTRA,
+    Extra,
+    FirstStage,
+    InoculatedProbe,
+    OriginalTask,
+)
 from protocols.settings import UsageError
-
-Extra = Literal["none", "x1", "x2"]
-MAX_EXTRA = 3000  # the paper's bound on x2
-
-
-@dataclass(frozen=True)
-class OriginalTask:
-    """The task whose loss is the inoculation cost.
-
-    Args:
-        name: Its name in tables.
-        sets: Probe configs whose train split it is made of.
-        train_split: Split trained on.
-        report_sets: Probe configs it is measured on; none keeps a share of the train split.
-        report_split: Split of `report_sets`.
-        train_items: Train on at most so many; none takes all.
-        report_items: Report on at most so many; none takes all.
-        report_share: Share of the train split kept for measuring, whole groups, without
-            `report_sets`.
-        selection_share: Share of the train split that checkpoints are selected with.
-        selection_items: At most this many of them are scored at each epoch.
-        reserved_share: Share of the train split reserved for add-some.
-        num_choices: Questions with fewer choices get empty ones up to here.
-        checkpoint: Folder of a trained original-task model; none trains one.
-        epochs: Epochs of training it.
-        learning_rate: Peak rate of training it.
-        batch_size: Questions in a step of training it.
-        seed: Seeds its splits and its training; the same for all cells of a sweep.
-    """
-
-    name: str
-    sets: list[str]
-    train_split: str = "train"
-    report_sets: list[str] = field(default_factory=list)
-    report_split: str = "test"
-    train_items: int | None = None
-    report_items: int | None = None
-    report_share: float = 0.2
-    selection_share: float = 0.1
-    selection_items: int = 500
-    reserved_share: float = 0.1
-    num_choices: int = 5
-    checkpoint: str | None = None
-    epochs: int = 3
-    learning_rate: float = 1e-5
-    batch_size: int = 16
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class InoculatedProbe:
-    """The probe that the model is inoculated with.
-
-    Args:
-        name: Probe config.
-        train_split: Split that doses and selection items come from.
-        report_split: Split reported on.
-        report_items: Report on at most so many; none takes all.
-        selection_items: Items kept for selection, whole groups, in no dose.
-        selection: "train" keeps selection apart from the report; "paper" selects on the reported
-            items, as the paper did on its development set, and is labelled so.
-    """
-
-    name: str
-    train_split: str = "train"
-    report_split: str = "test"
-    report_items: int | None = None
-    selection_items: int = 500
-    selection: Literal["train", "paper"] = "train"
 
 
 @dataclass(frozen=True)
@@ -117,11 +53,16 @@ def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
         )
         selection += kept
         share -= task.selection_share
-        kept, rest = grouped_split(
-            rest, group_by, fraction=task.reserved_share / share, seed=task.seed + 2
-        )
-        reserved += kept
+        if not task.reserved_sets:
+            kept, rest = grouped_split(
+                rest, group_by, fraction=task.reserved_share / share, seed=task.seed + 2
+            )
+            reserved += kept
         train += rest
+    for name in task.reserved_sets:
+        data = load_probe(name, task.train_split, mirror=mirror)
+        files.append(data)
+        reserved += [_in_set(record, name) for record in data.records]
     for name in task.report_sets:
         data = load_probe(name, task.report_split, mirror=mirror)
         files.append(data)
@@ -138,7 +79,30 @@ def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
     )
 
 
-def probe_splits(probe: InoculatedProbe, seed: int, mirror: str | None) -> Splits:
+def first_stage_splits(stage: FirstStage, seed: int, mirror: str | None) -> Splits:
+    """Train and selection items of what is trained before the original task."""
+    files = tuple(load_probe(name, stage.train_split, mirror=mirror) for name in stage.sets)
+    train, selection = [], []
+    for name, data in zip(stage.sets, files, strict=True):
+        kept, rest = grouped_split(
+            [_in_set(record, name) for record in data.records],
+            data.config.group_by,
+            fraction=stage.selection_share,
+            seed=seed,
+        )
+        selection += kept
+        train += rest
+    return Splits(
+        tuple(nested_sample(train, seed)[: stage.train_items]),
+        tuple(nested_sample(selection, seed)),
+        (),
+        (),
+        chance_of(selection),
+        files,
+    )
+
+
+def probe_splits(probe: InoculatedProbe, mirror: str | None) -> Splits:
     """The pool of doses, selection and report items of the probe."""
     train = load_probe(probe.name, probe.train_split, mirror=mirror)
     report = load_probe(probe.name, probe.report_split, mirror=mirror)
@@ -150,7 +114,7 @@ def probe_splits(probe: InoculatedProbe, seed: int, mirror: str | None) -> Split
         selection, pool = reported, list(train.records)
     else:
         selection, pool = grouped_split(
-            list(train.records), group_by, num_items=probe.selection_items, seed=seed
+            list(train.records), group_by, num_items=probe.selection_items, seed=probe.split_seed
         )
     return Splits(
         tuple(pool),

@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
+from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.learning_curve import LearningCurve
-from callbacks.wandb_guard import WandbSettings
+from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
 from datamodules.choices import ChoiceDataModule
+from lightning_modules.base import ChoiceModule
 from lightning_modules.pretrained import model_fingerprint
-from lightning_modules.sentence_choice import SentenceChoice
 from probes.download import cache_folder
+from protocols.console import print_tables
 from protocols.evaluation import accuracy_row, predict
-from protocols.inoculation_data import OriginalTask, Splits
+from protocols.inoculation_configs import FIRST, ORIGINAL_TASK, first_stage_config, original_config
+from protocols.inoculation_data import Splits, first_stage_splits, original_splits
+from protocols.inoculation_settings import FirstStage, OriginalTask
+from protocols.models import saved_module, sentence_module
 from protocols.provenance import data_files, git_commit, versions
 from protocols.run_folder import CommandFolder, RunFolder
-from protocols.settings import ModelSettings, TrainerSettings
+from protocols.settings import DEFAULT_MODEL, DEFAULT_TRAINER, ModelSettings, TrainerSettings
 from protocols.training import FitPlan, best_dir, fit
 
-PROTOCOL = "original"
+
+def original_task(
+    output_dir: str,
+    original: OriginalTask,
+    model: ModelSettings = DEFAULT_MODEL,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> Path:
+    """Trains the model of an original task, whose folder inoculations then begin with.
+
+    Args:
+        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        original: The original task and how its model is trained.
+        model: The pre-trained model.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases, in addition to the local files.
+
+    Returns:
+        Folder of the model, for `--original.checkpoint`.
+    """
+    splits = original_splits(original, mirror)
+    config = {"command": "original", **original_config(model, original, splits, trainer)}
+    folder = CommandFolder(Path(output_dir), config)
+    trained = original_model(folder, model, original, splits, mirror, trainer, wandb)
+    folder.write_results()
+    print_tables(folder.path, ORIGINAL_TASK)
+    print(f"model: {trained}")
+    return trained
 
 
 def original_model(
@@ -29,6 +61,7 @@ def original_model(
     model: ModelSettings,
     task: OriginalTask,
     splits: Splits,
+    mirror: str | None,
     trainer: TrainerSettings,
     wandb: WandbSettings,
 ) -> Path:
@@ -38,20 +71,25 @@ def original_model(
     """
     if task.checkpoint is not None:
         return Path(task.checkpoint)
-    config = {
-        "protocol": PROTOCOL,
-        "model": asdict(model),
-        "original": asdict(task),
-        "data": [f["sha256"] for f in data_files(splits.files)],
-        "precision": trainer.precision,
-    }
-    run = folder.run(f"original-{task.name}-{model.label}", config)
+    start = None
+    if task.first is not None:
+        stage = first_stage_splits(task.first, task.seed, mirror)
+        first = folder.run(
+            f"{FIRST}-{task.first.name}-{model.label}",
+            first_stage_config(model, task, stage, trainer),
+        )
+        if first.result() is None:
+            train_first_stage(first, model, task, stage, trainer, wandb)
+        start = best_dir(first)
+    run = folder.run(
+        f"{ORIGINAL_TASK}-{task.name}-{model.label}", original_config(model, task, splits, trainer)
+    )
     if run.result() is None:
-        _train(run, model, task, splits, trainer, wandb)
+        train_original(run, model, task, splits, start, trainer, wandb)
     return best_dir(run)
 
 
-def _train(
+def train_first_stage(
     run: RunFolder,
     model: ModelSettings,
     task: OriginalTask,
@@ -59,20 +97,73 @@ def _train(
     trainer: TrainerSettings,
     wandb: WandbSettings,
 ) -> None:
-    start = time.perf_counter()
-    module = SentenceChoice(
-        model.name_or_path,
-        head=model.head,
-        max_length=model.max_length,
-        learning_rate=task.learning_rate,
-        revision=model.revision,
-        random_weights=model.random_weights,
-        seed=task.seed,
+    """Trains what comes before the original task and leaves its best epoch."""
+    stage = task.first
+    assert stage is not None
+    began = time.perf_counter()
+    module = sentence_module(model, learning_rate=stage.learning_rate, seed=task.seed)
+    keep, problems = _fit(run, module, stage, task, splits, trainer, wandb)
+    fields = _fields(FIRST, model, stage, task.seed, splits)
+    rows = _selection_rows(fields, keep.history, splits)
+    result = result_of(best_dir(run), FIRST, model, stage.name, rows, splits, problems, began)
+    run.finish({**result, "seeds": [task.seed]})
+
+
+def train_original(
+    run: RunFolder,
+    model: ModelSettings,
+    task: OriginalTask,
+    splits: Splits,
+    start: Path | None,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> None:
+    """Trains the original task, leaves its best epoch and its score on the report items.
+
+    Args:
+        run: The run's folder.
+        model: The pre-trained model.
+        task: The original task.
+        splits: Its items.
+        start: Model of the first stage; none begins with the pre-trained model.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases.
+    """
+    began = time.perf_counter()
+    module = (
+        sentence_module(model, learning_rate=task.learning_rate, seed=task.seed)
+        if start is None
+        else saved_module(start, learning_rate=task.learning_rate)
     )
+    keep, problems = _fit(run, module, task, task, splits, trainer, wandb)
+    chosen = saved_module(best_dir(run))
+    report = predict(chosen, {"original": splits.report}, trainer, task.num_choices)["original"]
+    run.write_lines("predictions.jsonl", report.rows())
+    fields = _fields(ORIGINAL_TASK, model, task, task.seed, splits)
+    assert keep.best is not None
+    rows = _selection_rows(fields, keep.history, splits)
+    rows.append(accuracy_row(report, **fields, split="report", epoch=int(keep.best["epoch"])))
+    chance = {"metric": "chance", "split": "report", "value": splits.chance}
+    rows.append({**fields, **chance, "num_items": len(splits.report)})
+    result = result_of(
+        best_dir(run), ORIGINAL_TASK, model, task.name, rows, splits, problems, began
+    )
+    run.finish({**result, "seeds": [task.seed]})
+
+
+def _fit(
+    run: RunFolder,
+    module: ChoiceModule,
+    stage: OriginalTask | FirstStage,
+    task: OriginalTask,
+    splits: Splits,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
     data = ChoiceDataModule(
         train=splits.train,
         evaluation={"original": splits.selection},
-        batch_size=trainer.micro_batch(task.batch_size),
+        batch_size=trainer.micro_batch(stage.batch_size),
         max_eval_tokens=trainer.max_eval_tokens,
         seed=task.seed,
         num_workers=trainer.num_workers,
@@ -81,31 +172,37 @@ def _train(
     )
     keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
     plan = FitPlan(
-        epochs=task.epochs,
-        batch_size=task.batch_size,
+        epochs=stage.epochs,
+        batch_size=stage.batch_size,
         seed=task.seed,
-        callbacks=[keep, LearningCurve(task.batch_size)],
-        description=(
-            f"original task {task.name}: {len(splits.train)} questions, {task.epochs} epochs"
-        ),
+        callbacks=[keep, LearningCurve(stage.batch_size)],
+        description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
     )
-    problems = fit(module, data, run, plan, trainer, wandb)
-    chosen = SentenceChoice(str(best_dir(run)))
-    sets = {"original": splits.report}
-    report = predict(chosen, sets, trainer, task.num_choices)["original"]
-    run.write_lines("predictions.jsonl", report.rows())
-    fields = {
-        "protocol": PROTOCOL,
+    return keep, fit(module, data, run, plan, trainer, wandb)
+
+
+def _fields(
+    protocol: str,
+    model: ModelSettings,
+    stage: OriginalTask | FirstStage,
+    seed: int,
+    splits: Splits,
+) -> dict[str, Any]:
+    return {
+        "protocol": protocol,
         "model": model.label,
-        "probe": task.name,
+        "probe": stage.name,
         "mode": "full",
         "num_train": len(splits.train),
-        "learning_rate": task.learning_rate,
-        "seed": task.seed,
+        "learning_rate": stage.learning_rate,
+        "seed": seed,
     }
-    assert keep.best is not None
-    epoch = int(keep.best["epoch"])
-    rows = [
+
+
+def _selection_rows(
+    fields: dict[str, Any], history: list[Scores], splits: Splits
+) -> list[dict[str, Any]]:
+    return [
         {
             **fields,
             "metric": "accuracy",
@@ -114,19 +211,12 @@ def _train(
             "value": scores[ORIGINAL],
             "num_items": len(splits.selection),
         }
-        for scores in keep.history
+        for scores in history
     ]
-    rows.append(accuracy_row(report, **fields, split="report", epoch=epoch))
-    rows.append(
-        {**fields, "metric": "chance", "split": "report", "value": splits.chance}
-        | {"num_items": len(splits.report)}
-    )
-    result = result_of(run, PROTOCOL, model, task.name, rows, splits, problems, start)
-    run.finish({**result, "seeds": [task.seed]})
 
 
 def result_of(
-    run: RunFolder,
+    model_folder: Path,
     protocol: str,
     model: ModelSettings,
     probe: str,
@@ -153,6 +243,6 @@ def result_of(
         "versions": versions(),
         "git_commit": git_commit(),
         "data": data_files(splits.files),
-        "model_sha256": model_fingerprint(SentenceChoice(str(best_dir(run)))),
+        "model_sha256": model_fingerprint(saved_module(model_folder)),
         "seconds": round(time.perf_counter() - start, 3),
     }

@@ -87,6 +87,19 @@ class RunFolder:
         if not (self.path / "config.yaml").exists():
             write_text_atomic(self.path / "config.yaml", to_yaml(self.config))
 
+    @classmethod
+    def at(cls, path: Path) -> RunFolder:
+        """The run whose folder is already there, by the config in it.
+
+        Raises:
+            FileNotFoundError: If there is no config.yaml.
+        """
+        config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
+        run = cls.__new__(cls)
+        run.config, run.key, run.path = config, path.name, path
+        run.checkpoint_dir = path / "checkpoints"
+        return run
+
     @property
     def result_path(self) -> Path:
         """result.json: the run is finished when it is there."""

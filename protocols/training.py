@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers.logger import Logger
 
@@ -20,7 +21,8 @@ from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, LastState
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
-from callbacks.wandb_guard import WandbGuard, WandbSettings
+from callbacks.wandb_guard import WandbGuard
+from callbacks.wandb_settings import WandbSettings
 from protocols.run_folder import RunFolder
 from protocols.settings import TrainerSettings
 
@@ -110,6 +112,8 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
     if settings.progress_bar:
         callbacks.append(RichProgressBar(leave=False))
     quiet_lightning()
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
     return pl.Trainer(
         accelerator=settings.accelerator,
         devices=settings.devices,

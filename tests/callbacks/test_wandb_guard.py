@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from callbacks import wandb_guard
-from callbacks.wandb_guard import WandbGuard, WandbSettings
+from callbacks import wandb_settings
+from callbacks.wandb_guard import WandbGuard
+from callbacks.wandb_settings import WandbSettings
 
 
 class Recorder:
@@ -24,9 +25,9 @@ class Unreachable(Recorder):
 
 
 def test_no_key_means_offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wandb_guard, "_has_api_key", lambda: False)
+    monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: False)
     assert WandbSettings(project="p").offline()
-    monkeypatch.setattr(wandb_guard, "_has_api_key", lambda: True)
+    monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: True)
     assert not WandbSettings(project="p").offline()
     assert WandbSettings(project="p", mode="offline").offline()
 

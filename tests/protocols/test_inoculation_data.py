@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from protocols.inoculation_data import (
-    InoculatedProbe,
-    OriginalTask,
     add_some,
     dose_of,
     not_in_train,
     original_splits,
     probe_splits,
 )
+from protocols.inoculation_settings import InoculatedProbe, OriginalTask
 from protocols.settings import UsageError
 
 
@@ -42,7 +41,7 @@ def test_the_parts_of_the_original_task_share_no_cluster(task: OriginalTask, mir
 
 def test_doses_are_nested_and_leave_the_selection_alone(tiny_probes: Path, mirror: str) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(probe, 0, mirror)
+    splits = probe_splits(probe, mirror)
     small, large = dose_of(splits, 10, 0), dose_of(splits, 30, 0)
     assert large[:10] == small
     selected = {record.meta["cluster"] for record in splits.selection}
@@ -55,7 +54,7 @@ def test_doses_are_nested_and_leave_the_selection_alone(tiny_probes: Path, mirro
 
 def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, mirror: str) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection="paper")
-    splits = probe_splits(probe, 0, mirror)
+    splits = probe_splits(probe, mirror)
     assert splits.selection == splits.report
     assert len(splits.train) == 80
 
@@ -71,7 +70,7 @@ def test_add_some_takes_reserved_items(task: OriginalTask, mirror: str) -> None:
 
 def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, mirror: str) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(probe, 0, mirror)
+    splits = probe_splits(probe, mirror)
     train, report = splits.files
     assert not any(not_in_train(train.records, train))
     assert all(not_in_train(report.records, train))

@@ -1,0 +1,219 @@
+"""What each cell of an inoculation sweep does, in a process of its own (see `protocols.cells`)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
+from callbacks.wandb_settings import WandbSettings
+from metrics.aggregate import select_best
+from protocols.evaluation import accuracy_row
+from protocols.inoculation_configs import BEFORE, CELL, FIRST, ORIGINAL_TASK
+from protocols.inoculation_data import first_stage_splits, original_splits
+from protocols.inoculation_rows import selection_rows
+from protocols.inoculation_settings import (
+    FirstStage,
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+)
+from protocols.inoculation_steps import REPORT, SELECTION, InoculationSteps
+from protocols.original_task import train_first_stage, train_original
+from protocols.run_folder import RunFolder
+from protocols.settings import ModelSettings, TrainerSettings
+from protocols.training import best_dir
+
+Config = Mapping[str, Any]
+
+
+def run_cell(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    """Runs one cell to its end, or goes on with it, and writes its result.json.
+
+    Raises:
+        FileNotFoundError: If a run that it needs is not finished.
+    """
+    kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _inoculate}
+    kinds.get(config["protocol"], _report_best)(run, config, trainer, wandb, mirror)
+
+
+def _first(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    stage = FirstStage(**config["first"])
+    task = OriginalTask(
+        stage.name,
+        stage.sets,
+        first=stage,
+        num_choices=config["num_choices"],
+        seed=config["seed"],
+    )
+    splits = first_stage_splits(stage, task.seed, mirror)
+    train_first_stage(run, ModelSettings(**config["model"]), task, splits, trainer, wandb)
+
+
+def _original(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    task = _task(config["original"])
+    start = [best_dir(_finished(run, key)) for key in config["model_run"]]
+    train_original(
+        run,
+        ModelSettings(**config["model"]),
+        task,
+        original_splits(task, mirror),
+        start[0] if start else None,
+        trainer,
+        wandb,
+    )
+
+
+def _before(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    start = time.perf_counter()
+    steps = _steps(config, trainer, wandb, mirror)
+    model_folder = _original_folder(run, config)
+    scored = steps.before(run, model_folder, splits=(SELECTION, REPORT))
+    run.write_lines("predictions.jsonl", [row for said in scored.values() for row in said.rows()])
+    fields = {
+        "protocol": BEFORE,
+        "model": steps.model.label,
+        "probe": steps.probe_name,
+        "dose": 0,
+        "epoch": 0,
+    }
+    chances = {"probe": steps.probe_data.chance, "original": steps.original_data.chance}
+    rows: list[dict[str, Any]] = []
+    for name, said in scored.items():
+        split, _, part = name.partition("_")
+        rows.append(accuracy_row(said, **fields, split=split, metric=f"{part}_accuracy"))
+    for part, value in chances.items():
+        rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": value})
+    run.finish(steps.result(model_folder, BEFORE, rows, (), start))
+
+
+def _inoculate(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    start = time.perf_counter()
+    steps = _steps(config, trainer, wandb, mirror)
+    before = steps.before(_finished(run, config["before_run"]), Path(), splits=(SELECTION, REPORT))
+    setting = Setting(**config["setting"])
+    history, problems = steps.train(run, _original_folder(run, config), setting, before)
+    rows = selection_rows(steps.fields(CELL, setting), before, history)
+    result = steps.result(best_dir(run), CELL, rows, problems, start)
+    run.finish({**result, "setting": config["setting"], "history": history})
+
+
+def _report_best(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    """M*_k: the best of all settings and epochs goes to the report items."""
+    start = time.perf_counter()
+    steps = _steps(config, trainer, wandb, mirror)
+    results = {key: _result_of(run.path.parent / key) for key in config["candidates"]}
+    finished = {key: found for key, found in results.items() if found is not None}
+    missing = sorted(set(results) - set(finished))
+    if not finished:
+        raise FileNotFoundError(f"{run.key}: none of its {len(results)} candidates is finished")
+    best = best_candidate(finished)
+    setting = Setting(**finished[best]["setting"])
+    checkpoint = best_dir(_finished(run, best))
+    before_run = _finished(run, config["before_run"])
+    before = steps.before(before_run, Path(), splits=(SELECTION, REPORT))
+    after = steps.score(checkpoint, steps.sets(REPORT))
+    history = finished[best]["history"]
+    problems = tuple(f"not among the candidates: {key} has no result" for key in missing)
+    result = steps.report(run, checkpoint, setting, before, after, history, problems, start)
+    run.finish({**result, "chosen": best, "candidates": sorted(finished), "missing": missing})
+
+
+def best_candidate(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Key of the run with the best epoch of all, by the rule of `metrics.aggregate.select_best`."""
+    rows = [
+        {
+            "probe_accuracy": scores[PROBE],
+            "original_accuracy": scores[ORIGINAL],
+            "cost": -scores[ORIGINAL],  # what was there before is the same for all
+            "learning_rate": result["setting"]["learning_rate"],
+            "epoch": scores["epoch"],
+            "key": key,
+        }
+        for key, result in sorted(results.items())
+        for scores in _scores(result["history"])
+    ]
+    return str(select_best(rows)["key"])
+
+
+def _scores(history: list[Scores]) -> list[Scores]:
+    return [scores for scores in history if AGGREGATE in scores]
+
+
+def _task(config: Config) -> OriginalTask:
+    first = config["first"]
+    return OriginalTask(**{**config, "first": None if first is None else FirstStage(**first)})
+
+
+def _steps(
+    config: Config, trainer: TrainerSettings, wandb: WandbSettings, mirror: str | None
+) -> InoculationSteps:
+    return InoculationSteps(
+        ModelSettings(**config["model"]),
+        _task(config["original"]),
+        InoculatedProbe(**config["probe"]),
+        mirror,
+        trainer,
+        wandb,
+    )
+
+
+def _original_folder(run: RunFolder, config: Config) -> Path:
+    if config["original"]["checkpoint"] is not None:
+        return Path(config["original"]["checkpoint"])
+    return best_dir(_finished(run, config["model_run"][0]))
+
+
+def _finished(run: RunFolder, key: str) -> RunFolder:
+    """The folder of another run of the sweep, which must be finished."""
+    path = run.path.parent / key
+    if _result_of(path) is None:
+        raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
+    return RunFolder.at(path)
+
+
+def _result_of(path: Path) -> dict[str, Any] | None:
+    result_path = path / "result.json"
+    if not result_path.exists():
+        return None
+    found: dict[str, Any] = json.loads(result_path.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,119 @@
+"""What an inoculation is asked to do: original task, probe, dose and hyper-parameters (SPEC B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Extra = Literal["none", "x1", "x2"]
+MAX_EXTRA = 3000  # the paper's bound on x2
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """What is trained before the original task, as the paper trained on RACE before science.
+
+    Args:
+        name: Its name in tables.
+        sets: Probe configs whose train split it is made of.
+        train_split: Split trained on.
+        train_items: Train on at most so many; none takes all.
+        selection_share: Share of the train split that the epoch is chosen with.
+        epochs: Epochs of training it.
+        learning_rate: Peak rate of training it.
+        batch_size: Questions in a step of training it.
+    """
+
+    name: str
+    sets: list[str]
+    train_split: str = "train"
+    train_items: int | None = None
+    selection_share: float = 0.05
+    epochs: int = 2
+    learning_rate: float = 1e-5
+    batch_size: int = 16
+
+
+@dataclass(frozen=True)
+class OriginalTask:
+    """The task whose loss is the inoculation cost.
+
+    Args:
+        name: Its name in tables.
+        sets: Probe configs whose train split it is made of.
+        train_split: Split trained on.
+        report_sets: Probe configs it is measured on; none keeps a share of the train split.
+        report_split: Split of `report_sets`.
+        train_items: Train on at most so many; none takes all.
+        report_items: Report on at most so many; none takes all.
+        report_share: Share of the train split kept for measuring, whole groups, without
+            `report_sets`.
+        selection_share: Share of the train split that checkpoints are selected with.
+        selection_items: At most this many of them are scored at each epoch.
+        reserved_share: Share of the train split reserved for add-some.
+        reserved_sets: Probe configs whose train split is reserved for add-some as a whole, as the
+            paper did with MCQL; then no share is taken.
+        num_choices: Questions with fewer choices get empty ones up to here.
+        checkpoint: Folder of a trained original-task model; none trains one.
+        first: Trained before the task itself; none begins with the pre-trained model.
+        epochs: Epochs of training it.
+        learning_rate: Peak rate of training it.
+        batch_size: Questions in a step of training it.
+        seed: Seeds its splits and its training; the same for all cells of a sweep.
+    """
+
+    name: str
+    sets: list[str]
+    train_split: str = "train"
+    report_sets: list[str] = field(default_factory=list)
+    report_split: str = "test"
+    train_items: int | None = None
+    report_items: int | None = None
+    report_share: float = 0.2
+    selection_share: float = 0.1
+    selection_items: int = 500
+    reserved_share: float = 0.1
+    reserved_sets: list[str] = field(default_factory=list)
+    num_choices: int = 5
+    checkpoint: str | None = None
+    first: FirstStage | None = None
+    epochs: int = 3
+    learning_rate: float = 1e-5
+    batch_size: int = 16
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class InoculatedProbe:
+    """The probe that the model is inoculated with.
+
+    Args:
+        name: Probe config.
+        train_split: Split that doses and selection items come from.
+        report_split: Split reported on.
+        report_items: Report on at most so many; none takes all.
+        selection_items: Items kept for selection, whole groups, in no dose.
+        selection: "train" keeps selection apart from the report; "paper" selects on the reported
+            items, as the paper did on its development set, and is labelled so.
+        split_seed: Seeds the selection split, which all seeds of an inoculation share.
+    """
+
+    name: str
+    train_split: str = "train"
+    report_split: str = "test"
+    report_items: int | None = None
+    selection_items: int = 500
+    selection: Literal["train", "paper"] = "train"
+    split_seed: int = 0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The dose and the hyper-parameters of one inoculation."""
+
+    dose: int
+    extra: Extra
+    learning_rate: float
+    epochs: int
+    batch_size: int
+    seed: int

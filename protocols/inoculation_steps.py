@@ -1,0 +1,221 @@
+"""The steps of an inoculation: score, train, score again. Commands and sweeps put them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores
+from callbacks.inoculation_cost import InoculationCost
+from callbacks.learning_curve import LearningCurve
+from callbacks.wandb_settings import WandbSettings
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.base import ChoiceModule
+from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
+from probes.download import cache_folder
+from probes.record import Record
+from protocols.evaluation import Predictions, predict
+from protocols.inoculation_configs import INOCULATION
+from protocols.inoculation_data import Splits, add_some, dose_of, original_splits, probe_splits
+from protocols.inoculation_rows import forgotten, report_rows, selection_rows
+from protocols.inoculation_settings import InoculatedProbe, OriginalTask, Setting
+from protocols.models import saved_module
+from protocols.original_task import result_of
+from protocols.provenance import data_files
+from protocols.run_folder import RunFolder
+from protocols.settings import ModelSettings, TrainerSettings
+from protocols.training import FitPlan, best_dir, fit
+
+SELECTION, REPORT = "selection", "report"
+Scored = Mapping[str, Predictions]
+
+
+class InoculationSteps:
+    """What one model, original task and probe have in common, whatever the dose and setting.
+
+    Args:
+        model: The pre-trained model.
+        original: The original task.
+        probe: The probe.
+        mirror: Stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases.
+    """
+
+    def __init__(
+        self,
+        model: ModelSettings,
+        original: OriginalTask,
+        probe: InoculatedProbe,
+        mirror: str | None,
+        trainer: TrainerSettings,
+        wandb: WandbSettings,
+    ) -> None:
+        self.model = model
+        self.original = original
+        self.probe = probe
+        self.mirror = mirror
+        self.trainer = trainer
+        self.wandb = wandb
+        self._scored: dict[tuple[Path, tuple[str, ...]], dict[str, Predictions]] = {}
+
+    @cached_property
+    def original_data(self) -> Splits:
+        """The parts of the original task."""
+        return original_splits(self.original, self.mirror)
+
+    @cached_property
+    def probe_data(self) -> Splits:
+        """The parts of the probe."""
+        return probe_splits(self.probe, self.mirror)
+
+    @property
+    def probe_name(self) -> str:
+        """The probe's name in tables; its setting may be the path of a config."""
+        return self.probe_data.files[0].config.name
+
+    def sets(self, split: str) -> dict[str, Sequence[Record]]:
+        """Probe and original items of a split, "selection" or "report"."""
+        parts = {PROBE: self.probe_data, ORIGINAL: self.original_data}
+        return {f"{split}_{name}": getattr(data, split) for name, data in parts.items()}
+
+    def items(self, setting: Setting) -> list[Record]:
+        """The dose and the original-task items that balance it.
+
+        Raises:
+            UsageError: If the dose, or the balance, is more than there is.
+        """
+        dose = dose_of(self.probe_data, setting.dose, setting.seed)
+        return dose + add_some(self.original_data, setting.dose, setting.extra, setting.seed)
+
+    def score(self, folder: Path, sets: Mapping[str, Sequence[Record]]) -> dict[str, Predictions]:
+        """Scores of the model in a folder."""
+        return predict(saved_module(folder), sets, self.trainer, self.original.num_choices)
+
+    def before(
+        self, run: RunFolder, model_folder: Path, *, splits: Sequence[str]
+    ) -> dict[str, Predictions]:
+        """Scores before inoculation, kept so that a resumed run does not compute them again."""
+        sets = {name: part for split in splits for name, part in self.sets(split).items()}
+        kept = run.read("before.json")
+        if kept is None:
+            place = (model_folder, tuple(sets))
+            if place not in self._scored:  # all doses of a command share it
+                self._scored[place] = self.score(model_folder, sets)
+            scored = self._scored[place]
+            kept = {name: [list(s) for s in scored[name].scores] for name in sets}
+            run.write("before.json", kept)
+        return {name: Predictions(name, sets[name], kept[name]) for name in sets}
+
+    def train(
+        self, run: RunFolder, model_folder: Path, setting: Setting, before: Scored
+    ) -> tuple[list[Scores], tuple[str, ...]]:
+        """Inoculates, keeps the best epoch; returns each epoch's selection scores and problems."""
+        task: ChoiceModule = saved_module(model_folder)
+        selection = self.sets(SELECTION)
+        data = ChoiceDataModule(
+            train=self.items(setting),
+            evaluation={name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)},
+            batch_size=self.trainer.micro_batch(setting.batch_size),
+            max_eval_tokens=self.trainer.max_eval_tokens,
+            seed=setting.seed,
+            num_workers=self.trainer.num_workers,
+            num_choices=self.original.num_choices,
+            cache_dir=cache_folder(),
+        )
+        keep = AggregateCheckpoint(best_dir(run))
+        start = {f"val/{n}_accuracy": before[f"selection_{n}"].accuracy for n in (PROBE, ORIGINAL)}
+        plan = FitPlan(
+            epochs=setting.epochs,
+            batch_size=setting.batch_size,
+            seed=setting.seed,
+            callbacks=[InoculationCost(start), LearningCurve(setting.batch_size), keep],
+            description=(
+                f"inoculation with {setting.dose} examples of {self.probe_name} "
+                f"(add-some {setting.extra}), {setting.epochs} epochs"
+            ),
+        )
+        module = Inoculation(task, learning_rate=setting.learning_rate)
+        problems = fit(module, data, run, plan, self.trainer, self.wandb)
+        return keep.history, problems
+
+    def fields(self, protocol: str, setting: Setting) -> dict[str, Any]:
+        """The columns that all rows of a setting share."""
+        return {
+            "protocol": protocol,
+            "model": self.model.label,
+            "probe": self.probe_name,
+            "control": "standard",
+            "mode": "full",
+            "num_train": setting.dose,
+            "dose": setting.dose,
+            "extra": setting.extra,
+            "learning_rate": setting.learning_rate,
+            "seed": setting.seed,
+        }
+
+    def report(
+        self,
+        run: RunFolder,
+        model_folder: Path,
+        setting: Setting,
+        before: Scored,
+        after: Scored,
+        history: Sequence[Scores],
+        problems: tuple[str, ...],
+        start: float,
+    ) -> dict[str, Any]:
+        """Writes the predictions on the report items and gives the content of result.json.
+
+        Args:
+            run: The run's folder.
+            model_folder: Where the chosen checkpoint is.
+            setting: The setting that it was chosen from.
+            before: Scores on selection and report items before inoculation.
+            after: Scores of the chosen checkpoint on the report items.
+            history: Selection scores of each epoch of the setting.
+            problems: What went wrong on the way and was mended.
+            start: `time.perf_counter()` at the start of the run.
+        """
+        names = list(self.sets(REPORT))
+        run.write_lines(
+            "predictions.jsonl",
+            [{**row, "set": f"{row['set']}_before"} for s in names for row in before[s].rows()]
+            + [row for name in names for row in after[name].rows()],
+        )
+        fields = self.fields(INOCULATION, setting)
+        rows = selection_rows(fields, before, history)
+        chosen, interpretable = report_rows(
+            fields, self.probe_data, self.original_data, before, after, history
+        )
+        result = self.result(model_folder, INOCULATION, rows + chosen, problems, start)
+        return result | {
+            "cost_interpretable": interpretable,
+            "seeds": [setting.seed, self.original.seed],
+            "forgotten": forgotten(before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]),
+            "counts": {**result["counts"], "dose": setting.dose},
+        }
+
+    def result(
+        self,
+        model_folder: Path,
+        protocol: str,
+        rows: list[dict[str, Any]],
+        problems: tuple[str, ...],
+        start: float,
+    ) -> dict[str, Any]:
+        """What the result.json of every step holds."""
+        name, data = self.probe_name, self.probe_data
+        result = result_of(model_folder, protocol, self.model, name, rows, data, problems, start)
+        return result | {
+            "original_task": self.original.name,
+            "selection": self.probe.selection,
+            "data": data_files(data.files + self.original_data.files),
+            "counts": {
+                **result["counts"],
+                "original_selection": len(self.original_data.selection),
+                "original_report": len(self.original_data.report),
+            },
+        }

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callbacks.wandb_settings import DEFAULT_WANDB
+from protocols.cell_runs import best_candidate, run_cell
+from protocols.cells import SweepGrid, SweepRow, enumerate_cells
+from protocols.inoculation_settings import FirstStage, InoculatedProbe, OriginalTask
+from protocols.provenance import ROOT
+from protocols.run_folder import RunFolder
+from protocols.settings import ModelSettings, TrainerSettings, UsageError
+from protocols.sweep.cell import Cell
+
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)
+
+
+@pytest.fixture
+def grid(tiny_model: Path, tiny_probes: Path) -> SweepGrid:
+    task = OriginalTask(
+        "first",
+        [str(tiny_probes / "first.yaml")],
+        report_sets=[str(tiny_probes / "first.yaml")],
+        selection_share=0.2,
+        reserved_share=0.2,
+        epochs=1,
+        learning_rate=1e-3,
+    )
+    row = SweepRow(
+        model="tiny",
+        original="colours",
+        probe=InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20),
+        doses=[8, 12],
+        learning_rates=[1e-3, 1e-4],
+        extras=["none", "x1"],
+        seeds=[0],
+        epochs=1,
+        batch_size=8,
+    )
+    model = ModelSettings(str(tiny_model), max_length=32)
+    return SweepGrid({"tiny": model}, {"colours": task}, [row])
+
+
+@pytest.fixture
+def mirror(tiny_probes: Path) -> str:
+    return str(tiny_probes / "mirror")
+
+
+def kinds(cells: list[Cell]) -> list[str]:
+    return [cell.config["protocol"] for cell in cells]
+
+
+def run_all(cells: list[Cell], output_dir: Path, mirror: str) -> dict[str, dict[str, Any]]:
+    for cell in cells:
+        run = RunFolder(output_dir / "runs", cell.name, json.loads(json.dumps(cell.config)))
+        assert run.key == cell.key
+        run_cell(run, run.config, TRAINER, DEFAULT_WANDB, mirror)
+    paths = output_dir.glob("runs/*/result.json")
+    return {path.parent.name: json.loads(path.read_text()) for path in paths}
+
+
+def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str) -> None:
+    cells = enumerate_cells(grid, TRAINER, mirror)
+    # One original task, one scoring before, then 2 rates x 2 extras and one choice for each dose.
+    settings = ["inoculation_cell"] * 4 + ["inoculation"]
+    assert kinds(cells) == ["original", "before", *settings, *settings]
+    keys = [cell.key for cell in cells]
+    assert len(set(keys)) == len(keys)
+    assert all(set(cell.needs) <= set(keys[:place]) for place, cell in enumerate(cells))
+    # 8 examples are one step of 8, balanced with as many two; 12 are two steps, balanced three.
+    assert [cell.num_steps for cell in cells[2:6]] == [1, 1, 2, 2]
+    assert [cell.num_steps for cell in cells[7:11]] == [2, 2, 3, 3]
+
+
+def test_a_second_row_shares_the_original_task(grid: SweepGrid, mirror: str) -> None:
+    [row] = grid.rows
+    more = replace(grid, rows=[row, replace(row, doses=[8, 16])])
+    alone, both = (enumerate_cells(g, TRAINER, mirror) for g in (grid, more))
+    assert [c.key for c in both[: len(alone)]] == [c.key for c in alone]
+    assert kinds(both[len(alone) :]) == ["inoculation_cell"] * 4 + ["inoculation"]
+
+
+def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "mirror"
+    shutil.copytree(mirror, copy)
+    path = copy / "tiny" / "second" / "train.jsonl"
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    before, after = (
+        {c.name: c.key for c in enumerate_cells(grid, TRAINER, m)} for m in (mirror, str(copy))
+    )
+    changed = {name.split("-")[0] for name in before if before[name] != after[name]}
+    assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
+
+
+def test_a_first_stage_comes_before_the_original_task(
+    grid: SweepGrid, mirror: str, tiny_probes: Path
+) -> None:
+    stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
+    task = replace(grid.originals["colours"], first=stage)
+    cells = enumerate_cells(replace(grid, originals={"colours": task}), TRAINER, mirror)
+    assert kinds(cells)[:3] == ["first", "original", "before"]
+    assert cells[1].needs == (cells[0].key,)
+
+
+def test_tpe_draws_its_settings_when_a_cell_is_claimed(grid: SweepGrid, mirror: str) -> None:
+    cells = enumerate_cells(replace(grid, search="tpe", num_trials=3), TRAINER, mirror)
+    [trial, *_] = [cell for cell in cells if cell.search]
+    assert kinds(cells).count("inoculation_cell") == 2 * 3
+    assert trial.search["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
+    assert trial.search["extra"] == {"choices": ["none", "x1"]}
+    assert "learning_rate" not in trial.config["setting"]
+
+
+def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: str) -> None:
+    [row] = grid.rows
+    with pytest.raises(UsageError, match="rows: number 1: model is 'huge'; there are tiny"):
+        enumerate_cells(replace(grid, rows=[replace(row, model="huge")]), TRAINER, mirror)
+    with pytest.raises(UsageError, match="rows: number 1: --dose 61: only 60"):
+        enumerate_cells(replace(grid, rows=[replace(row, doses=[61])]), TRAINER, mirror)
+
+
+def test_planning_imports_no_lightning() -> None:
+    code = "import sys, protocols.cells; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_the_cells_give_what_one_command_gives(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    from protocols.inoculation import inoculate
+
+    [row] = grid.rows
+    small = replace(grid, rows=[replace(row, doses=[12], extras=["x1"])])
+    cells = enumerate_cells(small, TRAINER, mirror)
+    results = run_all(cells, tmp_path / "sweep", mirror)
+    chosen = results[cells[-1].key]
+    candidates = {key: results[key] for key in cells[-1].needs}
+    averages = {
+        key: max(scores["val/aggregate"] for scores in result["history"])
+        for key, result in candidates.items()
+    }
+    assert averages[chosen["chosen"]] == max(averages.values())
+    setting = candidates[chosen["chosen"]]["setting"]
+    alone = inoculate(
+        str(tmp_path / "alone"),
+        grid.originals["colours"],
+        row.probe,
+        grid.models["tiny"],
+        **setting,
+        mirror=mirror,
+        trainer=TRAINER,
+    )
+    numbers = ("metric", "split", "subset", "epoch", "value", "ci_low", "ci_high")
+    assert [[r.get(n) for n in numbers] for r in chosen["rows"]] == [
+        [r.get(n) for n in numbers] for r in alone["rows"]
+    ]
+    assert chosen["model_sha256"] == alone["model_sha256"]
+    before = results[cells[1].key]
+    reported = {r["metric"]: r["value"] for r in before["rows"] if r["split"] == "report"}
+    said = {r["metric"]: r["value"] for r in alone["rows"] if r["split"] == "report"}
+    assert reported["probe_accuracy"] == said["probe_accuracy_before"]
+
+
+def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost() -> None:
+    def result(rate: float, *scores: tuple[float, float]) -> dict[str, Any]:
+        history = [
+            {
+                "epoch": epoch,
+                "val/probe_accuracy": probe,
+                "val/original_accuracy": original,
+                "val/aggregate": (probe + original) / 2,
+            }
+            for epoch, (probe, original) in enumerate(scores, start=1)
+        ]
+        return {"setting": {"learning_rate": rate}, "history": history}
+
+    low = result(1e-5, (0.5, 0.5), (0.6, 0.5))
+    high = result(5e-5, (0.9, 0.1), (0.7, 0.4))
+    costly = result(1e-6, (0.7, 0.4))
+    assert best_candidate({"low": low, "high": high}) == "low"  # 0.55 both; 0.5 is left of low's
+    assert best_candidate({"costly": costly, "high": high}) == "costly"  # the smaller rate
+    with pytest.raises(ValueError, match="no checkpoints"):
+        best_candidate({"empty": {"setting": asdict(TRAINER), "history": []}})
