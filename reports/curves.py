@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
+from dataclasses import dataclass, field
+from statistics import fmean, median, stdev
 
-from reports.load import Results, Row
+from metrics.intervals import wilson
+from metrics.learning_curve import Floats, percentile_interval
+from reports.hits import Hits, draws, joined
+from reports.load import Results, Row, Run
 from reports.zero_shot import chance_levels
 
 STANDARD = "standard"
+NO_LANGUAGE = "no_language"
+PERTURBED = "perturbed_language"
+TRAIN_ACCURACY = "train_accuracy"
+Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -18,10 +25,12 @@ class Point:
 
     Attributes:
         by_seed: Row of each seed.
+        trained: Row of the accuracy on its own training examples of each seed that recorded it.
     """
 
     num_train: int
     by_seed: Mapping[int | None, Row]
+    trained: Mapping[int | None, Row] = field(default_factory=dict)
 
     @property
     def values(self) -> list[float]:
@@ -34,7 +43,23 @@ class Point:
         return fmean(self.values)
 
     @property
-    def interval(self) -> tuple[float | None, float | None]:
+    def median(self) -> float:
+        """Accuracy of the seed in the middle."""
+        return median(self.values)
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation over seeds; None for a single seed."""
+        return stdev(self.values) if len(self.by_seed) > 1 else None
+
+    def stuck(self, chance: float | None) -> int | None:
+        """Runs whose training accuracy is not above chance (SPEC E6); None where none says."""
+        if chance is None or not self.trained:
+            return None
+        return sum(_lower_bound(row, self.num_train) <= chance for row in self.trained.values())
+
+    @property
+    def interval(self) -> Bounds:
         """The seeds' intervals averaged: the uncertainty from the items, which all seeds share."""
         lows = [row.ci_low for row in self.by_seed.values() if row.ci_low is not None]
         highs = [row.ci_high for row in self.by_seed.values() if row.ci_high is not None]
@@ -54,7 +79,10 @@ class Difference:
     """Standard minus control over the seeds that both have.
 
     Attributes:
+        low: Of the seed with the smallest difference.
+        high: Of the seed with the largest.
         spread: Standard deviation over seeds; None for a single seed.
+        interval: 95% interval over items and seeds, where hits were recorded.
     """
 
     mean: float
@@ -62,6 +90,7 @@ class Difference:
     high: float
     spread: float | None
     num_seeds: int
+    interval: Bounds = (None, None)
 
 
 @dataclass(frozen=True)
@@ -70,6 +99,9 @@ class Curve:
 
     Attributes:
         points: Points by control, each list by number of examples.
+        hits: Which items each run got right, where it was recorded.
+        majority: Accuracy of always giving the most frequent answer.
+        train: How the train rows were got, as the runs say it.
     """
 
     model: str
@@ -79,6 +111,9 @@ class Curve:
     learning_rate: float | None
     chance: float | None
     points: Mapping[str, Sequence[Point]]
+    hits: Hits | None = None
+    majority: float | None = None
+    train: str = ""
 
     @property
     def controls(self) -> list[str]:
@@ -95,6 +130,24 @@ class Curve:
         line = self.points.get(control, ())
         return next((point for point in line if point.num_train == num_train), None)
 
+    def means(self, control: str = STANDARD) -> dict[int, float]:
+        """Accuracy averaged over seeds, by number of examples."""
+        return {point.num_train: point.mean for point in self.points.get(control, ())}
+
+    def resampled(self, control: str = STANDARD) -> dict[int, Floats]:
+        """The same under every draw of items and seeds; only points with recorded hits."""
+        if self.hits is None:
+            return {}
+        return {n: values for (name, n), values in draws(self.hits).items() if name == control}
+
+    def interval(self, control: str, num_train: int) -> Bounds:
+        """95% interval of a point, over items and seeds; from the items alone without hits."""
+        values = self.resampled(control).get(num_train)
+        if values is not None:
+            return percentile_interval(values)
+        point = self.at(control, num_train)
+        return (None, None) if point is None else point.interval
+
     def difference(self, control: str, num_train: int) -> Difference | None:
         """Standard minus control, seed by seed; None where no seed has both."""
         standard, other = self.at(STANDARD, num_train), self.at(control, num_train)
@@ -105,20 +158,18 @@ class Curve:
         if not gaps:
             return None
         spread = stdev(gaps) if len(gaps) > 1 else None
-        return Difference(fmean(gaps), min(gaps), max(gaps), spread, len(gaps))
+        ours = self.resampled().get(num_train)
+        theirs = self.resampled(control).get(num_train)
+        interval: Bounds = (None, None)
+        if ours is not None and theirs is not None and len(seeds) == len(standard.by_seed):
+            interval = percentile_interval(ours - theirs)
+        return Difference(fmean(gaps), min(gaps), max(gaps), spread, len(gaps), interval)
 
 
 def curves(results: Results) -> list[Curve]:
     """All learning curves, by probe, model and mode."""
-    rows = [
-        row
-        for row in results.rows
-        if row.protocol == "curve"
-        and row.metric == "accuracy"
-        and row.num_train is not None
-        and row.split != "train"
-        and not (row.subset or row.perturbation)
-    ]
+    runs = results.of("curve")
+    rows = [row for run in runs for row in run.rows if _is_point(row)]
     chances = chance_levels(results)
     sets = sorted({(row.probe, row.model, row.mode, row.split) for row in rows})
     found = []
@@ -131,10 +182,40 @@ def curves(results: Results) -> list[Curve]:
         rates: list[float | None] = [*sorted(known)] or [None]
         for rate in rates:
             line = [r for r in own if r.learning_rate in (rate, None)]
+            members = {id(row) for row in line}
+            parts = [run for run in runs if any(id(row) in members for row in run.rows)]
             found.append(
-                Curve(model, probe, mode, split, rate, chances.get(probe), _by_control(line))
+                Curve(
+                    model=model,
+                    probe=probe,
+                    mode=mode,
+                    split=split,
+                    learning_rate=rate,
+                    chance=chances.get(probe),
+                    points=_by_control(line),
+                    hits=joined([run.hits for run in parts if run.hits is not None]),
+                    majority=_majority(parts),
+                    train=next(
+                        (str(run.facts["train"]) for run in parts if run.facts.get("train")), ""
+                    ),
+                )
             )
     return found
+
+
+def _is_point(row: Row) -> bool:
+    """Whether a row is a point of a curve, or the training accuracy that goes with one."""
+    measured = row.metric == "accuracy" and row.split != "train"
+    return (
+        (measured or row.metric == TRAIN_ACCURACY)
+        and row.num_train is not None
+        and not (row.subset or row.perturbation)
+    )
+
+
+def _majority(runs: Sequence[Run]) -> float | None:
+    rows = (row for run in runs for row in run.rows)
+    return next((row.value for row in rows if row.metric == "majority_accuracy"), None)
 
 
 def _by_control(rows: list[Row]) -> dict[str, list[Point]]:
@@ -143,7 +224,16 @@ def _by_control(rows: list[Row]) -> dict[str, list[Point]]:
 
 
 def _points(rows: list[Row]) -> list[Point]:
-    by_size: dict[int, dict[int | None, Row]] = {}
+    by_size: dict[int, tuple[dict[int | None, Row], dict[int | None, Row]]] = {}
     for row in sorted(rows, key=lambda r: (r.num_train or 0, -1 if r.seed is None else r.seed)):
-        by_size.setdefault(row.num_train or 0, {}).setdefault(row.seed, row)
-    return [Point(size, seeds) for size, seeds in by_size.items()]
+        measured, trained = by_size.setdefault(row.num_train or 0, ({}, {}))
+        (trained if row.metric == TRAIN_ACCURACY else measured).setdefault(row.seed, row)
+    return [Point(size, *both) for size, both in by_size.items() if both[0]]
+
+
+def _lower_bound(row: Row, num_train: int) -> float:
+    """Lower end of the interval of a training accuracy."""
+    if row.ci_low is not None:
+        return row.ci_low
+    number = row.num_items or num_train
+    return wilson(round(row.value * number), number)[0]
