@@ -15,6 +15,7 @@ from metrics.aggregate import select_best
 PROBE = "val/probe_accuracy"
 ORIGINAL = "val/original_accuracy"
 AGGREGATE = "val/aggregate"
+HELD_OUT = "val/held_out_accuracy"
 Scores = dict[str, float]
 
 
@@ -42,13 +43,14 @@ class AggregateCheckpoint(Checkpoint):
 
     Args:
         folder: Where the module's `save_pretrained` writes the best model, whole or not at all.
-        monitor: Validation metric that decides: the aggregate, or `val/original_accuracy` when
-            the original task itself is trained.
+        monitor: Validation metric that decides: the aggregate, `val/original_accuracy` when the
+            original task itself is trained, or `val/held_out_accuracy` of a curve's point.
     """
 
     def __init__(self, folder: Path, monitor: str = AGGREGATE) -> None:
-        if monitor not in {AGGREGATE, ORIGINAL}:
-            raise ValueError(f"monitor={monitor!r}: choose {AGGREGATE!r} or {ORIGINAL!r}")
+        known = (AGGREGATE, ORIGINAL, HELD_OUT)
+        if monitor not in known:
+            raise ValueError(f"monitor={monitor!r}: choose one of {', '.join(known)}")
         self.folder = folder
         self.monitor = monitor
         self.history: list[Scores] = []
@@ -58,9 +60,9 @@ class AggregateCheckpoint(Checkpoint):
         """Scores, epoch and step of the model kept; None before the first validation."""
         if not self.history:
             return None
-        if self.monitor == ORIGINAL:
-            return max(self.history, key=itemgetter(ORIGINAL))
-        return best_of(self.history)
+        if self.monitor == AGGREGATE:
+            return best_of(self.history)
+        return max(self.history, key=itemgetter(self.monitor))
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Compares the scores of this epoch with the best ones and keeps the better model."""
@@ -68,7 +70,9 @@ class AggregateCheckpoint(Checkpoint):
             return
         known = trainer.callback_metrics
         scores = {
-            name: float(known[name]) for name in (PROBE, ORIGINAL, AGGREGATE) if name in known
+            name: float(known[name])
+            for name in (PROBE, ORIGINAL, AGGREGATE, HELD_OUT)
+            if name in known
         }
         if self.monitor not in scores:
             raise RuntimeError(f"{self.monitor} was not logged: is its evaluation set there?")

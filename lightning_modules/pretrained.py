@@ -83,6 +83,18 @@ def load_pretrained(
     return model, tokenizer
 
 
+def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
+    """Loads the tokenizer of a checkpoint without its weights.
+
+    Raises:
+        PretrainedError: If there is none, or it cannot be read.
+    """
+    with quiet_transformers():
+        return _load_tokenizer(
+            resolve(name_or_path), {} if revision is None else {"revision": revision}
+        )
+
+
 def resolve(name_or_path: str) -> str:
     """The folder, or the name on the Hub, that `name_or_path` stands for.
 

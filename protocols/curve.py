@@ -1,120 +1,111 @@
-"""Learning curves with controls on a frozen encoder (Talmor 2020, sections 3.3 and 3.4)."""
+"""Learning curves with controls of a set of models and probes (Talmor 2020, section 3)."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from rich.progress import track
-
-from lightning_modules.masked_choice import MaskedChoice
-from probes.source import ProbeData, load_probe
+from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
+from lightning_modules.base import ChoiceModule
 from protocols.console import print_tables
-from protocols.curve_probe import PROTOCOL, CurveProbe, CurveSettings
+from protocols.curve_data import CurveData
+from protocols.curve_full import MODE
+from protocols.curve_models import chosen_models
+from protocols.curve_runs import CurveRuns
+from protocols.curve_settings import PROTOCOL, CurveSettings, ProbeOptions, check_names
 from protocols.run_folder import CommandFolder
 from protocols.settings import DEFAULT_MODEL, DEFAULT_TRAINER, ModelSettings, TrainerSettings
 
 DEFAULT_GRID = CurveSettings()
+DEFAULT_OPTIONS = ProbeOptions()
 
 
 def curve(
     output_dir: str,
     probes: str | list[str],
+    models: str | list[str] = "",
     model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    setup: Literal["mc_qa"] | None = None,
+    variant: str | None = None,
+    first_stage: str | None = None,
     grid: CurveSettings = DEFAULT_GRID,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:
-    """Learning curves of MC-MLM probes with their language controls, on a frozen encoder.
+    """Learning curves of a set of models and probes, with their language controls.
+
+    MC-MLM probes are answered by heads on a frozen encoder, MC-QA probes by fine-tuning the whole
+    network. Baselines answer the kind that they are for: MLM-baseline MC-MLM, ESIM MC-QA.
 
     Args:
         output_dir: Folder of the results; finished points are never computed again.
-        probes: Names in configs/probe/, separated by commas.
-        model: Which model.
-        grid: Points, seeds, modes and controls.
+        probes: Names in configs/probe/ or paths of such files, separated by commas.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`.
+        random_weights: Also run every transformer with random weights (the architecture control).
+        setup: "mc_qa" also poses MC-MLM probes as questions with the candidates as answers.
+        variant: A variant that the probes' configs declare, such as but_not.
+        first_stage: Questions that MC-QA models are trained on first: `probe:split` or a file.
+        grid: Points, seeds, modes, controls and where the train rows come from.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.
+        wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
     names = probes.split(",") if isinstance(probes, str) else probes
+    names = [name.strip() for name in names if name.strip()]
+    compared = chosen_models(models, model, random_weights)
+    options = ProbeOptions(setup, variant, first_stage)
     config = {
         "command": "curve",
-        "model": asdict(model),
+        "models": [asdict(one) for one in compared],
         "probes": names,
+        "options": asdict(options),
         "grid": asdict(grid),
     }
+    check_names(grid, names)
     folder = CommandFolder(Path(output_dir), config)
-    trace_curves(folder, [name.strip() for name in names], model, grid, mirror, trainer)
-    folder.write_results()
+    trace_curves(folder, names, compared, grid, mirror, trainer, options, wandb)
     print_tables(folder.path, PROTOCOL)
 
 
 def trace_curves(
     folder: CommandFolder,
     names: Sequence[str],
-    model: ModelSettings,
+    models: Sequence[ModelSettings],
     settings: CurveSettings,
     mirror: str | None,
     trainer: TrainerSettings,
+    options: ProbeOptions = DEFAULT_OPTIONS,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:
-    """Adds the curves of several probes to a command's folder, one run a (probe, mode, N)."""
-    module = None
-    for name in names:
-        train = load_probe(name, settings.train_split, mirror=mirror)
-        evaluation = load_probe(name, settings.split, mirror=mirror)
-        sizes = [n for n in settings.sizes if n <= len(train.records)]
-        points = [(mode, size) for mode in settings.modes for size in (0, *sizes)]
-        runs = {
-            point: folder.run(
-                f"curve-{name}-{point[0]}-{point[1]}-{model.label}",
-                _run_config(model, settings, train, evaluation, point),
-            )
-            for point in points
-        }
-        missing = [point for point in points if runs[point].result() is None]
-        if not missing:
-            print(f"{name}: curve complete")
-            continue
-        module = module or MaskedChoice(
-            model.name_or_path,
-            mode="mlp",
-            answer_prefix=model.answer_prefix,
-            multi_token=model.multi_token,
-            max_length=model.max_length,
-            revision=model.revision,
-            random_weights=model.random_weights,
-        )
-        probe = CurveProbe(module, train, evaluation, settings, trainer)
-        for point in track(missing, f"learning curve of {name}", transient=True):
-            start = time.perf_counter()
-            result = probe.point(*point, model.label)
-            seconds = round(time.perf_counter() - start, 3)
-            runs[point].write_lines("predictions.jsonl", result.pop("predictions"))
-            runs[point].write_metrics(result["rows"])
-            runs[point].finish({**result, "seconds": seconds})
+    """Adds the curves of several models and probes to a command's folder.
+
+    Every row is put under every control before anything is computed, so that a control that does
+    not fit stops the command at once. results.csv is rewritten behind each (model, probe).
+    """
+    runs = CurveRuns(folder, settings, mirror, trainer, options, wandb)
+    sets = [runs.load(name, models) for name in names]
+    for model in models:
+        module: ChoiceModule | None = None
+        for data in sets:
+            if modes := modes_of(model, data, settings):
+                if modes == [MODE]:
+                    runs.full(model, data)
+                else:
+                    module = runs.frozen(model, data, modes, module)
+                folder.write_results()
+            else:
+                print(f"{data.config.name}: {model.label} does not answer {data.setup} probes")
 
 
-def _run_config(
-    model: ModelSettings,
-    settings: CurveSettings,
-    train: ProbeData,
-    evaluation: ProbeData,
-    point: tuple[str, int],
-) -> dict[str, Any]:
-    mode, size = point
-    return {
-        "protocol": PROTOCOL,
-        "model": asdict(model),
-        "probe": train.config.name,
-        "mode": mode,
-        "num_train": size,
-        "seeds": settings.seeds,
-        "controls": settings.controls,
-        "learning_rate": settings.learning_rate[mode],
-        "epochs": settings.epochs,
-        "batch_size": settings.batch_size,
-        "splits": [settings.train_split, settings.split],
-        "data": [file.sha256 for part in (train, evaluation) for file in part.files],
-    }
+def modes_of(model: ModelSettings, data: CurveData, settings: CurveSettings) -> list[Any]:
+    """How a model is trained on a probe; nothing where it cannot answer it."""
+    if data.setup == "mc_qa":
+        return [] if model.kind == "mlm_baseline" else [MODE]
+    if model.kind == "mlm_baseline":
+        return [mode for mode in settings.modes if mode == "mlp"]
+    return [] if model.kind == "esim" else list(settings.modes)

@@ -9,8 +9,8 @@ from pathlib import Path
 from callbacks.wandb_settings import DEFAULT_WANDB
 from protocols.console import print_tables
 from protocols.curve import trace_curves
-from protocols.curve_probe import PROTOCOL as CURVE
-from protocols.curve_probe import CurveSettings
+from protocols.curve_settings import PROTOCOL as CURVE
+from protocols.curve_settings import CurveSettings
 from protocols.inoculation import inoculate_once
 from protocols.inoculation_configs import INOCULATION
 from protocols.inoculation_settings import InoculatedProbe, OriginalTask, Setting
@@ -75,7 +75,7 @@ def demo(
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     score_sets(folder, sets, model, trainer)
     print_tables(folder.path, ZERO_SHOT)
-    trace_curves(folder, plan.curve_probes, model, plan.curve, None, trainer)
+    trace_curves(folder, plan.curve_probes, [model], plan.curve, None, trainer)
     print_tables(folder.path, CURVE)
     steps = InoculationSteps(model, plan.original, plan.probe, None, trainer, DEFAULT_WANDB)
     for dose in plan.doses:

@@ -28,7 +28,8 @@ from protocols.evaluation import (
     accuracy_row,
     chance_of,
     predict,
-    proportion_row,
+    subset_rows,
+    templates_of,
 )
 from protocols.provenance import data_files, git_commit, versions
 from protocols.run_folder import CommandFolder
@@ -208,23 +209,8 @@ def zero_shot_rows(
     for name, share in predicted_shares(said).items():
         row = {"metric": "predicted_share", "subset": name, "value": share}
         rows.append({**fields, **row, "num_items": num_items})
-    return rows + _template_rows(predictions, fields)
-
-
-def _template_rows(predictions: Predictions, fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6)."""
-    by_template: dict[str, list[bool]] = {}
-    for record, correct in zip(predictions.records, predictions.correct, strict=True):
-        if template := record.meta.get("template"):
-            by_template.setdefault(str(template), []).append(correct)
-    if len(by_template) < 2:
-        return []
-    return [
-        proportion_row(
-            sum(hits), len(hits), **fields, metric="accuracy", subset=f"template={template}"
-        )
-        for template, hits in sorted(by_template.items())
-    ]
+    # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
+    return rows + subset_rows(predictions, templates_of(records), **fields)
 
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:

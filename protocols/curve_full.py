@@ -1,0 +1,210 @@
+"""MC-QA points of a curve: the whole network is fine-tuned, one resumable run a point.
+
+A point is one (N, control, seed). Its head is drawn anew from its seed; the last epoch is reported,
+unless `patience` stops the training on held-out rows and chooses the epoch.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytorch_lightning.callbacks import Callback
+
+from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
+from callbacks.learning_curve import LearningCurve
+from callbacks.patience import Patience
+from callbacks.wandb_settings import WandbSettings
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.base import ChoiceModule
+from lightning_modules.cached_heads import sample_orders
+from lightning_modules.pretrained import model_fingerprint
+from probes.download import cache_folder
+from probes.record import Record
+from probes.splits import grouped_split
+from protocols.curve_data import CurveData
+from protocols.curve_rows import Measurement, Point, finish_run
+from protocols.curve_settings import STANDARD, Control
+from protocols.evaluation import predict
+from protocols.models import saved_module, sentence_module
+from protocols.run_folder import RunFolder
+from protocols.settings import FitSettings, ModelSettings, TrainerSettings
+from protocols.training import FitPlan, best_dir, fit
+
+MODE = "full"
+HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
+
+
+@dataclass(frozen=True)
+class FullPoint:
+    """One point of an MC-QA curve.
+
+    Attributes:
+        size: N.
+        control: Version of the probe trained on and measured with.
+        seed: Seeds sample, order, dropout and head.
+        with_levels: Whether this is the point that gives chance and the majority's accuracy.
+    """
+
+    size: int
+    control: Control
+    seed: int
+    with_levels: bool
+
+    @property
+    def name(self) -> str:
+        """Its part of the run's name."""
+        return f"{MODE}-{self.size}-{self.control}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The train rows without those that early stopping watches.
+
+    Attributes:
+        data: The probe; its train rows are what samples are drawn from.
+        records: The held-out rows, of groups that are in no sample; empty without patience.
+    """
+
+    data: CurveData
+    records: tuple[Record, ...] = ()
+
+
+def hold_out(data: CurveData, settings: FitSettings, seed: int) -> HeldOut:
+    """Divides the train rows where early stopping needs a part of them."""
+    if settings.patience is None:
+        return HeldOut(data)
+    kept, rest = grouped_split(
+        data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
+    )
+    return HeldOut(replace(data, train=tuple(rest)), tuple(kept))
+
+
+def full_points(
+    sizes: Sequence[int], controls: Sequence[Control], seeds: Sequence[int]
+) -> list[FullPoint]:
+    """All points of a curve, the small ones first."""
+    found = [(size, control, seed) for size in sizes for control in controls for seed in seeds]
+    first = next((point for point in found if point[1] == STANDARD), None)
+    return [FullPoint(*point, with_levels=point == first) for point in found]
+
+
+def run_point(
+    run: RunFolder,
+    model: ModelSettings,
+    rows: HeldOut,
+    point: FullPoint,
+    settings: FitSettings,
+    start: Path | None,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> None:
+    """Trains and measures one point, going on where an interrupted start of it was.
+
+    Args:
+        run: The point's folder; its training states are removed when it is finished.
+        model: The pre-trained model.
+        rows: The probe's rows.
+        point: The point.
+        settings: How it is trained.
+        start: Folder of the model that a first stage left; None begins with the pre-trained one.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases.
+    """
+    began = time.perf_counter()
+    data, control = rows.data, point.control
+    train, evaluation = data.under(control)
+    chosen = sample_orders(len(train), point.size, 1, point.seed)[0]
+    sample = [train[place] for place in chosen]
+    held_out = data.controlled(control, rows.records, data.train_config)
+    module, epoch, problems = _trained(
+        run,
+        _fresh(model, settings, point.seed, start),
+        sample,
+        held_out,
+        point,
+        settings,
+        trainer,
+        wandb,
+    )
+    said = predict(module, {"sample": sample, "evaluation": evaluation}, trainer)
+    name = f"{control}-seed{point.seed}"
+    one = Measurement(
+        control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]
+    )
+    finish_run(
+        run,
+        data,
+        Point(model.label, MODE, point.size, settings.learning_rate),
+        [one],
+        began,
+        with_levels=point.with_levels,
+        facts={
+            "early_stopping": _early_stopping(rows, settings, epoch),
+            "problems": list(problems),
+            "model_sha256": model_fingerprint(module),
+            "model_revision": model.revision,
+        },
+    )
+    forget_states(run)
+
+
+def forget_states(run: RunFolder) -> None:
+    """Removes the training states of a finished run: a large model's are gigabytes a point."""
+    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
+
+
+def _fresh(
+    model: ModelSettings, settings: FitSettings, seed: int, start: Path | None
+) -> ChoiceModule:
+    rates = {
+        "learning_rate": settings.learning_rate,
+        "weight_decay": settings.weight_decay,
+        "max_grad_norm": settings.max_grad_norm,
+    }
+    if start is not None:
+        return saved_module(start, **rates)
+    return sentence_module(model, seed=seed, **rates)  # type: ignore[arg-type]
+
+
+def _trained(
+    run: RunFolder,
+    module: ChoiceModule,
+    sample: Sequence[Record],
+    held_out: Sequence[Record],
+    point: FullPoint,
+    settings: FitSettings,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> tuple[ChoiceModule, int, tuple[str, ...]]:
+    """The trained module, the epoch that it is of, and what was wrong with states."""
+    data = ChoiceDataModule(
+        train=sample,
+        evaluation={HELD_OUT_SET: held_out} if held_out else {},
+        batch_size=trainer.micro_batch(settings.batch_size),
+        max_eval_tokens=trainer.max_eval_tokens,
+        seed=point.seed,
+        num_workers=trainer.num_workers,
+        cache_dir=cache_folder(),
+    )
+    keep = AggregateCheckpoint(best_dir(run), monitor=HELD_OUT)
+    watchers: list[Callback] = []
+    if settings.patience is not None:
+        watchers = [keep, Patience(keep, settings.patience), LearningCurve(settings.batch_size)]
+    plan = FitPlan(settings.epochs, settings.batch_size, point.seed, watchers, f"N = {point.size}")
+    problems = fit(module, data, run, plan, trainer, wandb)
+    if keep.best is None:
+        return module, settings.epochs, problems
+    return saved_module(best_dir(run)), int(keep.best["epoch"]), problems
+
+
+def _early_stopping(rows: HeldOut, settings: FitSettings, epoch: int) -> str | None:
+    if settings.patience is None:
+        return None
+    return (
+        f"patience {settings.patience} on {len(rows.records)} held-out train rows, whole groups "
+        f"that are in no sample; epoch {epoch} of at most {settings.epochs} is reported"
+    )

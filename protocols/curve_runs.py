@@ -1,0 +1,183 @@
+"""The runs of learning curves: which points there are, and the missing ones one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.progress import track
+
+from callbacks.wandb_settings import WandbSettings
+from lightning_modules.base import ChoiceModule
+from lightning_modules.cached_heads import HeadMode
+from lightning_modules.pretrained import model_fingerprint
+from protocols.curve_data import CurveData, load_curve_data
+from protocols.curve_full import (
+    MODE,
+    FullPoint,
+    forget_states,
+    full_points,
+    hold_out,
+    run_point,
+)
+from protocols.curve_models import nonsense_for
+from protocols.curve_probe import CurveProbe
+from protocols.curve_rows import Point, finish_run
+from protocols.curve_settings import PROTOCOL, Control, CurveSettings, ProbeOptions
+from protocols.curve_stage import FirstStage, first_stage_model, load_facts
+from protocols.models import masked_module
+from protocols.run_folder import CommandFolder, RunFolder
+from protocols.settings import ModelSettings, TrainerSettings
+
+
+@dataclass
+class CurveRuns:
+    """The runs of a command's curves: which there are, which are missing, and how they are made.
+
+    Attributes:
+        folder: The command's folder.
+        settings: The curves.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        options: How probes are posed.
+        wandb: Weights & Biases for fine-tuned points.
+    """
+
+    folder: CommandFolder
+    settings: CurveSettings
+    mirror: str | None
+    trainer: TrainerSettings
+    options: ProbeOptions
+    wandb: WandbSettings
+
+    def __post_init__(self) -> None:
+        name = self.options.first_stage
+        self.facts = load_facts(name, self.mirror) if name else None
+
+    def load(self, name: str, models: Sequence[ModelSettings]) -> CurveData:
+        """A probe's rows, with one mapping of meaningless words for all models."""
+        data = load_curve_data(name, self.settings, self.options, self.mirror)
+        if "no_language" in self.settings.controls:
+            data = replace(data, nonsense=nonsense_for(data.config, models))
+        for control in self.settings.controls:
+            data.under(control)
+        return data
+
+    def frozen(
+        self,
+        model: ModelSettings,
+        data: CurveData,
+        modes: Sequence[HeadMode],
+        module: ChoiceModule | None,
+    ) -> ChoiceModule | None:
+        """Heads on a frozen encoder, one run a (mode, N); returns the module for the next probe."""
+        sizes = [size for size in self.settings.sizes if size <= len(data.train)]
+        points = [(mode, size) for mode in modes for size in (0, *sizes)]
+        runs = {point: self._frozen_run(model, data, *point) for point in points}
+        missing = [point for point in points if runs[point].result() is None]
+        if not missing:
+            print(f"{data.config.name}: curve of {model.label} complete")
+            return module
+        module = module or masked_module(model)
+        fingerprint = model_fingerprint(getattr(module, "model", module))
+        probe = CurveProbe(module, data, self.settings, self.trainer)
+        for mode, size in self._progress(missing, model, data):
+            start = time.perf_counter()
+            rate = self.settings.learning_rate[mode] if size else None
+            finish_run(
+                runs[mode, size],
+                data,
+                Point(model.label, mode, size, rate),
+                probe.point(mode, size),
+                start,
+                with_levels=size == 0,
+                facts={"model_sha256": fingerprint, "model_revision": model.revision},
+            )
+        return module
+
+    def full(self, model: ModelSettings, data: CurveData) -> None:
+        """The whole network, one run a (N, control, seed)."""
+        settings = self.settings.fit_of(model.kind)
+        rows = hold_out(data, settings, self.settings.split_seed)
+        sizes = [size for size in self.settings.sizes if size <= len(rows.data.train)]
+        points = full_points(sizes, self.settings.controls, self.settings.seeds)
+        runs = {point: self._full_run(model, data, point) for point in points}
+        missing = [point for point in points if runs[point].result() is None]
+        for point in points:
+            if point not in missing:
+                forget_states(runs[point])
+        if not missing:
+            print(f"{data.config.name}: curve of {model.label} complete")
+            return
+        quiet = replace(self.trainer, progress_bar=False)
+        for point in self._progress(missing, model, data):
+            start = self._start(model, point.control, quiet)
+            run_point(runs[point], model, rows, point, settings, start, quiet, self.wandb)
+
+    def _start(
+        self, model: ModelSettings, control: Control, trainer: TrainerSettings
+    ) -> Path | None:
+        stage = self._stage(model)
+        if stage is None:
+            return None
+        return first_stage_model(self.folder, model, stage, control, trainer, self.wandb)
+
+    def _stage(self, model: ModelSettings) -> FirstStage | None:
+        if self.facts is None:
+            return None
+        # Without patience: no row of the facts is held out.
+        settings = replace(self.settings.fit_of(model.kind), patience=None)
+        return FirstStage(self.facts, settings, self.settings.seeds[0])
+
+    def _progress(self, points: Sequence[Any], model: ModelSettings, data: CurveData) -> Any:
+        description = f"{data.config.name}, {model.label}"
+        return track(points, description, transient=True, disable=not self.trainer.progress_bar)
+
+    def _frozen_run(
+        self, model: ModelSettings, data: CurveData, mode: HeadMode, size: int
+    ) -> RunFolder:
+        settings = self.settings
+        config = {
+            **self._common(model, data),
+            "mode": mode,
+            "num_train": size,
+            "seeds": settings.seeds,
+            "controls": settings.controls,
+            "learning_rate": settings.learning_rate[mode],
+            "epochs": settings.epochs,
+            "batch_size": settings.batch_size,
+        }
+        return self.folder.run(f"curve-{data.config.name}-{mode}-{size}-{model.label}", config)
+
+    def _full_run(self, model: ModelSettings, data: CurveData, point: FullPoint) -> RunFolder:
+        stage = self._stage(model)
+        config = {
+            **self._common(model, data),
+            **asdict(point),
+            "mode": MODE,
+            "fit": asdict(self.settings.fit_of(model.kind)),
+            "precision": self.trainer.precision,
+        }
+        if stage is not None:
+            config["first_stage"] = {
+                "facts": [file.sha256 for file in stage.facts.files],
+                "control": stage.control_of(point.control),
+                "seed": stage.seed,
+            }
+        return self.folder.run(f"curve-{data.config.name}-{point.name}-{model.label}", config)
+
+    def _common(self, model: ModelSettings, data: CurveData) -> dict[str, Any]:
+        return {
+            "protocol": PROTOCOL,
+            "model": asdict(model),
+            "probe": data.config.name,
+            "setup": data.setup,
+            "train": data.train_said,
+            "split": data.split,
+            "split_seed": self.settings.split_seed,
+            "nonsense": dict(data.nonsense),
+            "data": [file.sha256 for part in data.files for file in part.files],
+        }
