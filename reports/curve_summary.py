@@ -1,0 +1,202 @@
+"""Each learning curve in a few numbers, and which of the paper's it may stand beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from metrics.learning_curve import (
+    Floats,
+    is_complete,
+    lang_gap,
+    lang_sense,
+    maximum,
+    percentile_interval,
+    weighted_sum,
+    weights_over,
+)
+from reports.curves import NO_LANGUAGE, PERTURBED, STANDARD, Curve, curves
+from reports.load import Results
+from reports.published import BASELINES, RANDOM_WEIGHTS, PublishedCurve, paper_model
+from reports.published import published_curves as _published_curves
+
+Role = Literal["model", "random", "baseline"]
+FULL = "full"  # the mode of MC-QA
+LANGUAGE = {"langsense_pert": PERTURBED, "langsense_nolang": NO_LANGUAGE}
+PAPER_SPLIT = "dev"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95% interval over items and seeds, None without recorded hits."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One curve: zero-shot, WS, MAX and LangSense (Talmor et al. 2020, section 3).
+
+    Attributes:
+        curve: What is summarised.
+        role: A model, its architecture with random weights, or a baseline over word vectors.
+    """
+
+    curve: Curve
+
+    @property
+    def role(self) -> Role:
+        """What the model is there for."""
+        return role_of(self.curve.model)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The points with a weight that WS is made of."""
+        return list(weights_over(self.curve.means()))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all points of the paper are there (SPEC E8)."""
+        return is_complete(self.curve.means())
+
+    @cached_property
+    def zero_shot(self) -> Estimate | None:
+        """Accuracy without training; of MC-QA there is none, its head is untrained."""
+        return None if self.curve.mode == FULL else _estimate(_untrained, (self.curve, STANDARD))
+
+    @cached_property
+    def weighted_sum(self) -> Estimate | None:
+        """WS, over the points there are."""
+        return _estimate(weighted_sum, (self.curve, STANDARD))
+
+    @cached_property
+    def maximum(self) -> Estimate | None:
+        """MAX: chosen on the items that it is measured on, so a little too high."""
+        return _estimate(maximum, (self.curve, STANDARD))
+
+    def lang_sense(self, control: str) -> Estimate | None:
+        """LangSense as the paper has it, clipped at 0 point by point."""
+        return _estimate(lang_sense, (self.curve, STANDARD), (self.curve, control))
+
+    def lang_gap(self, control: str) -> Estimate | None:
+        """The same without clipping."""
+        return _estimate(lang_gap, (self.curve, STANDARD), (self.curve, control))
+
+    @cached_property
+    def scores(self) -> Mapping[str, Estimate]:
+        """What there is of `reports.published.SCORES`."""
+        mode = self.curve.mode
+        found = {
+            "zero_shot": self.zero_shot,
+            f"{mode}_ws": self.weighted_sum,
+            f"{mode}_max": self.maximum,
+            **{name: self.lang_sense(control) for name, control in LANGUAGE.items()},
+        }
+        return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+    @property
+    def paper(self) -> PublishedCurve | None:
+        """The paper's row of the same model and probe; None where there is none."""
+        name = paper_model(self.curve.model)
+        rows = published(self.curve.probe)
+        return next((row for row in rows if row.model == name), None)
+
+    def beside_paper(self, score: str) -> float | None:
+        """The paper's number, where comparing is legitimate.
+
+        The same model (with the same vectors, SPEC E10), the whole released set, and for what is
+        trained the released train file and all seven points (SPEC E8).
+        """
+        row, curve = self.paper, self.curve
+        if row is None or curve.split != PAPER_SPLIT:
+            return None
+        trained_alike = self.complete and curve.train in ("", f"train of {curve.probe}")
+        return row.scores.get(score) if score == "zero_shot" or trained_alike else None
+
+
+def summaries(results: Results) -> list[Summary]:
+    """The curves that have a standard line, by probe; models first, then what they are held to."""
+    order = {"model": 0, "random": 1, "baseline": 2}
+    found = [Summary(curve) for curve in curves(results) if curve.points.get(STANDARD)]
+    return sorted(found, key=lambda s: (s.curve.probe, order[s.role] == 2, s.curve.model))
+
+
+def role_of(label: str) -> Role:
+    """What a model is there for, from its name in results."""
+    if RANDOM_WEIGHTS in label:
+        return "random"
+    return "baseline" if label.startswith(tuple(BASELINES)) else "model"
+
+
+def random_twin(summary: Summary, others: Sequence[Summary]) -> Summary | None:
+    """The curve of the same architecture with random weights."""
+    name = f"{summary.curve.model} {RANDOM_WEIGHTS}"
+    return next((o for o in peers(summary, others) if o.curve.model == name), None)
+
+
+def baselines(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
+    """The baselines' curves on the same items."""
+    return [other for other in peers(summary, others) if other.role == "baseline"]
+
+
+def peers(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
+    """The curves of other models of the same probe, mode and split.
+
+    A baseline has one hidden layer to train, so it stands beside `mlp` and `full` alone.
+    """
+    curve = summary.curve
+    place = (curve.probe, curve.mode, curve.split)
+    same = [o for o in others if (o.curve.probe, o.curve.mode, o.curve.split) == place]
+    return [other for other in same if other.curve.model != curve.model]
+
+
+def difference(
+    of: Literal["zero_shot", "weighted_sum", "maximum"], one: Summary, other: Summary
+) -> Estimate | None:
+    """One curve minus another over the points both have; None where there is no such number.
+
+    The interval pairs items and seeds; it is left out where the curves have other items.
+    """
+    lines = (one.curve, STANDARD), (other.curve, STANDARD)
+    return _estimate(
+        {"zero_shot": _untrained_gap, "weighted_sum": lang_gap}.get(of, _max_gap), *lines
+    )
+
+
+def published(probe: str) -> list[PublishedCurve]:
+    """The paper's rows of a probe, in the order of its table."""
+    return [row for row in _published_curves() if row.probe == probe]
+
+
+def _estimate(of: Callable[..., Any], *lines: tuple[Curve, str]) -> Estimate | None:
+    """A summary of one or two lines and its percentile interval; None where it has no points."""
+    means = [curve.means(control) for curve, control in lines]
+    try:
+        value = float(of(*means))
+    except (ValueError, KeyError):
+        return None
+    sets = {curve.hits.groups if curve.hits else None for curve, _ in lines}
+    drawn = [curve.resampled(control) for curve, control in lines]
+    whole = all(set(mean) <= set(own) for mean, own in zip(means, drawn, strict=True))
+    if len(sets) > 1 or not whole:
+        return Estimate(value)
+    values: Floats = of(*drawn)
+    return Estimate(value, *percentile_interval(values))
+
+
+def _untrained(points: Mapping[int, Any]) -> Any:
+    return points[0]
+
+
+def _untrained_gap(one: Mapping[int, Any], other: Mapping[int, Any]) -> Any:
+    return one[0] - other[0]
+
+
+def _max_gap(one: Mapping[int, Any], other: Mapping[int, Any]) -> Any:
+    shared = set(one) & set(other)
+    both = [{size: line[size] for size in shared} for line in (one, other)]
+    return maximum(both[0]) - maximum(both[1])
