@@ -10,8 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+SIZES = (62, 125, 250, 500, 1000, 2000, 4000)
+CONTROLS = ("standard", "no_language", "perturbed_language")
 Rows = list[dict[str, Any]]
 WriteRun = Callable[..., Path]
 
@@ -100,6 +103,82 @@ def curve_rows(
     ]
 
 
+def hits_of(share: float, num_items: int, seed: int) -> str:
+    """Which items are right, easy ones first but for the luck of the seed, as hits.json has it."""
+    luck = np.random.default_rng([num_items, seed]).random(num_items)
+    order = np.argsort(np.linspace(0, 1, num_items) + luck)
+    right = np.zeros(num_items, dtype=int)
+    right[order[: round(share * num_items)]] = 1
+    return "".join(map(str, right))
+
+
+def write_curve(
+    folder: Path,
+    write_run: Callable[..., Path],
+    shares: Callable[[str, int, int], float],
+    *,
+    model: str = "embedded",
+    probe: str = "age_comparison",
+    mode: str = "mlp",
+    sizes: Iterable[int] = (0, *SIZES),
+    controls: Iterable[str] = CONTROLS,
+    seeds: Iterable[int] = (1, 2, 3),
+    num_items: int = 120,
+    chance: float = 0.5,
+    split: str = "dev",
+    subsets: Iterable[str] = (),
+    train_accuracy: float | None = None,
+    **facts: Any,
+) -> None:
+    """Writes a curve as the protocol does, one run an N, with its hits in groups of two items.
+
+    Args:
+        folder: Output folder.
+        write_run: The fixture.
+        shares: (control, N, seed) to the share of items that are right.
+        subsets: Subsets of the standard control, each measured on a quarter of the items.
+        train_accuracy: Accuracy of every run on what it was trained on.
+        facts: Further keys of result.json.
+    """
+    for num_train in sizes:
+        rows: Rows = []
+        hits: dict[str, dict[str, str]] = {}
+        for control in controls:
+            for seed in seeds if num_train else [0]:
+                items = hits_of(shares(control, num_train, seed), num_items, seed)
+                hits.setdefault(control, {})[str(seed)] = items
+                columns = {
+                    "protocol": "curve",
+                    "model": model,
+                    "probe": probe,
+                    "control": control,
+                    "mode": mode,
+                    "num_train": num_train,
+                    "learning_rate": 1e-3 if num_train else None,
+                    "seed": seed if num_train else None,
+                    "split": split,
+                }
+                rows.append(accuracy(items.count("1"), num_items, **columns))
+                if control == "standard":
+                    quarter = num_items // 4
+                    rows += [
+                        accuracy(items[i::4].count("1"), quarter, **columns, subset=name)
+                        for i, name in enumerate(subsets)
+                    ]
+                if train_accuracy is not None and num_train:
+                    right = round(train_accuracy * num_train)
+                    rows.append(
+                        {**accuracy(right, num_train, **columns), "metric": "train_accuracy"}
+                    )
+        level = {**columns, "control": "standard", "seed": None, "num_items": num_items}
+        rows.append({**level, "metric": "chance", "value": chance})
+        rows.append({**level, "metric": "majority_accuracy", "value": chance + 0.02})
+        name = f"curve-{probe}-{mode}-{num_train}-{model}-{split}"
+        where = write_run(folder, name, rows, hits="hits.json", **facts)
+        groups = [item // 2 for item in range(num_items)]
+        (where / "hits.json").write_text(json.dumps({"groups": groups, "hits": hits}))
+
+
 def inoculation_rows(
     *,
     dose: int,
@@ -177,7 +256,10 @@ def rows() -> SimpleNamespace:
 @pytest.fixture
 def write_run() -> WriteRun:
     """Writes one run folder: `write_run(output_dir, name, rows, **facts)` gives its path."""
+    return _writer()
 
+
+def _writer() -> WriteRun:
     def write(output_dir: Path, name: str, rows: Rows, **facts: Any) -> Path:
         first = rows[0] if rows else {}
         key = f"{name}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
@@ -208,6 +290,16 @@ def write_run() -> WriteRun:
         text = json.dumps(result, indent=1, ensure_ascii=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
         return folder
+
+    return write
+
+
+@pytest.fixture
+def write_curve_runs(write_run: WriteRun) -> Callable[..., None]:
+    """Writes the runs of a curve: `write_curve_runs(folder, shares, **more)`."""
+
+    def write(folder: Path, shares: Callable[[str, int, int], float], **more: Any) -> None:
+        write_curve(folder, write_run, shares, **more)
 
     return write
 
