@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from protocols.run_folder import run_key
+from protocols.run_folder import config_hash, run_key
 
 # config["protocol"] -> "module:function", called with (run, config, trainer, wandb, mirror).
 # A cell may name its own in config["runner"].
-RUNNERS = {
-    "original": "protocols.cells:run_cell",
-    "before": "protocols.cells:run_cell",
-    "inoculation": "protocols.cells:run_cell",
-}
+RUNNERS = dict.fromkeys(
+    ("first", "original", "before", "inoculation_cell", "inoculation"),
+    "protocols.cell_runs:run_cell",
+)
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class Cell:
 
     Args:
         name: Readable beginning of the key.
-        config: The resolved config, plain values only; it decides the numbers, and its hash the key.
-            `protocol` picks the runner, `threads` fixes the threads of the cell's process.
+        config: The resolved config, plain values only; it decides the numbers, and its hash the
+            key. `protocol` picks the runner, `threads` fixes the threads of the cell's process.
         needs: Keys of the cells that must be finished, or have failed for good, before this one.
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
-        search: Parameter -> range or values that are drawn when the cell is claimed (`search: tpe`);
-            the draw is added to the config under `setting`.
+        search: Parameter -> range or values that are drawn when the cell is claimed
+            (`search: tpe`); the draw is added to the config under `setting`.
     """
 
     name: str
@@ -40,9 +41,26 @@ class Cell:
     search: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def group(self) -> str:
+        """Equal for the trials of one search: the hash of the config without `trial`."""
+        return config_hash({k: v for k, v in self.config.items() if k != "trial"})[:12]
+
+    @property
     def key(self) -> str:
         """Name of the run folder: `<name>-<first 12 hex digits of the config's sha256>`."""
         return run_key(self.name, self.config)
+
+
+DRAWN_NAME = "drawn.json"
+
+
+def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The config of a cell with what was drawn for it at its first claim, if anything was."""
+    path = folder / DRAWN_NAME
+    if not path.exists():
+        return dict(config)
+    drawn = json.loads(path.read_text(encoding="utf-8"))
+    return {**config, "setting": {**config.get("setting", {}), **drawn}}
 
 
 def runner_of(config: Mapping[str, Any]) -> str:

@@ -1,0 +1,91 @@
+"""`search: tpe`: the settings of a group's cells are drawn when they are claimed.
+
+Optuna's TPE sampler sees the group's finished cells with both objectives, accuracy on the probe and
+on the original task, and those that run. What it drew is kept in the run folder before anything
+trains, so a cell that is tried again keeps its setting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+)
+from optuna.trial import TrialState
+
+from metrics.aggregate import aggregate
+from probes.files import write_text_atomic
+from protocols.settings import UsageError
+from protocols.sweep.cell import DRAWN_NAME
+from protocols.sweep.queue import COMPLETE, Entry, Queue
+
+NUM_RANDOM = 4  # draws before the sampler has anything to go by
+
+
+def draw(queue: Queue, entry: Entry, folder: Path) -> None:
+    """Draws the setting of a claimed cell, unless it is drawn already or has none."""
+    path = folder / DRAWN_NAME
+    if not entry.search:
+        return
+    if not path.exists():
+        others = [e for e in queue.entries() if e.group == entry.group and e.key != entry.key]
+        drawn = sample(entry.search, others, seed=entry.number)
+        write_text_atomic(path, json.dumps(drawn) + "\n")
+    queue.note_drawn(entry, json.loads(path.read_text(encoding="utf-8")))
+
+
+def sample(space: Mapping[str, Any], others: Sequence[Entry], seed: int) -> dict[str, Any]:
+    """Draws one setting.
+
+    Args:
+        space: Parameter -> {"low", "high", "log"} or {"choices"}.
+        others: The group's other cells; those with a drawn setting count.
+        seed: Seeds the draw.
+
+    Raises:
+        UsageError: If the space is of neither kind.
+    """
+    distributions = {name: _distribution(name, said) for name, said in space.items()}
+    sampler = optuna.samplers.TPESampler(
+        seed=seed, n_startup_trials=NUM_RANDOM, constant_liar=True, multivariate=False
+    )
+    study = optuna.create_study(directions=["maximize", "maximize"], sampler=sampler)
+    for entry in others:
+        if not entry.drawn:
+            continue
+        finished = entry.state is COMPLETE and len(entry.objectives) == 2
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=entry.drawn,
+                distributions=distributions,
+                values=entry.objectives if finished else None,
+                state=COMPLETE if finished else TrialState.RUNNING,
+            )
+        )
+    return dict(study.ask(distributions).params)
+
+
+def objectives_of(result_path: Path) -> tuple[float, ...]:
+    """Accuracy on probe and original task, on selection items, of the epoch with the best mean."""
+    result = json.loads(result_path.read_text(encoding="utf-8"))
+    epochs: dict[int, dict[str, float]] = {}
+    for row in result["rows"]:
+        if row.get("split") == "selection" and int(row.get("epoch") or 0) > 0:
+            epochs.setdefault(int(row["epoch"]), {})[row["metric"]] = float(row["value"])
+    pairs = [(e["probe_accuracy"], e["original_accuracy"]) for e in epochs.values()]
+    return max(pairs, key=lambda pair: aggregate(*pair), default=())
+
+
+def _distribution(name: str, said: Mapping[str, Any]) -> BaseDistribution:
+    if "choices" in said:
+        return CategoricalDistribution(tuple(said["choices"]))
+    if {"low", "high"} <= said.keys():
+        return FloatDistribution(said["low"], said["high"], log=bool(said.get("log")))
+    raise UsageError(f"search: {name} needs `low` and `high`, or `choices`, not {dict(said)}")

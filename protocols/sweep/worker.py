@@ -1,0 +1,262 @@
+"""A worker: takes cells from the queue, runs each in a process of its own, until none is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import yaml
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.exc import SQLAlchemyError
+
+from protocols.provenance import ROOT
+from protocols.sweep.lease import LEASE_LOST, RESULT, LeaseLostError, grant_lease
+from protocols.sweep.process import ERROR_NAME, ORDERS_VARIABLE, Orders
+from protocols.sweep.progress import Progress, line_of
+from protocols.sweep.queue import COMPLETE, FAIL, RUNNING, Entry, Queue
+from protocols.sweep.search import draw, objectives_of
+from protocols.sweep.settings import EngineSettings
+
+TERMINATED, INTERRUPTED, FAILED = 143, 130, 1
+LOG_NAME = "log.txt"
+_LOG_TAIL = 2000  # characters of the log that stand for a traceback where there is none
+_PATIENCE = 20  # graces that a storage may be away before the worker gives up
+
+T = TypeVar("T")
+
+
+class Worker:
+    """Takes cells until none is left.
+
+    Args:
+        output_dir: Folder of the sweep.
+        queue: Its queue.
+        engine: Retries and times.
+        orders: What each cell's process is told, besides its lease.
+        wait: Wait while other workers run cells that others need or that may yet be lost.
+        say: Prints a line.
+    """
+
+    def __init__(
+        self,
+        output_dir: Path,
+        queue: Queue,
+        engine: EngineSettings,
+        orders: Orders,
+        wait: bool = True,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self.runs_dir = output_dir / "runs"
+        self.queue = queue
+        self.engine = engine
+        self.orders = replace(orders, parent=os.getpid(), watch_seconds=engine.heartbeat_seconds)
+        self.wait = wait
+        self.say = say
+        self._stop = threading.Event()
+        self._stop_code = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> int:
+        """Works; returns the exit code: 0, 1 if cells have failed for good, 143 after SIGTERM."""
+        grace = self.engine.grace_seconds
+        with self._signals():
+            while not self._stop.is_set():
+                for lost in self._patiently(
+                    lambda: self.queue.take_back(self.engine.grace_seconds)
+                ):
+                    self.say(f"{lost.key}: {lost.owner} is gone, the cell waits again")
+                entries = self._patiently(self.queue.entries)
+                entry = self._patiently(lambda: self.queue.claim(self._ready(entries)))
+                if entry is not None:
+                    self._run(entry)
+                elif not self._anything_to_wait_for(entries):
+                    break
+                else:
+                    self._stop.wait(self.engine.poll_seconds)
+        return self._stop_code or self._failed()
+
+    def _ready(self, entries: list[Entry]) -> Callable[[Entry], bool]:
+        failed = {entry.key for entry in entries if entry.state is FAIL}
+
+        def ready(entry: Entry) -> bool:
+            return all(key in failed or self._finished(key) for key in entry.needs)
+
+        return ready
+
+    def _finished(self, key: str) -> bool:
+        return (self.runs_dir / key / RESULT).exists()
+
+    def _anything_to_wait_for(self, entries: list[Entry]) -> bool:
+        running = [entry for entry in entries if entry.state is RUNNING]
+        waiting = [entry for entry in entries if not entry.state.is_finished()]
+        if not running and waiting:
+            if any(map(self._ready(entries), waiting)):
+                return True  # another worker has just given it back, or just taken it
+            self.say(
+                f"{len(waiting)} cells wait for others that are neither finished nor queued, "
+                f"for example {waiting[0].key}; run `train.py sweep plan` again"
+            )
+        return bool(running) and self.wait
+
+    def _failed(self) -> int:
+        entries = self._patiently(self.queue.entries)
+        failed = [entry for entry in entries if entry.state is FAIL]
+        for entry in failed:
+            self.say(f"failed: {entry.key}: {last_line(entry.error)}")
+        return FAILED if failed else 0
+
+    def _run(self, entry: Entry) -> None:
+        """Runs a claimed cell to whatever end it has, and tells the queue."""
+        folder = self.runs_dir / entry.key
+        try:
+            if not self._finished(entry.key):
+                grant_lease(folder, entry.token)
+                draw(self.queue, entry, folder)
+                self.say(f"{entry.key}: {'going on' if entry.interruptions else 'started'}")
+                code = self._process_of(entry, folder)
+                if code is None or code == LEASE_LOST:
+                    self.say(f"{entry.key}: another worker has taken it over")
+                    return
+                if not self._finished(entry.key):
+                    self._not_finished(entry, folder, code)
+                    return
+            objectives = objectives_of(folder / RESULT) if entry.search else ()
+            if self._patiently(lambda: self.queue.complete(entry, objectives)):
+                self._say_progress(entry)
+        except LeaseLostError as error:
+            self.say(str(error))
+        except OSError:
+            # The folder is gone or the disk is full: the cell's trouble, not the worker's.
+            self._note_failure(entry, traceback.format_exc())
+
+    def _process_of(self, entry: Entry, folder: Path) -> int | None:
+        """Exit code of the cell's process; None if the lease was lost and it was killed."""
+        (folder / ERROR_NAME).unlink(missing_ok=True)
+        config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+        environment = dict(os.environ)
+        environment[ORDERS_VARIABLE] = replace(self.orders, token=entry.token).dump()
+        threads = config.get("threads") or self.orders.trainer.threads
+        if threads is not None:
+            environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+        with (folder / LOG_NAME).open("ab") as log:
+            self._process = process = _start(folder, environment, log)
+        try:
+            if self._stop.is_set():
+                self._pass_on(signal.SIGTERM)
+            return self._watched(entry, process)
+        finally:
+            # Also what the process has started itself: further processes of DDP, loaders.
+            self._pass_on(signal.SIGKILL)
+            process.wait()
+            self._process = None
+
+    def _watched(self, entry: Entry, process: subprocess.Popen[bytes]) -> int | None:
+        stopping = 0.0
+        while True:
+            try:
+                return process.wait(self.engine.heartbeat_seconds)
+            except subprocess.TimeoutExpired:
+                pass
+            try:
+                if not self.queue.beat(entry):
+                    return None
+            except (SQLAlchemyError, StorageInternalError) as error:
+                self.say(
+                    f"the storage does not answer, {entry.key} goes on: {last_line(str(error))}"
+                )
+            if self._stop.is_set():
+                stopping = stopping or time.monotonic()
+                if time.monotonic() - stopping > self.engine.stop_seconds:
+                    return -signal.SIGKILL
+
+    def _not_finished(self, entry: Entry, folder: Path, code: int) -> None:
+        if self._stop.is_set() or code == TERMINATED:
+            self._patiently(lambda: self.queue.release(entry))
+            self.say(f"{entry.key}: interrupted, the cell waits again")
+            return
+        path = folder / ERROR_NAME
+        error = (
+            path.read_text(encoding="utf-8") if path.exists() else _without_traceback(folder, code)
+        )
+        self._note_failure(entry, error)
+
+    def _note_failure(self, entry: Entry, error: str) -> None:
+        limit = self.engine.max_retries
+        state = self._patiently(lambda: self.queue.fail(entry, error, limit))
+        if state is not None:
+            end = "for good" if state is FAIL else f"{entry.failures + 1} of {limit + 1} times"
+            self.say(f"{entry.key}: failed {end}: {last_line(error)}")
+
+    def _say_progress(self, entry: Entry) -> None:
+        entries = self._patiently(self.queue.entries)
+        done = next((e for e in entries if e.key == entry.key and e.state is COMPLETE), entry)
+        self.say(f"{entry.key}: finished. {line_of(Progress(entries), done)}")
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """Asks the storage again while it is away: restarted, locked, on a full disk."""
+        end = time.monotonic() + _PATIENCE * self.engine.grace_seconds
+        while True:
+            try:
+                return ask()
+            except (SQLAlchemyError, StorageInternalError) as error:
+                if time.monotonic() > end or self._stop.is_set():
+                    raise
+                self.say(f"the storage does not answer, trying again: {last_line(str(error))}")
+                self._stop.wait(self.engine.poll_seconds)
+
+    def _pass_on(self, signum: int) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signum)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGTERM and Ctrl-C let the cell save its state before the worker ends."""
+
+        def stop(signum: int, frame: object) -> None:
+            self._stop_code = TERMINATED if signum == signal.SIGTERM else INTERRUPTED
+            self._stop.set()
+            self._pass_on(signal.SIGTERM)
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def last_line(text: str) -> str:
+    """The last line with something on it: of a traceback, the error itself."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _start(folder: Path, environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    command: list[Any] = [sys.executable, ROOT / "train.py", "sweep", "cell", folder]
+    return subprocess.Popen(
+        list(map(str, command)),
+        stdin=subprocess.PIPE,  # closes when the worker ends, however it ends
+        stdout=log,
+        stderr=log,
+        env=environment,
+        process_group=0,
+    )
+
+
+def _without_traceback(folder: Path, code: int) -> str:
+    cause = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+    log = (folder / LOG_NAME).read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:]
+    text = f"{log}\nthe cell's process left no traceback: {cause}"
+    (folder / ERROR_NAME).write_text(text + "\n", encoding="utf-8")
+    return text
