@@ -13,7 +13,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.encoding import ChoiceEncoder, EncodedSet, SentenceChoiceEncoder
+from datamodules.encoding import ChoiceEncoder, EncodedSet
 from datamodules.sampler import (
     EpochBatchSampler,
     ResumableData,
@@ -165,7 +165,7 @@ class ChoiceDataModule(ResumableData):
         if self.cache_dir is not None:
             encoder.cache_dir = self.cache_dir
         if self.num_choices is not None:
-            if not isinstance(encoder, SentenceChoiceEncoder):
+            if not hasattr(encoder, "num_choices"):
                 raise ValueError("num_choices pads with empty answers, which only MC-QA can score")
             encoder.num_choices = self.num_choices
         return encoder

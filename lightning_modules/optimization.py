@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 
 def adamw_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
@@ -44,3 +46,22 @@ def slanted_triangular(total_steps: int, warmup_share: float = 0.06) -> Callable
     """Linear warm-up over `warmup_share` of the steps, then a linear fall to 0 (Talmor 2020)."""
     warmup_steps = max(1, round(warmup_share * total_steps))
     return trapezoid(warmup_steps, total_steps, 1.0 - warmup_steps / max(1, total_steps))
+
+
+def halved_on_plateau(optimizer: Optimizer, monitor: str | None) -> dict[str, Any]:
+    """Halves the rate after each epoch that did not raise a metric (the baselines of Talmor 2020).
+
+    Args:
+        optimizer: The optimiser.
+        monitor: A metric of the validation, higher is better; None leaves the rate constant.
+
+    Returns:
+        What Lightning's `configure_optimizers` returns.
+    """
+    if monitor is None:
+        return {"optimizer": optimizer}
+    scheduler = ReduceLROnPlateau(optimizer, mode="max", factor=0.5, patience=0)
+    return {
+        "optimizer": optimizer,
+        "lr_scheduler": {"scheduler": scheduler, "interval": "epoch", "monitor": monitor},
+    }

@@ -66,11 +66,11 @@ def content_sha256(path: str | Path) -> str:
 
 
 @contextmanager
-def open_content(path: Path) -> Iterator[IO[bytes]]:
+def open_content(path: Path, member: str | None = None) -> Iterator[IO[bytes]]:
     """Opens a plain, gzipped or zipped file for reading its decompressed bytes.
 
     The kind is told by the first bytes, not by the name: servers and browsers unpack files and
-    keep the name. A zip archive must hold exactly one file.
+    keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
     """
     with path.open("rb") as raw:
         magic = raw.read(4)
@@ -83,20 +83,23 @@ def open_content(path: Path) -> Iterator[IO[bytes]]:
                 names = [
                     n for n in archive.namelist() if not n.endswith("/") and "__MACOSX" not in n
                 ]
+                if member is not None:
+                    names = [n for n in names if n == member]
                 if len(names) != 1:
                     raise RecordError(
                         f"{path}: the zip archive holds {len(names)} files; it must hold one"
                     )
-                with archive.open(names[0]) as member:
-                    yield member
+                with archive.open(names[0]) as unpacked:
+                    yield unpacked
         else:
             yield raw
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: str | Path, member: str | None = None) -> Iterator[tuple[int, str]]:
     r"""Yields (line number from 1, text without its line end) of a plain, .gz or .zip text file.
 
     Only `\n` and `\r\n` end a line, as in JSON lines; a byte order mark at the start is dropped.
+    `member` names the file to read of a zip archive that holds several.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -109,7 +112,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     if path.is_dir():
         raise RecordError(f"{path}: a folder, where a file is needed")
     line = [0]
-    with _explained(path, line), open_content(path) as stream:
+    with _explained(path, line), open_content(path, member) as stream:
         for number, raw in enumerate(stream, start=1):
             yield number, _decoded(raw, path, number)
             line[0] = number

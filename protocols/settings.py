@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from datamodules.word_vectors import vectors_label
+
+_BASELINE_NAMES = {"mlm_baseline": "MLM-baseline", "esim": "ESIM"}
 
 class UsageError(ValueError):
     """A command that was asked for something it cannot do; the message says what to change."""
@@ -24,6 +27,10 @@ class ModelSettings:
         head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
         max_length: Longest input in tokens.
         random_weights: The same architecture with fresh weights (the architecture control).
+        kind: "transformer", or a baseline over word vectors: "mlm_baseline" for probes with a
+            mask, "esim" for questions with answers.
+        vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
+            .gz or .zip (`file.zip:member.txt` where it holds several).
     """
 
     name_or_path: str = "embedded"
@@ -33,10 +40,14 @@ class ModelSettings:
     head: Literal["mlp", "linear", "pooler"] = "mlp"
     max_length: int = 256
     random_weights: bool = False
+    kind: Literal["transformer", "mlm_baseline", "esim"] = "transformer"
+    vectors: str = "embedded"
 
     @property
     def label(self) -> str:
-        """The model's name in tables."""
+        """The model's name in tables; a baseline's names its vectors (SPEC E10)."""
+        if self.kind != "transformer":
+            return f"{_BASELINE_NAMES[self.kind]} ({vectors_label(self.vectors)})"
         name = self.name_or_path.rstrip("/").rsplit("/", 1)[-1]
         return f"{name} (random weights)" if self.random_weights else name
 
@@ -93,6 +104,7 @@ class TrainerSettings:
         checkpoint_every: Steps between two states to resume from.
         num_workers: Loader processes.
         threads: CPU threads of each process; none leaves it to torch.
+        compile: Compile the transformer with torch.compile before training it.
         progress_bar: Show progress and the time left.
     """
 
@@ -105,6 +117,7 @@ class TrainerSettings:
     checkpoint_every: int = 50
     num_workers: int = 0
     threads: int | None = None
+    compile: bool = False
     progress_bar: bool = True
 
     def micro_batch(self, batch_size: int) -> int:
