@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from reports.curves import Curve, Difference, Point, curves
+from reports.curve_tables import curve_table
+from reports.grids import grid_table, sizes_table
 from reports.inoculation_tables import (
     inoculation_table,
     original_table,
@@ -22,9 +21,6 @@ from reports.layout import (
     between,
     count,
     percent,
-    points,
-    points_between,
-    rate,
 )
 from reports.load import Results, Row
 from reports.zero_shot import ZeroShot, zero_shots
@@ -36,6 +32,8 @@ def tables(results: Results) -> list[Table]:
         zero_shot_table,
         predicted_shares_table,
         parts_table,
+        grid_table,
+        sizes_table,
         curve_table,
         original_table,
         inoculation_table,
@@ -146,38 +144,6 @@ def parts_table(results: Results) -> Table | None:
     )
 
 
-def curve_table(results: Results) -> Table | None:
-    """Learning curves: mean over seeds by number of examples, controls, and the difference."""
-    found = curves(results)
-    if not found:
-        return None
-    controls = sorted({control for curve in found for control in curve.controls})
-    heads = [Column("probe", "left"), Column("model", "left"), Column("trained", "left")]
-    heads += [Column("N"), Column("chance")]
-    heads += [Column(label, group="standard") for label in ("accuracy %", "over seeds", "seeds")]
-    heads.append(Column("n", group="standard"))
-    for control in controls:
-        group = control.replace("_", " ")
-        heads += [Column("accuracy %", group=group), Column("standard − control", group=group)]
-    rows = [_curve_cells(curve, size, controls) for curve in found for size in curve.sizes]
-    records = [
-        _point_record(curve, control, point)
-        for curve in found
-        for control, line in curve.points.items()
-        for point in line
-    ]
-    return Table(
-        "learning_curve",
-        "Learning curves",
-        f"Mean over seeds; {INTERVAL[0].lower()}{INTERVAL[1:]} (from the items, averaged over "
-        "seeds), then the lowest and highest seed. The difference is in percentage points, seed by "
-        "seed on the same items; beside it its lowest and highest seed.",
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
-    )
-
-
 def _zero_shot_cells(entry: ZeroShot | None) -> list[Cell]:
     if entry is None:
         return [Cell(ABSENT)] * 4
@@ -215,58 +181,3 @@ def _share_cell(share: Row | None) -> Cell:
 def _part(row: Row) -> str:
     control = "" if row.control == "standard" else row.control
     return ", ".join(text for text in (row.subset, row.perturbation, control) if text)
-
-
-def _curve_cells(curve: Curve, size: int, controls: Sequence[str]) -> tuple[Cell, ...]:
-    standard = curve.at("standard", size)
-    cells = [Cell(curve.probe, curve.split), Cell(curve.model)]
-    cells += [Cell(curve.mode, f"rate {rate(curve.learning_rate)}" if curve.learning_rate else "")]
-    cells += [Cell(count(size)), Cell(percent(curve.chance)), *_point_cells(standard)]
-    for control in controls:
-        point, gap = curve.at(control, size), curve.difference(control, size)
-        cells += [_point_cells(point)[0], _difference_cell(gap)]
-    return tuple(cells)
-
-
-def _point_cells(point: Point | None) -> list[Cell]:
-    if point is None:
-        return [Cell(ABSENT)] * 4
-    spread = between(min(point.values), max(point.values)) if len(point.values) > 1 else ABSENT
-    return [
-        Cell(percent(point.mean), between(*point.interval)),
-        Cell(spread),
-        Cell(count(len(point.values))),
-        Cell(count(point.num_items)),
-    ]
-
-
-def _difference_cell(gap: Difference | None) -> Cell:
-    if gap is None:
-        return Cell(ABSENT)
-    seeds = points_between(gap.low, gap.high) if gap.num_seeds > 1 else "one seed"
-    return Cell(points(gap.mean), seeds)
-
-
-def _point_record(curve: Curve, control: str, point: Point) -> dict[str, object]:
-    gap = None if control == "standard" else curve.difference(control, point.num_train)
-    low, high = point.interval
-    return {
-        "model": curve.model,
-        "probe": curve.probe,
-        "mode": curve.mode,
-        "split": curve.split,
-        "learning_rate": curve.learning_rate,
-        "control": control,
-        "num_train": point.num_train,
-        "accuracy": point.mean,
-        "ci_low": low,
-        "ci_high": high,
-        "seed_min": min(point.values),
-        "seed_max": max(point.values),
-        "num_seeds": len(point.values),
-        "num_items": point.num_items,
-        "chance": curve.chance,
-        "standard_minus_control": None if gap is None else gap.mean,
-        "difference_min": None if gap is None else gap.low,
-        "difference_max": None if gap is None else gap.high,
-    }
