@@ -9,6 +9,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Checkpoint
+from pytorch_lightning.strategies import FSDPStrategy
 
 from metrics.aggregate import select_best
 
@@ -78,8 +79,14 @@ class AggregateCheckpoint(Checkpoint):
             raise RuntimeError(f"{self.monitor} was not logged: is its evaluation set there?")
         scores |= {"epoch": trainer.current_epoch + 1, "step": trainer.global_step}
         self.history.append(scores)
-        if self.best is scores and trainer.is_global_zero:
-            pl_module.save_pretrained(self.folder)  # type: ignore[operator]
+        if self.best is not scores:
+            return
+        options: dict[str, Any] = {}
+        if isinstance(trainer.strategy, FSDPStrategy):
+            # No process holds all weights: every one takes part in gathering them.
+            options["state_dict"] = trainer.strategy.lightning_module_state_dict()
+        if trainer.is_global_zero:
+            pl_module.save_pretrained(self.folder, **options)  # type: ignore[operator]
 
     def state_dict(self) -> dict[str, Any]:
         """The scores of every validation so far, stored with the training state."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.strategies import FSDPStrategy
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -142,7 +143,12 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning's own clipping refuses fused optimisers under mixed precision.
-        if self.max_grad_norm is not None:
+        if self.max_grad_norm is None:
+            return
+        if isinstance(self.trainer.strategy, FSDPStrategy):
+            sharded: Any = self.trainer.strategy.model
+            sharded.clip_grad_norm_(self.max_grad_norm)  # the norm over all processes' shards
+        else:
             nn.utils.clip_grad_norm_(self.parameters(), self.max_grad_norm)
 
     def configure_optimizers(self) -> Any:

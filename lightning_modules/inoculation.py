@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from lightning_modules.base import ChoiceModule
+from lightning_modules.sentence_choice import part_of
 
 if TYPE_CHECKING:
     from datamodules.encoding import ChoiceEncoder
@@ -41,9 +43,17 @@ class Inoculation(ChoiceModule):
         """The task's own text encoder."""
         return self.task.encoder()
 
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Writes the inoculated model in the task's own form, without the objective."""
-        self.task.save_pretrained(folder)  # type: ignore[operator]
+    def save_pretrained(
+        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Writes the inoculated model in the task's own form, without the objective.
+
+        Args:
+            folder: The folder.
+            state_dict: This module's weights where its parameters hold only a shard of them.
+        """
+        options = {} if state_dict is None else {"state_dict": part_of(state_dict, "task.")}
+        self.task.save_pretrained(folder, **options)  # type: ignore[operator]
 
     def on_validation_epoch_end(self) -> None:
         """Logs the aggregate of the two accuracies."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -138,16 +139,24 @@ class SentenceChoice(ChoiceModule):
         pair_logits = self.head(self.features(batch))[:, 0]  # (P,)
         return mask_choices(pair_logits[batch["pair_index"]], batch["choice_mask"])
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(
+        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
+    ) -> None:
         """Writes encoder, head and tokenizer without pickle.
 
         `AutoModel.from_pretrained(folder)` loads the encoder, `from_folder` all of it. The folder
         appears whole or not at all; one that is there is replaced.
+
+        Args:
+            folder: The folder.
+            state_dict: The module's weights where its own parameters hold only a shard of them.
         """
+        whole = self.state_dict() if state_dict is None else state_dict
+        encoder, head = (part_of(whole, name) for name in ("transformer.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
-            self.transformer.save_pretrained(fresh)
+            self.transformer.save_pretrained(fresh, state_dict=encoder)
             self.tokenizer.save_pretrained(fresh)
-            weights = {name: value.contiguous() for name, value in self.head.state_dict().items()}
+            weights = {name: value.contiguous() for name, value in head.items()}
             save_file(weights, fresh / HEAD_WEIGHTS, metadata={"format": "pt"})
             settings = {
                 "format": _FORMAT,
@@ -172,6 +181,12 @@ class SentenceChoice(ChoiceModule):
         if not is_sentence_choice_folder(str(folder)):
             raise PretrainedError(f"{folder} has no {HEAD_SETTINGS}: it holds no saved MC-QA model")
         return cls(str(folder), **overrides)
+
+
+def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The weights of a submodule under its own names."""
+    named = ((name, value) for name, value in state_dict.items() if name.startswith(prefix))
+    return {name.removeprefix(prefix): value for name, value in named}
 
 
 def is_sentence_choice_folder(name_or_path: str) -> bool:

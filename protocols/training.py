@@ -16,6 +16,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers.logger import Logger
+from transformers import PreTrainedModel
 
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, LastState
@@ -84,6 +85,8 @@ def fit(
     if trainer.is_global_zero and settings.progress_bar:
         resumed = f", going on from {state_path.name}" if state_path else ""
         print(f"{plan.description}{resumed}", flush=True)
+    if settings.compile:
+        compile_transformers(module)
     with lightning_owns_sigterm():
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     for logger in loggers:
@@ -91,6 +94,14 @@ def fit(
             logger.summarise({name: float(v) for name, v in trainer.callback_metrics.items()})
             logger.close()
     return problems
+
+
+def compile_transformers(module: pl.LightningModule) -> None:
+    """Compiles the transformers inside a module; names and values of its weights stay."""
+    for part in module.modules():
+        if isinstance(part, PreTrainedModel):
+            # Batches differ in length: without dynamic shapes each would be compiled anew.
+            part.compile(dynamic=True)
 
 
 @contextmanager

@@ -55,6 +55,7 @@ Check = Callable[[dict[str, Any]], bool]
 CONFIG_KINDS: dict[str, Check] = {
     "model": lambda c: set(c) == {"model"} and set(c["model"]) == {"name_or_path", "revision"},
     "debug": lambda c: set(c) == {"trainer"},
+    "trainer": lambda c: set(c) == {"trainer"},
     "probe": lambda c: {"setup", "citation"} <= set(c),
     "experiment": lambda c: bool(c),
     "sweep": lambda c: bool(c),

@@ -11,7 +11,7 @@ import train
 from protocols.provenance import ROOT
 
 EXPERIMENTS = sorted((ROOT / "configs" / "experiment").glob("*.yaml"))
-COMMANDS = {"inoculate": "original", "curve": "grid", "demo": "plan"}
+COMMANDS = {"inoculate": "probe", "original": "original", "curve": "grid", "demo": "plan"}
 
 
 def test_no_command_is_a_usage_error_and_help_is_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from pytorch_lightning.strategies import FSDPStrategy
 
 from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, AggregateCheckpoint
 
@@ -30,6 +31,7 @@ def validate(keep: AggregateCheckpoint, scores: list[tuple[float, float]]) -> Mo
             current_epoch=epoch,
             global_step=10 * (epoch + 1),
             is_global_zero=True,
+            strategy=None,
             loggers=[],
         )
         module.epoch = epoch + 1
@@ -83,3 +85,33 @@ def test_rounding_of_the_logged_average_does_not_break_a_tie(tmp_path: Path) -> 
     assert validate(keep, [(0.2, 0.4), (0.1, 0.5)]).saved == [1, 2]
     assert AggregateCheckpoint(tmp_path / "other").best is None
     assert validate(AggregateCheckpoint(tmp_path / "more"), [(0.1, 0.5), (0.2, 0.4)]).saved == [1]
+
+
+def test_under_fsdp_every_process_gathers_and_the_first_one_writes(tmp_path: Path) -> None:
+    class Sharded(FSDPStrategy):
+        gathered = 0
+
+        def lightning_module_state_dict(self) -> dict[str, Any]:
+            self.gathered += 1
+            return {"whole": torch.ones(1)}
+
+    class Saver:
+        def save_pretrained(self, folder: Path, state_dict: dict[str, Any]) -> None:
+            written.append(sorted(state_dict))
+
+    written: list[list[str]] = []
+    for rank in (0, 1):
+        strategy = Sharded()
+        trainer: Any = SimpleNamespace(
+            sanity_checking=False,
+            state=SimpleNamespace(fn="fit"),
+            callback_metrics={ORIGINAL: torch.tensor(0.5)},
+            current_epoch=0,
+            global_step=1,
+            is_global_zero=rank == 0,
+            strategy=strategy,
+        )
+        module: Any = Saver()
+        AggregateCheckpoint(tmp_path / "best", ORIGINAL).on_validation_end(trainer, module)
+        assert strategy.gathered == 1
+    assert written == [["whole"]]
