@@ -29,6 +29,7 @@ def build_report(folder: Path, output_dir: Path | None = None) -> Path:
     results = load_results(folder)
     # Drawing needs matplotlib, a second to import: not before there is something to draw.
     from reports.figures import curve_figure, zero_shot_figure
+    from reports.grid_figures import age_grid_figure, size_grid_figure
     from reports.inoculation_figures import inoculation_figure, trajectory_figure
     from reports.page import to_html, to_markdown_report
     from reports.provenance import provenance_tables
@@ -36,7 +37,14 @@ def build_report(folder: Path, output_dir: Path | None = None) -> Path:
 
     drawn = (
         make(results)
-        for make in (zero_shot_figure, curve_figure, inoculation_figure, trajectory_figure)
+        for make in (
+            zero_shot_figure,
+            age_grid_figure,
+            size_grid_figure,
+            curve_figure,
+            inoculation_figure,
+            trajectory_figure,
+        )
     )
     figures = [figure for figure in drawn if figure is not None]
     made = [*tables(results), *provenance_tables(results)]

@@ -31,6 +31,7 @@ class Section:
 
 SECTIONS = (
     ("before", "Before any training", ("zero_shot", "predicted_shares", "zero_shot_parts")),
+    ("grids", "Predictions over all pairs of values", ("grid", "grid_sizes")),
     ("curves", "Learning curves", ("learning_curve",)),
     (
         "inoculation",
@@ -102,7 +103,7 @@ def title(results: Results) -> str:
     """What the page answers, from the protocols that there are results of."""
     models = sorted({run.model for run in results.runs if run.model})
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
-    if results.of("zero_shot"):
+    if results.of("zero_shot") or results.of("grid"):
         also = ", and what inoculation cost" if results.of("inoculation") else " before training"
         return f"What {who} knew{also}"
     return (
