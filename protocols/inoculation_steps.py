@@ -212,6 +212,8 @@ class InoculationSteps:
         return result | {
             "original_task": self.original.name,
             "selection": self.probe.selection,
+            "report_split": self.probe.report_split,
+            "report_items": self.probe.report_items,
             "data": data_files(data.files + self.original_data.files),
             "counts": {
                 **result["counts"],
