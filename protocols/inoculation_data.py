@@ -105,24 +105,25 @@ def first_stage_splits(stage: FirstStage, seed: int, mirror: str | None) -> Spli
 def probe_splits(probe: InoculatedProbe, mirror: str | None) -> Splits:
     """The pool of doses, selection and report items of the probe."""
     train = load_probe(probe.name, probe.train_split, mirror=mirror)
-    report = load_probe(probe.name, probe.report_split, mirror=mirror)
-    reported = list(report.records)
+    files, group_by = [train], train.config.group_by
+    pool = list(train.records)
+    if probe.report_split is None:
+        reported, pool = grouped_split(
+            pool, group_by, fraction=probe.report_share, seed=probe.split_seed + 1
+        )
+    else:
+        files.append(load_probe(probe.name, probe.report_split, mirror=mirror))
+        reported = list(files[-1].records)
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]
-    group_by = train.config.group_by
     if probe.selection == "paper":
-        selection, pool = reported, list(train.records)
+        selection = reported
     else:
         selection, pool = grouped_split(
-            list(train.records), group_by, num_items=probe.selection_items, seed=probe.split_seed
+            pool, group_by, num_items=probe.selection_items, seed=probe.split_seed
         )
     return Splits(
-        tuple(pool),
-        tuple(selection),
-        tuple(reported),
-        (),
-        chance_of(reported),
-        (train, report),
+        tuple(pool), tuple(selection), tuple(reported), (), chance_of(reported), tuple(files)
     )
 
 

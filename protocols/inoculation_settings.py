@@ -90,7 +90,8 @@ class InoculatedProbe:
     Args:
         name: Probe config.
         train_split: Split that doses and selection items come from.
-        report_split: Split reported on.
+        report_split: Split reported on; none keeps a share of the train split for it.
+        report_share: That share, whole groups.
         report_items: Report on at most so many; none takes all.
         selection_items: Items kept for selection, whole groups, in no dose.
         selection: "train" keeps selection apart from the report; "paper" selects on the reported
@@ -100,7 +101,8 @@ class InoculatedProbe:
 
     name: str
     train_split: str = "train"
-    report_split: str = "test"
+    report_split: str | None = "test"
+    report_share: float = 0.2
     report_items: int | None = None
     selection_items: int = 500
     selection: Literal["train", "paper"] = "train"

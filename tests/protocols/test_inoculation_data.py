@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,28 @@ def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, mirror: s
     splits = probe_splits(probe, mirror)
     assert splits.selection == splits.report
     assert len(splits.train) == 80
+
+
+def test_a_probe_without_a_report_file_keeps_whole_clusters_of_its_train_file(
+    tiny_probes: Path, mirror: str
+) -> None:
+    name = str(tiny_probes / "second.yaml")
+    probe = InoculatedProbe(name, report_split=None, report_share=0.25, selection_items=20)
+    splits = probe_splits(probe, mirror)
+    parts = (splits.report, splits.selection, splits.train)
+    assert [len(part) for part in parts] == [20, 20, 40]
+    clusters = [{record.meta["cluster"] for record in part} for part in parts]
+    assert sum(map(len, clusters)) == len(set.union(*clusters)) == 40
+
+
+def test_reserved_sets_are_kept_for_add_some_as_a_whole(
+    task: OriginalTask, tiny_probes: Path, mirror: str
+) -> None:
+    other = replace(task, reserved_sets=[str(tiny_probes / "second.yaml")])
+    splits = original_splits(other, mirror)
+    # The share of 30% stays with the training items: 80 - 16 reported - 8 selected.
+    assert [len(splits.train), len(splits.reserved)] == [56, 80]
+    assert {r.meta["source_set"] for r in splits.reserved} == {str(tiny_probes / "second.yaml")}
 
 
 def test_add_some_takes_reserved_items(task: OriginalTask, mirror: str) -> None:
