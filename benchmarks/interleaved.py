@@ -1,0 +1,36 @@
+"""Timing of peers in one process, in turns, so that what slows the machine slows all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+
+
+def interleave(peers: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each call of each peer, after one call of each that is not counted.
+
+    Args:
+        peers: What is timed, by name.
+        rounds: Calls of each peer. The order turns by one place a round.
+    """
+    names = list(peers)
+    for name in names:
+        peers[name]()
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds):
+        shift = turn % len(names)
+        for name in names[shift:] + names[:shift]:
+            start = time.perf_counter()
+            peers[name]()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def ratios(seconds: Mapping[str, list[float]], ours: str) -> dict[str, float]:
+    """How many times longer than ours each peer takes: the median of the rounds' ratios."""
+    return {
+        name: median(theirs / own for theirs, own in zip(times, seconds[ours], strict=True))
+        for name, times in seconds.items()
+        if name != ours
+    }
