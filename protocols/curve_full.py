@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pytorch_lightning.callbacks import Callback
 
@@ -131,6 +132,8 @@ def run_point(
         wandb,
     )
     said = predict(module, {"sample": sample, "evaluation": evaluation}, trainer)
+    stopping = _early_stopping(rows, settings, epoch)
+    notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
     name = f"{control}-seed{point.seed}"
     one = Measurement(
         control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]
@@ -142,9 +145,9 @@ def run_point(
         [one],
         began,
         with_levels=point.with_levels,
+        notices=[*notices, *([f"early stopping: {stopping}"] if stopping else [])],
         facts={
-            "early_stopping": _early_stopping(rows, settings, epoch),
-            "problems": list(problems),
+            "early_stopping": stopping,
             "model_sha256": model_fingerprint(module),
             "model_revision": model.revision,
         },
@@ -160,14 +163,16 @@ def forget_states(run: RunFolder) -> None:
 def _fresh(
     model: ModelSettings, settings: FitSettings, seed: int, start: Path | None
 ) -> ChoiceModule:
-    rates = {
+    options: dict[str, Any] = {
         "learning_rate": settings.learning_rate,
         "weight_decay": settings.weight_decay,
         "max_grad_norm": settings.max_grad_norm,
     }
     if start is not None:
-        return saved_module(start, **rates)
-    return sentence_module(model, seed=seed, **rates)  # type: ignore[arg-type]
+        return saved_module(start, **options)
+    # ESIM halves its rate when the held-out accuracy stands still.
+    monitor = HELD_OUT if settings.patience is not None else None
+    return sentence_module(model, seed=seed, monitor=monitor, **options)
 
 
 def _trained(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from datamodules.encoded_set import EncodedSet
 from datamodules.sampler import token_budget_batches
 from lightning_modules.base import ChoiceModule
 from lightning_modules.cached_heads import (
@@ -33,6 +34,9 @@ class CurveProbe:
         data: The probe's rows.
         settings: The curve.
         trainer: Batch settings of the encoding.
+
+    Attributes:
+        notices: What the encoding has to say (cuts, unknown words).
     """
 
     def __init__(
@@ -47,11 +51,15 @@ class CurveProbe:
         self.records: dict[str, list[Record]] = {}
         self.train: dict[str, CachedItems] = {}
         self.evaluation: dict[str, CachedItems] = {}
+        said: list[str] = []
         for control in settings.controls:
             train, evaluation = data.under(control)
             self.records[control] = evaluation
-            self.train[control] = encode(module, train, trainer.max_eval_tokens)
-            self.evaluation[control] = encode(module, evaluation, trainer.max_eval_tokens)
+            for cached, records in ((self.train, train), (self.evaluation, evaluation)):
+                posed = pose(module, records)
+                said += posed.notices
+                cached[control] = run_through(module, posed, records, trainer.max_eval_tokens)
+        self.notices = list(dict.fromkeys(said))
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Trains every control and seed at one N together and measures them; N = 0 trains none."""
@@ -89,9 +97,17 @@ class CurveProbe:
         return Predictions(f"{control}-seed{seed}", records, scores)
 
 
-@torch.no_grad()
 def encode(module: ChoiceModule, records: Sequence[Record], max_tokens: int) -> CachedItems:
     """h, candidates and labels of records, each distinct text through the encoder once.
+
+    Raises:
+        RecordError: If a record cannot be posed to the model.
+    """
+    return run_through(module, pose(module, records), records, max_tokens)
+
+
+def pose(module: ChoiceModule, records: Sequence[Record]) -> EncodedSet:
+    """The tokens of records.
 
     Raises:
         RecordError: If a record was skipped: samples of all controls must have the same rows.
@@ -102,6 +118,14 @@ def encode(module: ChoiceModule, records: Sequence[Record], max_tokens: int) -> 
             f"{len(records) - len(encoded)} of {len(records)} items cannot be posed to this model; "
             "a curve compares the same rows under all controls, so it needs all of them"
         )
+    return encoded
+
+
+@torch.no_grad()
+def run_through(
+    module: ChoiceModule, encoded: EncodedSet, records: Sequence[Record], max_tokens: int
+) -> CachedItems:
+    """H of posed records, each distinct text through the encoder once."""
     first: dict[str, int] = {}
     for index, record in enumerate(records):
         first.setdefault(record.stem, index)

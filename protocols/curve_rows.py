@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from metrics.balance import majority_accuracy
+from probes.files import write_text_atomic
 from probes.record import Record, chance_of
 from protocols.curve_data import CurveData
 from protocols.curve_settings import PROTOCOL, STANDARD, Control
@@ -64,6 +66,7 @@ def finish_run(
     start: float,
     *,
     with_levels: bool,
+    notices: Sequence[str],
     facts: Mapping[str, Any],
 ) -> None:
     """Writes predictions, hits, metrics and, last, the result of a run.
@@ -75,13 +78,15 @@ def finish_run(
         measured: What was said under each control and seed.
         start: When it began, `time.perf_counter()`.
         with_levels: Add chance and the majority's accuracy, which a curve has once.
+        notices: What is to be said of this run.
         facts: Further keys of result.json.
     """
     rows = [row for one in measured for row in _rows(data, point, one)]
     if with_levels:
         rows += _level_rows(data, point)
     run.write_lines("predictions.jsonl", [row for one in measured for row in one.said.rows()])
-    run.write(HITS, {"groups": data.groups, "hits": _hits(measured)})
+    hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
+    write_text_atomic(run.path / HITS, hits + "\n")
     run.write_metrics(rows)
     run.finish(
         {
@@ -92,7 +97,7 @@ def finish_run(
             "counts": {"train": len(data.train), "evaluation": len(data.evaluation)},
             "hits": HITS,
             "train": data.train_said,
-            **_control_facts(data, {one.control for one in measured}),
+            **_control_facts(data, {one.control for one in measured}, notices),
             "versions": versions(),
             "git_commit": git_commit(),
             "data": data_files(data.files),
@@ -167,9 +172,9 @@ def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _control_facts(data: CurveData, controls: set[Control]) -> Row:
-    """The words that the controls put in, and what is said about the rows."""
-    facts: Row = {"notices": list(data.notices)}
+def _control_facts(data: CurveData, controls: set[Control], notices: Sequence[str]) -> Row:
+    """The words that the controls put in, and what is said about rows and run."""
+    facts: Row = {"notices": [*data.notices, *notices]}
     if "no_language" in controls:
         facts["nonsense"] = dict(data.nonsense)
         if data.nonsense:

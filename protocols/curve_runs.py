@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.progress import track
 
 from callbacks.wandb_settings import WandbSettings
@@ -81,7 +82,7 @@ class CurveRuns:
         if not missing:
             print(f"{data.config.name}: curve of {model.label} complete")
             return module
-        module = module or masked_module(model)
+        module = module or masked_module(model).to(device_of(self.trainer))
         fingerprint = model_fingerprint(getattr(module, "model", module))
         probe = CurveProbe(module, data, self.settings, self.trainer)
         for mode, size in self._progress(missing, model, data):
@@ -94,6 +95,7 @@ class CurveRuns:
                 probe.point(mode, size),
                 start,
                 with_levels=size == 0,
+                notices=probe.notices,
                 facts={"model_sha256": fingerprint, "model_revision": model.revision},
             )
         return module
@@ -181,3 +183,9 @@ class CurveRuns:
             "nonsense": dict(data.nonsense),
             "data": [file.sha256 for part in data.files for file in part.files],
         }
+
+
+def device_of(trainer: TrainerSettings) -> torch.device:
+    """Where a frozen encoder and its heads run: one GPU if there is one, or the processor."""
+    on_gpu = trainer.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available()
+    return torch.device("cuda" if on_gpu else "cpu")

@@ -151,6 +151,7 @@ def quiet_lightning() -> None:
         ".*checkpoint directory.*exists and is not empty.*",
         ".*Checkpoint directory.*exists and is not empty.*",
         ".*logging interval.*",
+        ".*Total length of `list` across ranks is zero.*",  # a fit without evaluation sets
         ".*The dirpath has changed.*",
         ".*lr_scheduler.step.*",
         ".*LightningCLI's args parameter.*",
