@@ -20,13 +20,18 @@ USAGE_ERROR, FAILURE, TERMINATED = 2, 1, 143
 # Imported when asked for: `import pytorch_lightning` alone costs seconds.
 PROTOCOLS = {
     "zero-shot": ("protocols.zero_shot:zero_shot", "what a model knows before any training"),
+    "original": ("protocols.original_task:original_task", "train an original task once"),
     "inoculate": ("protocols.inoculation:inoculate", "a small dose of a probe, and what it costs"),
     "curve": ("protocols.curve:curve", "accuracy against the number of training examples"),
     "grid": ("protocols.prediction_grid:prediction_grid", "zero-shot predictions over all pairs of values"),
     "demo": ("protocols.demo:demo", "all of it on the embedded model and data, with a page"),
+    "sweep plan": ("protocols.sweep.command:plan", "queue an inoculation sweep's missing cells"),
+    "sweep work": ("protocols.sweep.command:work", "run queued cells until none is left"),
+    "sweep status": ("protocols.sweep.command:status", "what is done, running, waiting, failed"),
     "report": ("reports.build:build_report", "tables, figures and one page from result files"),
     "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),
     "export": ("protocols.shipped:export_language_model", "a pre-training state as a model folder"),
+    "sweep cell": ("protocols.sweep.process:cell", "one cell's process, started by sweep work"),
 }
 LIGHTNING = {
     "fit": "train one module on one data module (LightningCLI)",
@@ -34,7 +39,7 @@ LIGHTNING = {
     "test": "evaluate on the test sets",
     "predict": "write the score of every choice",
 }
-POSITIONAL = {"report", "export", "probes"}
+POSITIONAL = {"report", "export", "probes", "sweep cell"}
 DEFAULT_CONFIG = {"demo": "configs/experiment/demo.yaml"}
 
 
@@ -44,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] in {"-h", "--help"}:
         print(overview())
         return 0 if arguments else USAGE_ERROR
-    command, rest = arguments[0], arguments[1:]
+    words = 2 if arguments[0] == "sweep" else 1
+    command, rest = " ".join(arguments[:words]), arguments[words:]
     known = [*LIGHTNING, *PROTOCOLS]
     if command not in known:
         near = difflib.get_close_matches(command, known, n=1)
@@ -71,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def overview() -> str:
     """The commands, one a line."""
     lines = [(name, text) for name, (_, text) in PROTOCOLS.items()] + list(LIGHTNING.items())
-    table = "\n".join(f"  {name:<11}{text}" for name, text in lines)
+    table = "\n".join(f"  {name:<13}{text}" for name, text in lines)
     return f"{(__doc__ or '').strip()}\n\ncommands:\n{table}\n\ntrain.py COMMAND --help says more."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from protocols.sweep.queue import COMPLETE, FAIL, RUNNING, WAITING, Entry
@@ -25,25 +25,26 @@ class Progress:
         )
 
     def seconds_left(self) -> float | None:
-        """Seconds until the last cell is done by the workers there are; None if nothing is known.
+        """Seconds until the last cell is done by the workers there are; None if unknown."""
+        left = {entry.key: entry.num_steps for entry in (*self.running, *self.waiting)}
+        seconds = self.seconds_of(left)
+        return None if seconds is None else seconds / max(1, len(self.running))
 
-        A cell takes the finished ones' mean seconds a step for its steps; one without steps, the
-        mean seconds of those without.
+    def seconds_of(self, steps: Mapping[str, int]) -> float | None:
+        """Seconds that one worker takes for cells with so many steps; None if nothing is known.
+
+        A cell with steps takes the finished ones' mean seconds a step; one without, the mean
+        seconds of those without.
         """
-        seconds = {entry.key: _seconds(entry) for entry in self.done}
-        if not seconds:
+        if not self.done:
             return None
         stepped = [entry for entry in self.done if entry.num_steps]
-        steps = sum(entry.num_steps for entry in stepped)
-        rate = sum(seconds[entry.key] for entry in stepped) / steps if steps else None
-        other = [seconds[entry.key] for entry in self.done if not entry.num_steps]
-        typical = fmean(other) if other else fmean(seconds.values())
-
-        def expected(entry: Entry) -> float:
-            return entry.num_steps * rate if entry.num_steps and rate is not None else typical
-
-        left = sum(map(expected, (*self.running, *self.waiting)))
-        return left / max(1, len(self.running))
+        plain = [_seconds(entry) for entry in self.done if not entry.num_steps]
+        typical = fmean(plain or map(_seconds, self.done))
+        rate = None
+        if stepped:
+            rate = sum(map(_seconds, stepped)) / sum(entry.num_steps for entry in stepped)
+        return sum(n * rate if n and rate is not None else typical for n in steps.values())
 
 
 def line_of(progress: Progress, entry: Entry) -> str:

@@ -73,13 +73,9 @@ def open_study(output_dir: Path, url: str | None, create: bool = False) -> optun
             raise UsageError(f"{path}: not there; run `train.py sweep plan`, or name --storage")
         url = f"sqlite:///{path}"
     storage = _storage(url)
-    # Both objectives of an inoculation: accuracy on the probe and on the original task.
-    directions = ["maximize", "maximize"]
     try:
         if create:
-            return optuna.create_study(
-                storage=storage, study_name=name, directions=directions, load_if_exists=True
-            )
+            return optuna.create_study(storage=storage, study_name=name, load_if_exists=True)
         return optuna.load_study(storage=storage, study_name=name)
     except KeyError:
         raise UsageError(

@@ -72,12 +72,10 @@ class Worker:
         grace = self.engine.grace_seconds
         with self._signals():
             while not self._stop.is_set():
-                for lost in self._patiently(
-                    lambda: self.queue.take_back(self.engine.grace_seconds)
-                ):
+                for lost in self._patiently(partial(self.queue.take_back, grace)):
                     self.say(f"{lost.key}: {lost.owner} is gone, the cell waits again")
                 entries = self._patiently(self.queue.entries)
-                entry = self._patiently(lambda: self.queue.claim(self._ready(entries)))
+                entry = self._patiently(partial(self.queue.claim, self._ready(entries)))
                 if entry is not None:
                     self._run(entry)
                 elif not self._anything_to_wait_for(entries):

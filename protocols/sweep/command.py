@@ -1,0 +1,144 @@
+"""`train.py sweep plan`, `work` and `status`: one config, one folder, any number of workers."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
+from protocols.cells import SweepGrid, SweepRow, enumerate_cells
+from protocols.inoculation_data import original_splits, probe_splits
+from protocols.run_folder import CommandFolder
+from protocols.settings import DEFAULT_TRAINER, TrainerSettings, UsageError
+from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
+
+try:
+    from protocols.sweep.plan import detectable_line, plan_cells, plan_lines
+    from protocols.sweep.process import Orders
+    from protocols.sweep.queue import Queue
+    from protocols.sweep.status import show_status
+    from protocols.sweep.storage import open_study
+    from protocols.sweep.worker import Worker
+except ImportError as error:
+    raise UsageError(f"sweeps need Optuna ({error}); pip install 'probelight[sweep]'") from error
+
+
+def plan(
+    output_dir: str,
+    grid: SweepGrid,
+    storage: str | None = None,
+    engine: EngineSettings = DEFAULT_ENGINE,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> None:
+    """Queues the cells of a sweep that have no result; again, only those missing or failed.
+
+    Args:
+        output_dir: Folder of the sweep, seen by all workers.
+        grid: What is inoculated with what.
+        storage: SQLAlchemy URL of the queue; OUTPUT_DIR/sweep.db, for workers of one machine, when
+            left out. PostgreSQL: postgresql+psycopg://user@host/database.
+        engine: Retries, heartbeats and waiting times.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings of the cells.
+        wandb: Weights & Biases, in addition to the local files.
+    """
+    folder = Path(output_dir)
+    cells = enumerate_cells(grid, trainer, mirror)
+    CommandFolder(folder, {"command": "sweep"})
+    queue = Queue(open_study(folder, storage, create=True))
+    found = plan_cells(folder, cells, queue)
+    device = "cpu" if trainer.accelerator == "cpu" else "gpu"
+    for line in plan_lines(found, queue.entries(), folder, device):
+        print(line)
+    for line in dict.fromkeys(line for row in grid.rows for line in _detectable(grid, row, mirror)):
+        print(line)
+    if trainer.threads is None:
+        print("trainer.threads is not set: results may differ in the last bits between machines")
+    print(f"next: train.py sweep work --config ... --output_dir {folder}, as often as you like")
+
+
+def work(
+    output_dir: str,
+    grid: SweepGrid | None = None,
+    storage: str | None = None,
+    engine: EngineSettings = DEFAULT_ENGINE,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+    wait: bool = True,
+) -> None:
+    """Runs queued cells until none is left; start it as often as you like, on any machine.
+
+    Exits with 0 when all cells are finished, with 1 when some have failed for good, and with 143
+    after SIGTERM, once its cell has saved its state and waits again.
+
+    Args:
+        output_dir: Folder of the sweep.
+        grid: Not used; what is queued is what `sweep plan` planned.
+        storage: URL of the queue, as for `sweep plan`.
+        engine: Retries, heartbeats and waiting times.
+        mirror: Stands for the addresses of the released files.
+        trainer: Device and batch settings of the cells.
+        wandb: Weights & Biases; the group is the sweep unless it is set.
+        wait: Wait for other workers' cells, which may be needed by others or have to be taken
+            over; without, end as soon as no cell can be started.
+    """
+    folder = Path(output_dir)
+    study = open_study(folder, storage)
+    orders = Orders(
+        trainer=replace(trainer, progress_bar=False),
+        wandb=replace(wandb, group=wandb.group or study.study_name),
+        mirror=mirror,
+    )
+    code = Worker(folder, Queue(study), engine, orders, wait, say=_say).run()
+    path = CommandFolder(folder, {"command": "sweep"}).write_results()
+    print(f"results so far: {path}")
+    if code:
+        sys.exit(code)
+
+
+def status(
+    output_dir: str,
+    grid: SweepGrid | None = None,
+    storage: str | None = None,
+    engine: EngineSettings = DEFAULT_ENGINE,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+    watch: bool = False,
+) -> None:
+    """Shows what is done, running (by whom, how far), waiting and failed, and the time left.
+
+    Args:
+        output_dir: Folder of the sweep.
+        grid: Not used, like all but the next two: one config serves plan, work and status.
+        storage: URL of the queue, as for `sweep plan`.
+        engine: `poll_seconds` is the time between two looks of --watch.
+        mirror: Not used.
+        trainer: Not used.
+        wandb: Not used.
+        watch: Look again and again until the sweep has ended.
+    """
+    folder = Path(output_dir)
+    show_status(folder, Queue(open_study(folder, storage)), watch, engine.poll_seconds)
+
+
+def _detectable(grid: SweepGrid, row: SweepRow, mirror: str | None) -> list[str]:
+    parts = {
+        "probe": probe_splits(row.probe, mirror),
+        "original task": original_splits(grid.originals[row.original], mirror),
+    }
+    names = {"probe": row.probe.name, "original task": row.original}
+    return [
+        detectable_line(f"{part} {names[part]}, {split}", len(items), len(row.seeds))
+        for part, splits in parts.items()
+        for split, items in (("selection", splits.selection), ("report", splits.report))
+        if items
+    ]
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

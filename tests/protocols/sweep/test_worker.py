@@ -1,0 +1,140 @@
+"""Whole sweeps of trivial cells by real worker processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from protocols.sweep.cell import Cell
+from protocols.sweep.host import process
+from protocols.sweep.lease import grant_lease
+from protocols.sweep.queue import RUNNING
+from tests.protocols.sweep.harness import (
+    disturbed_sweep,
+    log_lines,
+    planned,
+    queue_of,
+    results,
+    said,
+    start_worker,
+    wait_until,
+    work,
+)
+from tests.protocols.sweep.trivial import cells
+
+
+def holder(folder: Path) -> int:
+    """Process that is inside the run folder; 0 before the first one is."""
+    path = folder / ".lock"
+    text = path.read_text() if path.exists() else ""
+    return json.loads(text)["pid"] if text else 0
+
+
+def test_two_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    plan = cells(6, seconds=0.2)
+    queued = planned(tmp_path, plan).queued
+    disturbed_sweep(tmp_path, num_workers=2, num_kills=2)
+    assert sorted(log_lines(tmp_path)) == sorted(queued)
+    assert [result["value"] for result in results(tmp_path).values()] == [0, 1, 4, 9, 16, 25]
+    again = planned(tmp_path, plan)
+    assert (len(again.done), again.queued) == (6, ())
+
+
+def test_failures_are_tried_again_and_never_block_the_others(tmp_path: Path) -> None:
+    good, changed, gone = cells(3)
+    bad, once, crashing = (
+        cells(1, **{trouble: value})[0]
+        for trouble, value in (("failing", [0]), ("failing_once", True), ("killed_once", True))
+    )
+    last = Cell("last", {**good.config, "number": 5}, needs=(good.key, bad.key))
+    planned(tmp_path, [bad, last, once, crashing, changed, gone, good])
+    config_path = tmp_path / "runs" / changed.key / "config.yaml"
+    config_path.write_text(config_path.read_text() + "seconds: 1\n")
+    shutil.rmtree(tmp_path / "runs" / gone.key)
+    assert work(tmp_path, max_retries=1) == 1
+    assert set(results(tmp_path)) == {good.key, once.key, crashing.key, last.key}
+    entries = {entry.key: entry for entry in queue_of(tmp_path).entries()}
+    failures = {bad: 2, last: 0, once: 1, crashing: 1, changed: 2, gone: 2, good: 0}
+    assert {key: entry.failures for key, entry in entries.items()} == {
+        cell.key: number for cell, number in failures.items()
+    }
+    assert entries[bad.key].error.endswith("ValueError: 0 cannot be squared today\n")
+    kept = (tmp_path / "runs" / bad.key / "error.txt").read_text()
+    assert kept.startswith("Traceback")
+    assert "killed by SIGKILL" in entries[crashing.key].error
+    assert "was changed after the cell was planned" in entries[changed.key].error
+    assert "FileNotFoundError" in entries[gone.key].error
+    assert f"failed: {bad.key}: ValueError: 0 cannot be squared today" in said(tmp_path)
+    # A new plan tries what had failed for good once more.
+    assert planned(tmp_path, [bad, good]).queued == (bad.key,)
+
+
+def test_sigterm_ends_the_cell_gives_it_back_and_exits_with_143(tmp_path: Path) -> None:
+    [cell] = cells(1, seconds=60)
+    planned(tmp_path, [cell])
+    worker = start_worker(tmp_path)
+    wait_until(lambda: holder(tmp_path / "runs" / cell.key))
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(timeout=30) == 143, said(tmp_path)
+    [entry] = queue_of(tmp_path).entries()
+    assert (entry.state.name, entry.failures, entry.interruptions) == ("WAITING", 0, 1)
+    assert process(holder(tmp_path / "runs" / cell.key)).known_dead()
+
+
+def test_a_killed_workers_cell_does_not_live_on(tmp_path: Path) -> None:
+    [cell] = cells(1, seconds=60)
+    planned(tmp_path, [cell])
+    worker = start_worker(tmp_path)
+    wait_until(lambda: holder(tmp_path / "runs" / cell.key))
+    orphan = process(holder(tmp_path / "runs" / cell.key))
+    assert not orphan.known_dead()
+    worker.kill()
+    worker.wait()
+    wait_until(orphan.known_dead, seconds=5)
+
+
+def test_a_worker_that_was_stopped_does_not_overwrite_the_new_owners_result(
+    tmp_path: Path,
+) -> None:
+    [cell] = cells(1, seconds=3)
+    planned(tmp_path, [cell])
+    folder = tmp_path / "runs" / cell.key
+    stopped = start_worker(tmp_path, heartbeat_seconds=0.3, grace_seconds=1.0)
+    wait_until(lambda: holder(folder))
+    old_cell = holder(folder)
+    # Worker and cell stand still, as when a machine is suspended.
+    os.kill(stopped.pid, signal.SIGSTOP)
+    os.kill(old_cell, signal.SIGSTOP)
+    try:
+        assert work(tmp_path, heartbeat_seconds=0.3, grace_seconds=1.0) == 0, said(tmp_path)
+        result = folder / "result.json"
+        before = (result.stat().st_ino, result.read_bytes())
+    finally:
+        os.kill(stopped.pid, signal.SIGCONT)
+    assert stopped.wait(timeout=30) == 0, said(tmp_path)
+    assert (result.stat().st_ino, result.read_bytes()) == before
+    assert log_lines(tmp_path) == [cell.key]
+    [entry] = queue_of(tmp_path).entries()
+    assert (entry.state.name, entry.interruptions) == ("COMPLETE", 1)
+
+
+def test_a_cell_whose_lease_was_lost_ends_although_its_worker_is_stopped(tmp_path: Path) -> None:
+    [cell] = cells(1, seconds=60)
+    planned(tmp_path, [cell])
+    folder = tmp_path / "runs" / cell.key
+    worker = start_worker(tmp_path, heartbeat_seconds=0.3)
+    wait_until(lambda: holder(folder))
+    inside = process(holder(folder))
+    os.kill(worker.pid, signal.SIGSTOP)
+    try:
+        # As another machine does it, which cannot kill processes of this one.
+        [entry] = queue_of(tmp_path).entries()
+        assert entry.state is RUNNING
+        grant_lease(folder, entry.token + 1)
+        wait_until(inside.known_dead, seconds=10)
+    finally:
+        worker.kill()
+        worker.wait()
