@@ -15,8 +15,10 @@ from reports.tables import tables
 _MOST_SIDEWAYS = 4  # rows that fit side by side
 _OF_PROTOCOL = {
     "zero_shot": ("zero_shot",),
-    "curve": ("curve",),
+    "curve": ("curve_summary", "curve_medals", "curve_against"),
     "grid": ("grid",),
+    "taxonomy_distance": ("taxonomy_distance",),
+    "unigrams": ("unigrams",),
     "original": ("original",),
     "inoculation": ("original", "inoculation"),
 }

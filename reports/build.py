@@ -7,9 +7,10 @@ from pathlib import Path
 from probes.files import write_bytes_atomic, write_text_atomic
 from reports.layout import to_csv
 from reports.load import load_results
+from reports.medals import read_rule
 
 
-def build_report(folder: Path, output_dir: Path | None = None) -> Path:
+def build_report(folder: Path, output_dir: Path | None = None, medals: Path | None = None) -> Path:
     """Makes a report from every result file below a folder.
 
     Writes `report.html`, `report.md`, `tables/*.csv`, `figures/*.png` and `figures/*.svg`, each
@@ -19,13 +20,16 @@ def build_report(folder: Path, output_dir: Path | None = None) -> Path:
     Args:
         folder: Output folder of a command, or one that holds several.
         output_dir: Where the report goes; the folder itself where it is None.
+        medals: YAML file with another rule of when a model has earned a medal on a probe.
 
     Returns:
         The path of the HTML page.
 
     Raises:
         FileNotFoundError: If the folder holds no result that can be read.
+        MedalRuleError: If the rule cannot be read.
     """
+    rule = read_rule() if medals is None else read_rule(medals)
     results = load_results(folder)
     # Drawing needs matplotlib, a second to import: not before there is something to draw.
     from reports.figures import curve_figure, zero_shot_figure
@@ -47,7 +51,7 @@ def build_report(folder: Path, output_dir: Path | None = None) -> Path:
         )
     )
     figures = [figure for figure in drawn if figure is not None]
-    made = [*tables(results), *provenance_tables(results)]
+    made = [*tables(results, rule), *provenance_tables(results)]
     target = folder if output_dir is None else output_dir
     for figure in figures:
         write_text_atomic(target / "figures" / f"{figure.name}.svg", figure.svg)

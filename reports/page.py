@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -32,7 +33,7 @@ class Section:
 SECTIONS = (
     ("before", "Before any training", ("zero_shot", "predicted_shares", "zero_shot_parts")),
     ("grids", "Predictions over all pairs of values", ("grid", "grid_sizes")),
-    ("curves", "Learning curves", ("learning_curve",)),
+    ("curves", "Learning curves", ("learning_curve*", "curve_*")),
     (
         "inoculation",
         "Inoculation",
@@ -52,11 +53,15 @@ def sections(figures: Sequence[Figure], tables: Sequence[Table]) -> list[Section
     """Figures and tables by section; a section with neither is left out."""
     made = []
     for name, title, members in SECTIONS:
-        own_figures = tuple(figure for figure in figures if figure.name in members)
-        own_tables = tuple(table for table in tables if table.name in members)
+        own_figures = tuple(figure for figure in figures if _among(figure.name, members))
+        own_tables = tuple(table for table in tables if _among(table.name, members))
         if own_figures or own_tables:
             made.append(Section(name, title, own_figures, own_tables))
     return made
+
+
+def _among(name: str, members: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, member) for member in members)
 
 
 def to_html(results: Results, figures: Sequence[Figure], tables: Sequence[Table]) -> str:

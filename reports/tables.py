@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from reports.curve_against import curve_against_table
+from reports.curve_parts import curve_parts_table
+from reports.curve_summary_tables import curve_summary_tables
 from reports.curve_tables import curve_table
 from reports.grids import grid_table, sizes_table
-from reports.inoculation_tables import (
-    inoculation_table,
-    original_table,
-    seeds_table,
-)
+from reports.inoculation_seeds import seeds_table
+from reports.inoculation_tables import inoculation_table, original_table
 from reports.inoculation_tables import parts_table as inoculation_parts_table
 from reports.layout import (
     ABSENT,
@@ -23,24 +23,33 @@ from reports.layout import (
     percent,
 )
 from reports.load import Results, Row
+from reports.medals import MedalRule, medals_table, read_rule
 from reports.zero_shot import ZeroShot, zero_shots
 
 
-def tables(results: Results) -> list[Table]:
-    """Every table that the results have something for, in the order of the page."""
-    makers = (
+def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]:
+    """Every table that the results have something for, in the order of the page.
+
+    Args:
+        results: What was measured.
+        medal_rule: When a model has earned a medal; the shipped rule where it is None.
+    """
+    before = (
         zero_shot_table,
         predicted_shares_table,
         parts_table,
         grid_table,
         sizes_table,
-        curve_table,
-        original_table,
-        inoculation_table,
-        seeds_table,
-        inoculation_parts_table,
     )
-    return [table for table in (make(results) for make in makers) if table is not None]
+    after = (original_table, inoculation_table, seeds_table, inoculation_parts_table)
+    made = [
+        *(make(results) for make in before),
+        *curve_summary_tables(results),
+        medals_table(results, medal_rule or read_rule()),
+        *(make(results) for make in (curve_against_table, curve_parts_table, curve_table)),
+        *(make(results) for make in after),
+    ]
+    return [table for table in made if table is not None]
 
 
 def zero_shot_table(results: Results) -> Table | None:

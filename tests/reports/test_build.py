@@ -71,8 +71,8 @@ def test_everything_is_written(demo_folder: Path, tmp_path: Path) -> None:
     found = sorted(p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*.*"))
     figures = ("inoculation", "learning_curve", "selection", "zero_shot")
     tables = (
-        "data inoculation learning_curve models predicted_shares runs software zero_shot "
-        "zero_shot_parts"
+        "curve_medals curve_summary_age_comparison data inoculation learning_curve models "
+        "predicted_shares runs software zero_shot zero_shot_parts"
     ).split()
     assert found == sorted(
         [f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")]

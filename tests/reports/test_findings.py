@@ -104,17 +104,26 @@ def test_curve_that_stays_at_chance_or_at_its_control(
 
 
 def test_inoculation_is_told_with_its_cost(demo_folder: Path) -> None:
-    small, large = findings(load_results(demo_folder))[2:]
-    assert small.startswith(
-        "With k = 100 examples of hypernymy, embedded went from 29.1% (26.4–32.0, n = 1,000) to "
-        "41.2%"
+    (said,) = findings(load_results(demo_folder))[2:]
+    assert said.startswith(
+        "With k = 1,000 examples of hypernymy, embedded went from 29.1% (26.4–32.0, n = 1,000) to "
+        "55.3%"
     )
-    assert "definitions went from 60.2%" in small
-    assert small.endswith(
-        "The inoculation cost was 0.8 points (95% interval −2.2 to 3.8), not distinguishable from "
-        "none."
-    )
-    assert large.endswith("The inoculation cost was 3.8 points (95% interval 0.8 to 6.8).")
+    assert "definitions went from 60.2%" in said
+    assert "The inoculation cost was 3.8 points (95% interval 0.8 to 6.8)." in said
+    assert said.endswith("With k = 100 it came to 41.2%, at a cost of 0.8 points.")
+
+
+def test_split_and_choice_on_reported_items_are_told(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    facts = {"selection": "paper", "report_split": "dev", "cost_interpretable": True}
+    found = inoculated(rows, original_correct=(300, 290))
+    write_run(tmp_path, "a", found, **facts)
+    (said,) = findings(load_results(tmp_path))
+    assert "on its dev items" in said
+    assert "95% interval −1.0 to 5.0), not distinguishable from none." in said
+    assert said.endswith("The checkpoint was chosen on the reported items, as the paper did.")
 
 
 def inoculated(rows: SimpleNamespace, **more: Any) -> list[dict[str, Any]]:
@@ -156,9 +165,10 @@ def test_long_folders_are_told_briefly(
 ) -> None:
     for dose in (100, 250, 500):
         write_run(tmp_path, f"d{dose}", inoculated(rows, dose=dose))
+        write_run(tmp_path, f"e{dose}", inoculated(rows, dose=dose, probe="hyponymy"))
     for i in range(8):
         write_run(tmp_path, f"c{i}", rows.curve(f"p{i}", "standard", {62: [5]}, 10))
     said = findings(load_results(tmp_path))
     assert len(said) == 6 + 1 + 2
     assert said[6] == "2 more curves stand in the tables below."
-    assert [text[:12] for text in said[7:]] == ["With k = 100", "With k = 500"]
+    assert [text[:12] for text in said[7:]] == ["With k = 500", "With k = 500"]

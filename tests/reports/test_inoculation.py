@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reports.inoculation import doses, inoculations
+from reports.inoculation import Series, inoculations
+from reports.inoculation_doses import doses, starts
 from reports.load import load_results
 
 WriteRun = Callable[..., Path]
@@ -60,13 +61,59 @@ def test_best_setting_is_chosen_on_the_selection_split(
     assert [run.learning_rate for run in line[0].runs] == [winner]
 
 
-def test_extra_is_a_line_of_its_own(
+def test_the_best_setting_is_over_extras_too(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
     write_run(tmp_path, "b", cell(rows, 1e-5, [(0.2, 0.6), (0.9, 0.9)], extra="x2"))
     lines = doses(inoculations(load_results(tmp_path)))
-    assert [series[3] for series in lines] == ["none", "x2"]
+    assert list(lines) == [Series("embedded", "hypernymy", "")]
+    ((dose,),) = lines.values()
+    assert [run.extra for run in dose.runs] == ["x2"]
+
+
+def test_splits_and_ways_of_choosing_are_lines_of_their_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
+    for name, facts in (
+        ("a", {"selection": "train", "report_split": "dev"}),
+        ("b", {"selection": "train", "report_split": "test"}),
+        ("c", {"selection": "paper", "report_split": "test"}),
+    ):
+        write_run(tmp_path, name, found, **facts)
+    lines = doses(inoculations(load_results(tmp_path)))
+    remarks = [series.remarks for series in lines]
+    assert remarks == ["chosen on the reported items (test)", "dev", "test"]
+
+
+def test_a_sweep_says_what_it_chose_from(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
+    write_run(tmp_path, "a", found, candidates=["u", "v"], missing=["w"], report_items=None)
+    (one,) = inoculations(load_results(tmp_path))
+    assert (one.num_settings, one.missing, one.whole_split) == (2, ("w",), True)
+
+
+def test_scores_before_inoculation_come_from_where_they_were_measured(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
+    for probe, right in (("hypernymy", 200), ("hyponymy", 250)):
+        before = {"protocol": "before", "model": "embedded", "probe": probe, "dose": 0}
+        report, selection = ({**before, "split": s} for s in ("report", "selection"))
+        found = [
+            rows.accuracy(9, 100, **{**selection, "metric": "probe_accuracy"}),
+            rows.accuracy(right, 1000, **{**report, "metric": "probe_accuracy"}),
+            rows.accuracy(300, 500, **{**report, "metric": "original_accuracy"}),
+        ]
+        write_run(tmp_path, f"before-{probe}", found)
+    first, second = starts(load_results(tmp_path)).items()
+    assert first[0] == Series("embedded", "hypernymy", "")
+    assert first[1]["probe_accuracy"].value == 0.2
+    assert first[1]["original_accuracy"].value == 0.6
+    assert second[1]["probe_accuracy"].value == 0.25
 
 
 def test_seeds_are_averaged(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
@@ -79,6 +126,8 @@ def test_seeds_are_averaged(tmp_path: Path, write_run: WriteRun, rows: SimpleNam
     assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)
     assert dose.interval("inoculation_cost") == pytest.approx((0.02 - 0.03, 0.02 + 0.03))
     assert dose.interval("aggregate") == (None, None)
+    assert dose.spread("probe_accuracy") == (0.4, 0.5)
+    assert dose.spread("absent") is None
     assert dose.mean("absent") is None
 
 

@@ -26,6 +26,8 @@ def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
         "zero_shot",
         "predicted_shares",
         "zero_shot_parts",
+        "curve_summary_age_comparison",
+        "curve_medals",
         "learning_curve",
         "inoculation",
     ]
