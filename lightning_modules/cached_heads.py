@@ -5,27 +5,49 @@ heads of R runs (seeds x controls) of one size train as one stacked module. It i
 mathematics as training them one after the other: the runs share no parameter, and AdamW works
 element by element.
 
-Shapes: R runs, N items, B batch, K choices, H hidden, E the head's inner size, U candidate words.
+Shapes: R runs, C distinct sets, N items, T items of a sample, B batch, K choices, H hidden, E the
+head's inner size, U candidate words, W candidate words of a run's sample.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
+from torch import Tensor
 from torch.nn import functional as F
 
 from lightning_modules.base import mask_choices
-from lightning_modules.candidate_head import CandidateHead
 from lightning_modules.optimization import slanted_triangular
+from lightning_modules.stacked_transform import StackedTransform
 
 HeadMode = Literal["mlp", "linear"]
+
+# Parameters, their gradients and AdamW's two moments of the runs that train together. More runs
+# take fewer kernels, until their state no longer stays in a processor's cache.
+_CPU_STATE_BYTES = 24 * 2**20
+_GPU_STATE_SHARE = 0.5  # of the memory that is free
+
+
+class Head(Protocol):
+    """What is needed of a masked-token head; `CandidateHead` is one."""
+
+    @property
+    def weight(self) -> Tensor:
+        """The decoder's weight (V, E)."""
+        ...
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The decoder's bias (V,), where it has one."""
+        ...
+
+    def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
+        """The modules and functions of the hidden layer, in order."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -67,136 +89,240 @@ class HeadPlan:
     weight_decay: float = 0.1
 
 
-class OneHead(nn.Module):
-    """A copy of a masked LM's head with the decoder's rows of the candidate words alone."""
-
-    def __init__(self, head: CandidateHead, vocabulary: Tensor) -> None:
-        super().__init__()
-        self.steps = nn.ModuleList(
-            copy.deepcopy(step) if isinstance(step, nn.Module) else _Function(step)
-            for step in head.transform_steps()
-        )
-        bias = head.bias
-        self.weight = nn.Parameter(head.weight.detach()[vocabulary].clone())  # (U, E)
-        fresh = torch.zeros(len(vocabulary)) if bias is None else bias.detach()[vocabulary].clone()
-        self.bias = nn.Parameter(fresh, requires_grad=bias is not None)  # (U,)
-
-    def forward(self, h: Tensor, rows: Tensor) -> Tensor:
-        """Logits (B, K) of the candidates `rows` (B, K) at h (B, H)."""
-        for step in self.steps:
-            h = step(h)
-        return torch.einsum("be,bke->bk", h, self.weight[rows]) + self.bias[rows]
-
-
 class StackedHeads:
-    """R independent copies of one head.
+    """R independent copies of one head, on the device of that head.
 
     Args:
-        head: The pre-trained head that every run starts from.
+        head: The pre-trained head that every run starts from; it is left as it is.
         vocabulary: (U,) sorted vocabulary items of all candidates.
         num_runs: R.
         mode: What is trained.
     """
 
-    def __init__(
-        self, head: CandidateHead, vocabulary: Tensor, num_runs: int, mode: HeadMode
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.template = OneHead(head, vocabulary)
-        self.parameters, self.buffers = stack_module_state([self.template for _ in range(num_runs)])
-        for name, parameter in self.parameters.items():
-            trained = mode == "mlp" or not name.startswith("steps.")
-            parameter.requires_grad_(trained and name in self._trainable())
-
-    def _trainable(self) -> set[str]:
-        return {n for n, p in self.template.named_parameters() if p.requires_grad or "steps" in n}
-
-    def logits(self, features: Tensor, candidates: Tensor, choice_mask: Tensor) -> Tensor:
-        """(R, B, K) from features (R, B, H), candidates and their mask (R, B, K)."""
-        rows = torch.searchsorted(self.vocabulary, candidates)
-        rows = rows.clamp(max=len(self.vocabulary) - 1)
-
-        def one(state: tuple[dict[str, Tensor], dict[str, Tensor]], h: Tensor, r: Tensor) -> Tensor:
-            result: Tensor = functional_call(self.template, state, (h, r))
-            return result
-
-        logits = torch.vmap(one)((self.parameters, self.buffers), features, rows)
-        return mask_choices(logits, choice_mask)
+    def __init__(self, head: Head, vocabulary: Tensor, num_runs: int, mode: HeadMode) -> None:
+        weight, bias = head.weight.detach(), head.bias
+        self.device = weight.device
+        self.vocabulary = vocabulary.to(self.device)
+        self.mode = mode
+        self.num_runs = num_runs
+        self.transform = StackedTransform(head.transform_steps())
+        # In mode linear no run changes the transform: one copy serves all.
+        copies = num_runs if mode == "mlp" else 1
+        self.parameters = {
+            name: value.expand(copies, *value.shape).clone(memory_format=torch.contiguous_format)
+            for name, value in self.transform.initial.items()
+        }
+        rows = weight[self.vocabulary]
+        self.weight = rows.expand(num_runs, -1, -1).clone()  # (R, U, E)
+        self.bias = None  # (R, U)
+        if bias is not None:
+            self.bias = bias.detach()[self.vocabulary].expand(num_runs, -1).clone()
 
     def train(self, train: Sequence[CachedItems], orders: np.ndarray, plan: HeadPlan) -> None:
         """Trains run r on `train[r]`, its items in the order `orders[r]` of each step.
 
         Args:
-            train: R sets.
-            orders: (R, epochs, N) item indices.
+            train: R sets. Runs that share a set share its memory.
+            orders: (R, epochs, T) item indices.
             plan: Rates and sizes.
-        """
-        optimizer = torch.optim.AdamW(
-            self._groups(plan.weight_decay), lr=plan.learning_rate, betas=(0.9, 0.98), fused=True
-        )
-        num_items = orders.shape[2]
-        starts = range(0, num_items, plan.batch_size)
-        schedule = slanted_triangular(plan.epochs * len(starts))
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
-        stacked = _stack(train)
-        runs = torch.arange(len(train))[:, None]
-        index = torch.from_numpy(orders)
-        for epoch in range(plan.epochs):
-            for start in starts:
-                chosen = index[:, epoch, start : start + plan.batch_size]  # (R, B)
-                logits = self.logits(
-                    stacked.features[runs, chosen],
-                    stacked.candidates[runs, chosen],
-                    stacked.choice_mask[runs, chosen],
-                )
-                losses = F.cross_entropy(
-                    logits.flatten(0, 1), stacked.labels[runs, chosen].flatten(), reduction="none"
-                )
-                # A mean within each run and a sum over them: no run feels another.
-                loss = losses.view(chosen.shape).mean(dim=1).sum()
-                torch.autograd.backward(loss)
-                optimizer.step()
-                optimizer.zero_grad()
-                scheduler.step()
 
-    def _groups(self, weight_decay: float) -> list[dict[str, object]]:
-        norms = {
-            f"{prefix}.{name}" if prefix else name
-            for prefix, module in self.template.named_modules()
-            if "norm" in type(module).__name__.lower()
-            for name, _ in module.named_parameters(recurse=False)
-        }
-        trained = {n: p for n, p in self.parameters.items() if p.requires_grad}
-        plain = {n for n in trained if n.endswith("bias") or n in norms}
-        groups = (
-            {
-                "params": [p for n, p in trained.items() if n not in plain],
-                "weight_decay": weight_decay,
-            },
-            {"params": [trained[n] for n in sorted(plain)], "weight_decay": 0.0},
-        )
-        return [group for group in groups if group["params"]]
+        Raises:
+            ValueError: If the plan's mode is not that of the stack.
+        """
+        if plan.mode != self.mode:
+            raise ValueError(f"heads stacked for mode {self.mode} cannot train in mode {plan.mode}")
+        order = torch.from_numpy(np.ascontiguousarray(orders))
+        num_chunks = -(-self.num_runs // self._runs_at_once(train, orders.shape[2]))
+        size = -(-self.num_runs // num_chunks)  # as equal as they can be
+        for start in range(0, self.num_runs, size):
+            runs = slice(start, min(start + size, self.num_runs))
+            sample = _Sample(self, train[runs], order[runs])
+            _Chunk(self, runs, sample, plan).train()
 
     @torch.no_grad()
     def scores(self, evaluation: Sequence[CachedItems]) -> Tensor:
-        """(R, M, K) scores of run r on `evaluation[r]`."""
-        stacked = _stack(evaluation)
-        return self.logits(stacked.features, stacked.candidates, stacked.choice_mask)
+        """(R, M, K) scores of run r on `evaluation[r]`, on the CPU."""
+        tables: dict[int, Tensor] = {}
+        scores = []
+        for run, items in enumerate(evaluation):
+            own = slice(run, run + 1) if self.mode == "mlp" else slice(0, 1)
+            z = tables.get(id(items))
+            if z is None:
+                parameters = {name: value[own] for name, value in self.parameters.items()}
+                z = self.transform(parameters, items.features.to(self.device)[None])[0]
+                if self.mode == "linear":
+                    tables[id(items)] = z
+            rows = self._rows(items)
+            logits = torch.einsum("be,bke->bk", z, self.weight[run, rows])
+            if self.bias is not None:
+                logits = logits + self.bias[run, rows]
+            scores.append(mask_choices(logits, items.choice_mask.to(self.device)).cpu())
+        return torch.stack(scores)
+
+    def _rows(self, items: CachedItems) -> Tensor:
+        """(N, K) rows of the candidates among the U words; any row where a choice is none.
+
+        Raises:
+            ValueError: If a candidate is not among the words.
+        """
+        candidates = items.candidates.to(self.device)
+        rows = torch.searchsorted(self.vocabulary, candidates)
+        rows = rows.clamp(max=len(self.vocabulary) - 1)
+        unknown = (self.vocabulary[rows] != candidates) & items.choice_mask.to(self.device)
+        if unknown.any():
+            word = int(candidates[unknown][0])
+            raise ValueError(f"candidate {word} is not in the vocabulary of these heads")
+        return rows
+
+    def _runs_at_once(self, train: Sequence[CachedItems], size: int) -> int:
+        """How many runs' training state fits the budget."""
+        per_copy = sum(value.numel() for value in self.transform.initial.values())
+        words = min(self.weight.shape[1], size * train[0].candidates.shape[1])
+        numbers = (per_copy if self.mode == "mlp" else 0) + words * self.weight.shape[2]
+        budget = float(_CPU_STATE_BYTES)
+        if self.device.type == "cuda":
+            budget = _GPU_STATE_SHARE * torch.cuda.mem_get_info(self.device)[0]
+        return max(1, int(budget // (4 * numbers * self.weight.element_size())))
 
 
-class _Function(nn.Module):
-    def __init__(self, function: object) -> None:
-        super().__init__()
-        self.function = function
+class _Sample:
+    """The items of some runs' samples: features shared by runs, and what each step picks.
 
-    def forward(self, h: Tensor) -> Tensor:
-        result: Tensor = self.function(h)  # type: ignore[operator]
-        return result
+    Attributes:
+        features: Distinct items' h (., H), or z (., E) where the transform is not trained.
+        index: (R, epochs, T) rows of `features`.
+        words: (R, W) rows of the stack's weight that occur in a run's sample, filled up at the end.
+        num_words: How many of them are not filling.
+        rows: (R, epochs, T, K) candidates as places in `words`.
+        gold: (R, epochs, T, 1) gold choices.
+        mask: (R, epochs, T, K) -inf where there is no choice; None if all are there.
+    """
+
+    def __init__(self, heads: StackedHeads, train: Sequence[CachedItems], order: Tensor) -> None:
+        order = order.to(heads.device)
+        distinct = list({id(items): items for items in train}.values())
+        places = {id(items): place for place, items in enumerate(distinct)}
+        offsets = np.cumsum([0, *(len(items) for items in distinct)])
+        shift = [int(offsets[places[id(items)]]) for items in train]
+        index = order + torch.tensor(shift, device=heads.device)[:, None, None]
+        used, self.index = torch.unique(index, return_inverse=True)
+        features = torch.cat([items.features for items in distinct])[used.cpu()].to(heads.device)
+        if heads.mode == "linear":
+            with torch.no_grad():
+                features = heads.transform(heads.parameters, features[None])[0]
+        self.features = features
+        exists = torch.cat([items.choice_mask for items in distinct]).to(heads.device)[used]
+        labels = torch.cat([items.labels for items in distinct]).to(heads.device)[used]
+        rows = torch.cat([heads._rows(items) for items in distinct])[used]
+        first = rows.gather(1, exists.long().argmax(dim=1, keepdim=True))
+        rows = torch.where(exists, rows, first)[self.index]  # (R, epochs, T, K)
+        self.gold = labels[self.index][..., None]
+        self.mask = None
+        if not bool(exists.all()):
+            absent = torch.zeros(exists.shape, dtype=features.dtype, device=heads.device)
+            self.mask = absent.masked_fill(~exists, float("-inf"))[self.index]
+        self.words, self.rows, self.num_words = _own_words(rows)
 
 
-def _stack(items: Sequence[CachedItems]) -> CachedItems:
-    names = ("features", "candidates", "choice_mask", "labels")
-    return CachedItems(*(torch.stack([getattr(part, name) for part in items]) for name in names))
+def _own_words(rows: Tensor) -> tuple[Tensor, Tensor, list[int]]:
+    """Each run's distinct rows (R, W), padded with its last; places among them; their numbers."""
+    pairs = [torch.unique(run, return_inverse=True) for run in rows]
+    counts = [len(words) for words, _ in pairs]
+    padded = [torch.cat([own, own[-1:].expand(max(counts) - len(own))]) for own, _ in pairs]
+    return torch.stack(padded), torch.stack([places for _, places in pairs]), counts
+
+
+class _Chunk:
+    """Runs of a stack while they train together."""
+
+    def __init__(self, heads: StackedHeads, runs: slice, sample: _Sample, plan: HeadPlan) -> None:
+        self.heads = heads
+        self.runs = runs
+        self.sample = sample
+        self.plan = plan
+        # Views of the stack: the optimiser writes into it.
+        self.parameters = {
+            name: value[runs].requires_grad_(plan.mode == "mlp")
+            for name, value in heads.parameters.items()
+        }
+        own = torch.arange(runs.start, runs.stop, device=heads.device)[:, None]
+        self.weight = heads.weight[own, sample.words]  # (R, W, E)
+        self.bias = None if heads.bias is None else heads.bias[own, sample.words]
+        self.optimizer = self._optimizer()
+
+    def _optimizer(self) -> torch.optim.AdamW:
+        transform = self.parameters if self.plan.mode == "mlp" else {}
+        norms = self.heads.transform.plain
+        plain = [value for name, value in transform.items() if name in norms]
+        decayed = [value for name, value in transform.items() if name not in norms]
+        groups: list[dict[str, Any]] = [
+            {"params": [*decayed, self.weight], "weight_decay": self.plan.weight_decay},
+            {"params": [*plain, *([] if self.bias is None else [self.bias])], "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW(
+            [group for group in groups if group["params"]],
+            lr=self.plan.learning_rate,
+            betas=(0.9, 0.98),
+            fused=True,
+        )
+
+    def train(self) -> None:
+        """All epochs; the stack then holds the result."""
+        plan, num_items = self.plan, self.sample.index.shape[2]
+        starts = range(0, num_items, plan.batch_size)
+        factor = slanted_triangular(plan.epochs * len(starts))
+        kept = 1.0  # of a weight that has no gradient
+        for epoch in range(plan.epochs):
+            for step, start in enumerate(starts, start=epoch * len(starts)):
+                rate = plan.learning_rate * factor(step)
+                for group in self.optimizer.param_groups:
+                    group["lr"] = rate
+                kept *= 1.0 - rate * plan.weight_decay
+                self._backward(epoch, slice(start, start + plan.batch_size))
+                self.optimizer.step()
+        self._write_back(kept)
+
+    def _backward(self, epoch: int, part: slice) -> None:
+        """Sets the gradients of one step: a mean within each run; no run feels another."""
+        sample = self.sample
+        index = sample.index[:, epoch, part]  # (R, B)
+        h = F.embedding(index, sample.features)
+        z = self.heads.transform(self.parameters, h) if self.plan.mode == "mlp" else h
+        with torch.no_grad():
+            slope = self._slope(z, epoch, part)  # (R, B, W)
+            self.weight.grad = torch.bmm(slope.transpose(1, 2), z)
+            if self.bias is not None:
+                self.bias.grad = slope.sum(dim=1)
+        if self.plan.mode == "mlp":
+            for value in self.parameters.values():
+                value.grad = None
+            torch.autograd.backward(z, torch.bmm(slope, self.weight))
+
+    def _slope(self, z: Tensor, epoch: int, part: slice) -> Tensor:
+        """Gradient of the cross-entropy by the logits of all words (R, B, W): softmax - gold."""
+        sample = self.sample
+        rows, gold = sample.rows[:, epoch, part], sample.gold[:, epoch, part]
+        logits = torch.bmm(z, self.weight.transpose(1, 2))
+        if self.bias is not None:
+            logits += self.bias[:, None]
+        chosen = logits.gather(2, rows)  # (R, B, K)
+        if sample.mask is not None:
+            chosen += sample.mask[:, epoch, part]
+        slope = chosen.softmax(dim=2)
+        slope.scatter_add_(2, gold, slope.new_full((), -1.0).expand(gold.shape))
+        slope /= rows.shape[1]
+        return logits.zero_().scatter_add_(2, rows, slope)
+
+    @torch.no_grad()
+    def _write_back(self, kept: float) -> None:
+        """Words outside a run's sample had no gradient, so they only decayed."""
+        self.heads.weight[self.runs] *= kept
+        runs = range(self.runs.start, self.runs.stop)
+        for place, (run, count) in enumerate(zip(runs, self.sample.num_words, strict=True)):
+            words = self.sample.words[place, :count]
+            self.heads.weight[run, words] = self.weight[place, :count]
+            if self.heads.bias is not None and self.bias is not None:
+                self.heads.bias[run, words] = self.bias[place, :count]
 
 
 def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarray:
