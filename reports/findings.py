@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.curves import STANDARD, Curve, curves
-from reports.inoculation import Dose, doses, inoculations
+from reports.inoculation import inoculations
+from reports.inoculation_doses import doses
+from reports.inoculation_findings import AT_CHANCE, inoculated
 from reports.layout import between, count, percent, unsigned
 from reports.load import Results, Row
 from reports.zero_shot import Verdict, ZeroShot, against, zero_shots
 
-AT_CHANCE = "not distinguishable from chance"
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
 MAX_TOLD = 6  # of each kind; the tables hold the rest
 
@@ -23,8 +24,7 @@ def findings(results: Results) -> list[str]:
     return [
         *_few([_before_training(m, [e for e in found if e.label == m]) for m in models], "models"),
         *_few([_learned(c) for c in curves(results) if c.points.get(STANDARD)], "curves"),
-        # The smallest and the largest dose tell the story; the table has those between.
-        *_few([_inoculated(d) for line in lines for d in line[:1] + line[1:][-1:]], "doses"),
+        *_few([inoculated(line) for line in lines], "inoculations"),
     ]
 
 
@@ -124,7 +124,7 @@ def _measured(row: Row) -> str:
 
 def _learned(curve: Curve) -> str:
     last = curve.points[STANDARD][-1]
-    low, high = last.interval
+    low, high = curve.interval(STANDARD, last.num_train)
     facts = [f"95% interval {between(low, high)}" if low is not None else ""]
     facts.append(f"n = {count(last.num_items)}" if last.num_items else "")
     facts.append("one seed" if len(last.values) == 1 else f"mean of {len(last.values)} seeds")
@@ -151,63 +151,12 @@ def _controlled(curve: Curve, control: str, num_train: int) -> str:
     text = f"Its {name} control scored {percent(point.mean)}%, a difference of {unsigned(gap.mean)}"
     if gap.num_seeds == 1:
         return f"{text} points in one seed."
+    low, high = gap.interval
+    if low is not None and high is not None:
+        verdict = (
+            "" if low > 0 else ", not distinguishable from none" if high >= 0 else ", below it"
+        )
+        return f"{text} points (95% interval {unsigned(low)} to {unsigned(high)}){verdict}."
     seeds = f"{unsigned(gap.low)} to {unsigned(gap.high)} over {gap.num_seeds} seeds"
     verdict = "" if gap.low > 0 else ", so not in every seed above it"
     return f"{text} points ({seeds}){verdict}."
-
-
-def _inoculated(dose: Dose) -> str:
-    model, probe, task, extra = dose.series
-    mixed = "" if extra == "none" else f" and original examples mixed in ({extra})"
-    seeds = "" if len(dose.runs) == 1 else f" (mean of {len(dose.runs)} seeds)"
-    text = (
-        f"With k = {count(dose.dose)} examples of {probe}{mixed}, {model}{seeds} went from "
-        f"{_score(dose, 'probe_accuracy_before')} to {_score(dose, 'probe_accuracy')} on it"
-    )
-    low, high = dose.interval("probe_accuracy")
-    chance = dose.mean("chance_probe")
-    if chance is not None and low is not None and high is not None and low <= chance <= high:
-        text += f", {AT_CHANCE} ({percent(chance)}%)"
-    name = task or "the original task"
-    text += (
-        f"; {name} went from {_score(dose, 'original_accuracy_before')} to "
-        f"{_score(dose, 'original_accuracy_after')}. {_cost(dose)}"
-    )
-    if all(run.epoch == 0 for run in dose.runs):
-        text += " No checkpoint was better on average than the model before inoculation."
-    return text
-
-
-def _score(dose: Dose, metric: str) -> str:
-    mean, interval = dose.mean(metric), between(*dose.interval(metric))
-    if mean is None:
-        return "an unrecorded score"
-    rows = [run.measured[metric] for run in dose.runs if metric in run.measured]
-    sizes = {row.num_items for row in rows}
-    facts = [interval, f"n = {count(rows[0].num_items)}" if len(sizes) == 1 else ""]
-    inside = ", ".join(fact for fact in facts if fact)
-    return f"{percent(mean)}% ({inside})" if inside else f"{percent(mean)}%"
-
-
-def _cost(dose: Dose) -> str:
-    """The cost and whether it can be told from none, or that it cannot be read."""
-    if not dose.interpretable:
-        chance = dose.mean("chance_original")
-        level = "" if chance is None else f" ({percent(chance)}%)"
-        return (
-            f"Before inoculation the original task was not above chance{level}, so the cost is "
-            "not interpretable."
-        )
-    cost = dose.mean("inoculation_cost")
-    if cost is None:
-        return ""
-    low, high = dose.interval("inoculation_cost")
-    within = "" if low is None or high is None else f"{unsigned(low)} to {unsigned(high)}"
-    interval = f" (95% interval {within})" if within else ""
-    text = f"The inoculation cost was {unsigned(cost)} points{interval}"
-    if low is not None and high is not None:
-        if low <= 0 <= high:
-            return f"{text}, not distinguishable from none."
-        if high < 0:
-            return f"{text}: the original task gained."
-    return f"{text}."

@@ -4,19 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from typing import NamedTuple
 
 from reports.load import Results, Row, Run
 from reports.zero_shot import against
 
 SELECTION = "selection"
 SELECTION_METRICS = ("probe_accuracy", "original_accuracy", "aggregate")
-Series = tuple[str, str, str, str]  # model, probe, original task, extra
+ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
+
+
+class Series(NamedTuple):
+    """What is the same along a line of an inoculation plot; M*_k is over all settings.
+
+    Attributes:
+        selection: How the selection items were got; "paper" if they are the reported ones.
+        report_split: Split of the probe reported on, where it was recorded: never mixed (SPEC B).
+    """
+
+    model: str
+    probe: str
+    original_task: str
+    selection: str = ""
+    report_split: str = ""
+
+    @property
+    def remarks(self) -> str:
+        """What a reader must know besides the names; empty where nothing is unusual."""
+        split = self.report_split
+        on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
+        return on_reported if self.selection == ON_REPORTED else split
 
 
 @dataclass(frozen=True)
 class Inoculation:
-    """One run at one dose and one setting.
+    """One run at one dose and one setting: M*_k of a sweep, or a run of its own.
 
     Attributes:
         epoch: Epoch of the chosen checkpoint; 0 is the model before inoculation.
@@ -25,7 +47,12 @@ class Inoculation:
             that have no relative among the training items.
         trajectory: Selection scores by metric and epoch.
         interpretable: False where the original task was at chance before inoculation.
-        chosen: Best average on the selection split among the learning rates of its dose and seed.
+        chosen: Best average on the selection split among the settings of its dose and seed.
+        selection: How the selection items were got; "paper" if they are the reported ones.
+        report_split: Split of the probe reported on, where the run recorded it.
+        whole_split: Whether all items of that split were.
+        num_settings: How many settings a sweep chose this one from; 1 for a run of its own.
+        missing: Keys of settings that a sweep could not choose from: they had no result.
     """
 
     key: str
@@ -42,11 +69,16 @@ class Inoculation:
     trajectory: Mapping[str, Mapping[int, float]]
     interpretable: bool
     chosen: bool = True
+    selection: str = ""
+    report_split: str = ""
+    whole_split: bool = False
+    num_settings: int = 1
+    missing: tuple[str, ...] = ()
 
     @property
     def series(self) -> Series:
-        """What is the same along a line of an inoculation plot."""
-        return (self.model, self.probe, self.original_task, self.extra)
+        """The line of an inoculation plot that it belongs to."""
+        return Series(self.model, self.probe, self.original_task, self.selection, self.report_split)
 
     def value(self, metric: str) -> float | None:
         """A number of the report split, None where it was not measured."""
@@ -58,60 +90,17 @@ class Inoculation:
         return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)
 
 
-@dataclass(frozen=True)
-class Dose:
-    """The chosen runs of all seeds at one dose."""
-
-    series: Series
-    dose: int
-    runs: tuple[Inoculation, ...]
-
-    @property
-    def interpretable(self) -> bool:
-        """Whether the cost can be read: every seed started above chance."""
-        return all(run.interpretable for run in self.runs)
-
-    def values(self, metric: str) -> list[float]:
-        """A metric of every seed that has it."""
-        return [v for v in (run.value(metric) for run in self.runs) if v is not None]
-
-    def mean(self, metric: str) -> float | None:
-        """A metric averaged over seeds."""
-        values = self.values(metric)
-        return fmean(values) if values else None
-
-    def interval(self, metric: str) -> tuple[float | None, float | None]:
-        """The seeds' intervals averaged: the uncertainty from the items."""
-        rows = [run.measured[metric] for run in self.runs if metric in run.measured]
-        lows = [row.ci_low for row in rows if row.ci_low is not None]
-        highs = [row.ci_high for row in rows if row.ci_high is not None]
-        if not rows or len(lows) != len(rows) or len(highs) != len(rows):
-            return None, None
-        return fmean(lows), fmean(highs)
-
-
 def inoculations(results: Results) -> list[Inoculation]:
     """All inoculation runs, by what they compare, then dose, learning rate and seed."""
     found = [cell for run in results.of("inoculation") for cell in _cells(run)]
     return sorted(_with_choice(found), key=_order)
 
 
-def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
-    """The chosen runs of each series, dose by dose."""
-    grouped: dict[Series, dict[int, list[Inoculation]]] = {}
-    for cell in cells:
-        if cell.chosen:
-            grouped.setdefault(cell.series, {}).setdefault(cell.dose, []).append(cell)
-    return {
-        series: [Dose(series, dose, tuple(runs)) for dose, runs in sorted(by_dose.items())]
-        for series, by_dose in grouped.items()
-    }
-
-
 def _cells(run: Run) -> Iterable[Inoculation]:
     def setting(row: Row) -> tuple[str, int | None, str, float | None, int | None]:
         return (row.probe, row.dose, row.extra, row.learning_rate, row.seed)
 
+    selection, report_split = how_chosen(run)
     for probe, dose, extra, learning_rate, seed in dict.fromkeys(map(setting, run.rows)):
         own = [r for r in run.rows if setting(r) == (probe, dose, extra, learning_rate, seed)]
         reported = [row for row in own if row.split != SELECTION]
@@ -131,9 +120,19 @@ def _cells(run: Run) -> Iterable[Inoculation]:
             epoch=after.epoch,
             measured=measured,
             parts=_parts(reported),
-            trajectory=_trajectory(own),
+            trajectory=trajectory(own),
             interpretable=_interpretable(run, measured),
+            selection=selection,
+            report_split=report_split,
+            whole_split=run.facts.get("report_items", 0) is None,
+            num_settings=max(1, len(run.facts.get("candidates") or ())),
+            missing=tuple(map(str, run.facts.get("missing") or ())),
         )
+
+
+def how_chosen(run: Run) -> tuple[str, str]:
+    """On what the run's checkpoint was chosen, and what it was reported on."""
+    return str(run.facts.get("selection") or ""), str(run.facts.get("report_split") or "")
 
 
 def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
@@ -144,7 +143,8 @@ def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     return found
 
 
-def _trajectory(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
+def trajectory(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
+    """Selection scores by metric and epoch."""
     found: dict[str, dict[int, float]] = {}
     for row in rows:
         if row.split == SELECTION and row.epoch is not None and row.subset == "":
@@ -161,7 +161,7 @@ def _interpretable(run: Run, measured: Mapping[str, Row]) -> bool:
 
 
 def _with_choice(cells: list[Inoculation]) -> list[Inoculation]:
-    """Marks the best learning rate of each dose and seed, by the average on the selection split.
+    """Marks the best setting of each dose and seed, by the average on the selection split.
 
     Ties go to the lower cost, then the smaller learning rate, then the earlier epoch. Cells
     without selection scores are not compared: they stay chosen.
@@ -188,6 +188,7 @@ def _preference(cell: Inoculation) -> tuple[float, float, float, int, str]:
     )
 
 
-def _order(cell: Inoculation) -> tuple[str, str, str, str, int, float, int, str]:
+def _order(cell: Inoculation) -> tuple[Series, int, str, float, int, str]:
     seed = -1 if cell.seed is None else cell.seed
-    return (*cell.series, cell.dose, cell.learning_rate or 0.0, seed, cell.key)
+    rate = cell.learning_rate or 0.0
+    return (cell.series, cell.dose, cell.extra, rate, seed, cell.key)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean
 
 from matplotlib.axes import Axes
 
 from reports.figures import example_axis, left_out, limits
-from reports.inoculation import Dose, Inoculation, doses, inoculations
+from reports.inoculation import Inoculation, Series, inoculations
+from reports.inoculation_doses import Dose, doses
 from reports.layout import count, percent, rate
 from reports.load import Results
 from reports.style import (
     BLUE,
+    GREEN,
     INK,
     MAX_PANELS,
     MUTED,
     ORANGE,
     PAPER,
+    PURPLE,
     Figure,
     Line,
     dodge,
@@ -30,46 +35,61 @@ from reports.style import (
 PROBE = Line(BLUE, "-", "o")
 ORIGINAL = Line(ORANGE, (0, (5, 2)), "s")
 AVERAGE = Line(MUTED, (0, (1.2, 1.6)), "^")
-SCORES = (
-    (PROBE, "probe_accuracy_before", "probe_accuracy"),
-    (ORIGINAL, "original_accuracy_before", "original_accuracy_after"),
-)
-BOUNDED = [metric for _, *metrics in SCORES for metric in metrics]
+ORIGINAL_METRICS = ("original_accuracy_before", "original_accuracy_after")
+BOUNDED = ("probe_accuracy_before", "probe_accuracy", *ORIGINAL_METRICS)
+CHANCES = ("chance_probe", "chance_original")
+MODELS = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (INK, "v"))
+
+
+@dataclass(frozen=True)
+class Score:
+    """One of the two scores of a model: how it is called and drawn, and its metrics."""
+
+    name: str
+    look: Line
+    before: str
+    after: str
 
 
 def inoculation_figure(results: Results) -> Figure | None:
-    """Probe and original-task accuracy against the dose."""
-    lines = list(doses(inoculations(results)).values())
-    if not lines:
+    """Probe and original-task accuracy against the dose (Richardson & Sabharwal 2020, figure 4)."""
+    found = _panels(doses(inoculations(results)))
+    if not found:
         return None
-    shown = lines[:MAX_PANELS]
+    shown = found[:MAX_PANELS]
+    most = max(len(lines) for lines in shown)
     with styled():
-        canvas, axes = panels(len(shown), height=2.8)
-        everything = [dose for line in shown for dose in line]
+        canvas, axes = panels(len(shown), height=2.8 if most == 1 else 3.1)
+        everything = [dose for lines in shown for line in lines for dose in line]
         low, high = limits(
             [v for dose in everything for metric in BOUNDED for v in dose.values(metric)]
             + [v for dose in everything for metric in BOUNDED for v in dose.interval(metric)]
-            + [
-                v
-                for d in everything
-                for m in ("chance_probe", "chance_original")
-                for v in d.values(m)
-            ]
+            + [v for dose in everything for metric in CHANCES for v in dose.values(metric)]
         )
-        for place, (axis, line) in enumerate(zip(axes, shown, strict=True)):
+        for place, (axis, lines) in enumerate(zip(axes, shown, strict=True)):
             axis.set_ylim(low, high)
-            _dose_panel(axis, line, (high - low) * 0.07)
+            _dose_panel(axis, lines, (high - low) * 0.07)
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
+        models = " Full lines are the probe, broken ones the original task." if most > 1 else ""
         return drawn(
             "inoculation",
             "What inoculation gave, and what it cost",
             "Hollow marks at k = 0 are the scores before inoculation, filled ones those of the "
-            "chosen checkpoint after training on k probe examples (log axis), both on the report "
-            "split. Whiskers are 95% intervals; with several seeds the lines are means and small "
-            "dots the seeds." + left_out(len(lines)),
+            "chosen checkpoint (the best average on the selection splits over settings and epochs) "
+            "after training on k probe examples (log axis), all on the report split. Whiskers are "
+            f"95% intervals; with several seeds the lines are means and small dots the seeds."
+            f"{models}" + left_out(len(found)),
             canvas,
         )
+
+
+def _panels(lines: Mapping[Series, list[Dose]]) -> list[list[list[Dose]]]:
+    """The lines of one panel belong together: one probe and original task, all models."""
+    by_panel: dict[tuple[str, ...], list[list[Dose]]] = {}
+    for series, line in lines.items():
+        by_panel.setdefault(series[1:], []).append(line)
+    return list(by_panel.values())
 
 
 def trajectory_figure(results: Results) -> Figure | None:
@@ -104,41 +124,69 @@ def _num_runs(results: Results) -> int:
     return sum(cell.chosen for cell in inoculations(results))
 
 
-def _dose_panel(axis: Axes, line: list[Dose], gap: float) -> None:
-    model, probe, task, extra = line[0].series
-    mixed = "" if extra == "none" else f" · {extra} original examples mixed in"
-    head(axis, probe.replace("_", " "), f"{model} · original task: {task or 'unnamed'}{mixed}")
-    positions = example_axis(axis, [0, *(dose.dose for dose in line)], "probe examples k")
+def _dose_panel(axis: Axes, lines: list[list[Dose]], gap: float) -> None:
+    series = lines[0][0].series
+    about = f"original task: {series.original_task or 'unnamed'}"
+    about = f"{series.model} · {about}" if len(lines) == 1 else about
+    remarks = f" · {series.remarks}" if series.remarks else ""
+    head(axis, series.probe.replace("_", " "), about + remarks)
+    sizes = [0, *(dose.dose for line in lines for dose in line)]
+    positions = example_axis(axis, sizes, "probe examples k")
     first, last = min(positions.values()), max(positions.values())
     labels = []
-    for rank, (look, before, after) in enumerate(SCORES):
-        shift = dodge(rank, len(SCORES), last - first)
-        xs, ys = [], []
-        for dose in line:
-            if (mean := dose.mean(after)) is not None:
-                xs.append(positions[dose.dose] + shift)
-                ys.append(100 * mean)
-                _spread(axis, positions[dose.dose] + shift, dose, after, look)
-        starts = [value for dose in line for value in dose.values(before)]
-        if starts:
-            xs, ys = [first + shift, *xs], [100 * fmean(starts), *ys]
-            _spread(axis, first + shift, line[0], before, look)
-        if not xs:
-            continue
-        _plot(axis, xs, ys, look)
-        if starts:
-            axis.plot(
-                xs[:1], ys[:1], marker=look.marker, markersize=5.5, color=PAPER,
-                markeredgecolor=look.color, markeredgewidth=1.3, linestyle="none",
-            )  # fmt: skip
-        labels.append((ys[-1], ("probe", "original task")[rank], look.color))
-    labels += _chance_lines(axis, line, first, last)
+    for place, line in enumerate(lines):
+        for rank, score in enumerate(_scores(place if len(lines) > 1 else None)):
+            shift = dodge(2 * place + rank, 2 * len(lines), last - first)
+            end = _dose_line(axis, line, score, {k: x + shift for k, x in positions.items()})
+            name = (line[0].series.model if len(lines) > 1 else score.name) if end else ""
+            # Both lines of a model are named alike: the look tells them apart.
+            labels += [(end, name, score.look.color)] if end else []
+    labels += _chance_lines(axis, lines[0], first, last)
     end_labels(axis, last + 0.04 * max(last - first, 1), labels, gap)
-    if not all(dose.interpretable for dose in line):
+    if not all(dose.interpretable for line in lines for dose in line):
         axis.text(
             0.01, 0.985, "original task not above chance: cost not interpretable",
             transform=axis.transAxes, fontsize=7.5, color=MUTED, style="italic", va="top",
         )  # fmt: skip
+
+
+def _scores(model: int | None) -> list[Score]:
+    """Both scores; where several models share a panel, the colour is the model's."""
+    if model is None:
+        return [
+            Score("probe", PROBE, "probe_accuracy_before", "probe_accuracy"),
+            Score("original task", ORIGINAL, *ORIGINAL_METRICS),
+        ]
+    color, marker = MODELS[model % len(MODELS)]
+    return [
+        Score("probe", Line(color, "-", marker), "probe_accuracy_before", "probe_accuracy"),
+        Score("original task", Line(color, (0, (4, 2)), marker), *ORIGINAL_METRICS),
+    ]
+
+
+def _dose_line(
+    axis: Axes, line: list[Dose], score: Score, positions: Mapping[int, float]
+) -> float | None:
+    """Draws one score of one model against the dose; returns where its line ends."""
+    xs, ys = [], []
+    starts = [value for dose in line for value in dose.values(score.before)]
+    if starts:
+        xs, ys = [positions[0]], [100 * fmean(starts)]
+        _spread(axis, positions[0], line[0], score.before, score.look)
+    for dose in line:
+        if (mean := dose.mean(score.after)) is not None:
+            xs.append(positions[dose.dose])
+            ys.append(100 * mean)
+            _spread(axis, positions[dose.dose], dose, score.after, score.look)
+    if not xs:
+        return None
+    _plot(axis, xs, ys, score.look)
+    if starts:
+        axis.plot(
+            xs[:1], ys[:1], marker=score.look.marker, markersize=5.5, color=PAPER,
+            markeredgecolor=score.look.color, markeredgewidth=1.3, linestyle="none",
+        )  # fmt: skip
+    return ys[-1]
 
 
 def _chance_lines(

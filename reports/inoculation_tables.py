@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.inoculation import Inoculation, doses, inoculations
+from reports.inoculation import Inoculation, Series, inoculations
 from reports.layout import (
     ABSENT,
     INTERVAL,
@@ -88,7 +88,7 @@ def inoculation_table(results: Results) -> Table | None:
         "Inoculation",
         "k: probe examples trained on. Rate and epoch: the setting and the checkpoint with the "
         "best average on the selection splits (epoch 0 = before inoculation); a dagger marks "
-        f"learning rates that were not chosen. Both scores are from the report split. {INTERVAL}. "
+        f"settings that were not chosen. Both scores are from the report split. {INTERVAL}. "
         "Cost: original-task accuracy before minus after, positive = lost. Lost / gained: "
         "original-task items that turned wrong / right, with the exact McNemar test. Above chance: "
         "the average of the scores rescaled so that chance is 0 and perfection 100. Whole "
@@ -96,50 +96,6 @@ def inoculation_table(results: Results) -> Table | None:
         tuple(heads),
         tuple(_inoculation_cells(cell) for cell in found),
         tuple(_inoculation_record(cell) for cell in found),
-    )
-
-
-def seeds_table(results: Results) -> Table | None:
-    """Inoculation averaged over seeds; None where every dose has one seed."""
-    lines = [dose for line in doses(inoculations(results)).values() for dose in line]
-    if all(len(dose.runs) == 1 for dose in lines):
-        return None
-    metrics = (
-        ("probe_accuracy_before", "probe before %"),
-        ("probe_accuracy", "probe after %"),
-        ("original_accuracy_before", "original before %"),
-        ("original_accuracy_after", "original after %"),
-        ("aggregate", "average %"),
-    )
-    heads = [Column(label, "left") for label in ("probe", "original task", "model", "extra")]
-    heads += [Column("k"), Column("seeds"), *(Column(label) for _, label in metrics)]
-    heads.append(Column("cost, points"))
-    rows, records = [], []
-    for dose in lines:
-        model, probe, task, extra = dose.series
-        cells = [Cell(probe), Cell(task), Cell(model), Cell(extra), Cell(count(dose.dose))]
-        cells.append(Cell(count(len(dose.runs))))
-        record = {"probe": probe, "original_task": task, "model": model, "extra": extra}
-        numbers: dict[str, object] = {"dose": dose.dose, "num_seeds": len(dose.runs)}
-        for metric in [*(name for name, _ in metrics), "inoculation_cost"]:
-            values = dose.values(metric)
-            numbers[metric] = dose.mean(metric)
-            numbers |= (
-                {f"{metric}_min": min(values), f"{metric}_max": max(values)} if values else {}
-            )
-            spread = between(min(values), max(values)) if values else ""
-            cells.append(Cell(percent(dose.mean(metric)), spread))
-        cells[-1] = _mean_cost(dose.values("inoculation_cost"), dose.interpretable)
-        rows.append(tuple(cells))
-        records.append({**record, **numbers, "cost_interpretable": dose.interpretable})
-    return Table(
-        "inoculation_seeds",
-        "Inoculation, mean over seeds",
-        "The chosen learning rate of each seed. Beside each mean stand the lowest and the highest "
-        "seed.",
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
     )
 
 
@@ -182,8 +138,7 @@ def parts_table(results: Results) -> Table | None:
 
 def _inoculation_cells(cell: Inoculation) -> tuple[Cell, ...]:
     measured = cell.measured
-    what = f"{cell.model}, originally {cell.original_task}" if cell.original_task else cell.model
-    cells = [Cell(cell.probe, what), Cell(count(cell.dose)), _setting_cell(cell)]
+    cells = [what_cell(cell.series), Cell(count(cell.dose)), _setting_cell(cell)]
     for before, after in (
         ("probe_accuracy_before", "probe_accuracy"),
         ("original_accuracy_before", "original_accuracy_after"),
@@ -211,7 +166,9 @@ def _setting_cell(cell: Inoculation) -> Cell:
     epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
     dagger = "" if cell.chosen else " †"
     seed = "" if cell.seed is None else f", seed {cell.seed}"
-    return Cell(f"rate {rate(cell.learning_rate)}{epoch}{dagger}", f"extra {cell.extra}{seed}")
+    of = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
+    of += f" ({len(cell.missing)} more have no result)" if cell.missing else ""
+    return Cell(f"rate {rate(cell.learning_rate)}{epoch}{dagger}", f"extra {cell.extra}{seed}{of}")
 
 
 def _cost_cell(row: Row | None, interpretable: bool) -> Cell:
@@ -222,12 +179,10 @@ def _cost_cell(row: Row | None, interpretable: bool) -> Cell:
     return Cell(points(row.value), points_between(row.ci_low, row.ci_high))
 
 
-def _mean_cost(values: list[float], interpretable: bool) -> Cell:
-    if not interpretable:
-        return Cell(NOT_INTERPRETABLE)
-    if not values:
-        return Cell(ABSENT)
-    return Cell(points(sum(values) / len(values)), points_between(min(values), max(values)))
+def what_cell(series: Series) -> Cell:
+    """The probe and, in smaller type, the model, its original task and what is unusual."""
+    origin = f"originally {series.original_task}" if series.original_task else ""
+    return Cell(series.probe, ", ".join(t for t in (series.model, origin, series.remarks) if t))
 
 
 def _setting(cell: Inoculation) -> dict[str, object]:
@@ -238,6 +193,9 @@ def _setting(cell: Inoculation) -> dict[str, object]:
         "dose": cell.dose,
         "extra": cell.extra,
         "learning_rate": cell.learning_rate,
+        "num_settings": cell.num_settings,
+        "selection": cell.selection,
+        "report_split": cell.report_split,
         "seed": cell.seed,
         "epoch": cell.epoch,
         "chosen": cell.chosen,

@@ -171,10 +171,19 @@ def test_seeds_and_unchosen_rates(
     assert settings.count("rate 5e-5, epoch 1 †") == 2
     table = found_tables["inoculation_seeds"]
     (row,) = table.rows
-    by_label = dict(zip(labels(table), row, strict=True))
+    columns = [f"{column.group} {column.label}".strip() for column in table.columns]
+    by_label = dict(zip(columns, row, strict=True))
     assert by_label["seeds"] == Cell("2")
-    assert by_label["probe after %"] == Cell("35.0", "30.0–40.0")
-    assert by_label["cost, points"] == Cell("+2.0", "+2.0 to +2.0")
+    assert by_label["probe % after"].text == "35.0"
+    assert by_label["probe % over seeds"] == Cell("30.0–40.0")
+    assert by_label["original task % after"].text == "58.0"
+    # The costs are 10 / 500 in both, with an interval of 3 points each way.
+    assert by_label["cost, points"] == Cell("+2.0", "−1.0 to +5.0")
+    assert columns[-1] == "over seeds"
+    assert row[-1] == Cell("+2.0 to +2.0")
+    (record,) = table.records
+    assert record["probe_accuracy_median"] == pytest.approx(0.35)
+    assert (record["probe_accuracy_min"], record["probe_accuracy_max"]) == (0.3, 0.4)
 
 
 def test_parts_of_an_inoculation(

@@ -1,0 +1,93 @@
+"""The table of inoculation averaged over seeds."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from reports.inoculation import inoculations
+from reports.inoculation_doses import Dose, doses
+from reports.inoculation_tables import what_cell
+from reports.layout import (
+    ABSENT,
+    INTERVAL,
+    NOT_INTERPRETABLE,
+    Cell,
+    Column,
+    Table,
+    between,
+    count,
+    percent,
+    points,
+    points_between,
+)
+from reports.load import Results
+
+# Stands side by side; the spread is that of the last one of each group.
+SEEDS_GROUPS = (
+    ("probe %", {"before": "probe_accuracy_before", "after": "probe_accuracy"}),
+    (
+        "original task %",
+        {"before": "original_accuracy_before", "after": "original_accuracy_after"},
+    ),
+    ("both %", {"above chance": "aggregate_above_chance", "average": "aggregate"}),
+    (
+        "whole clusters %",
+        {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"},
+    ),
+)
+
+
+def seeds_table(results: Results) -> Table | None:
+    """M*_k averaged over seeds; None where every dose has one seed."""
+    lines = [dose for line in doses(inoculations(results)).values() for dose in line]
+    if all(len(dose.runs) == 1 for dose in lines):
+        return None
+    heads = [Column("probe", "left"), Column("k"), Column("seeds")]
+    for group, metrics in SEEDS_GROUPS:
+        heads += [Column(label, group=group) for label in metrics]
+        heads.append(Column("over seeds", group=group))
+    heads += [Column("cost, points"), Column("over seeds")]
+    return Table(
+        "inoculation_seeds",
+        "Inoculation, mean over seeds",
+        "For each seed the setting and checkpoint with the best average on the selection splits; "
+        f"all seeds are in the mean. {INTERVAL} (from the items, averaged over seeds); over seeds: "
+        "the lowest and the highest seed. Above chance: the average of the scores rescaled so that "
+        "chance is 0 and perfection 100. Whole clusters: groups of questions about one concept "
+        "with every one right.",
+        tuple(heads),
+        tuple(_seeds_cells(dose) for dose in lines),
+        tuple(_seeds_record(dose) for dose in lines),
+    )
+
+
+def _seeds_cells(dose: Dose) -> tuple[Cell, ...]:
+    cells = [what_cell(dose.series), Cell(count(dose.dose)), Cell(count(len(dose.runs)))]
+    for _, metrics in SEEDS_GROUPS:
+        cells += [Cell(percent(dose.mean(m)), between(*dose.interval(m))) for m in metrics.values()]
+        spread = dose.spread(list(metrics.values())[-1])
+        cells.append(Cell(between(*spread) if spread else ABSENT))
+    cost, spread = dose.mean("inoculation_cost"), dose.spread("inoculation_cost")
+    if not dose.interpretable:
+        return (*cells, Cell(NOT_INTERPRETABLE), Cell(ABSENT))
+    if cost is None:
+        return (*cells, Cell(ABSENT), Cell(ABSENT))
+    interval = points_between(*dose.interval("inoculation_cost"))
+    over_seeds = points_between(*spread) if spread else ABSENT
+    return (*cells, Cell(points(cost), interval), Cell(over_seeds))
+
+
+def _seeds_record(dose: Dose) -> dict[str, object]:
+    record: dict[str, object] = {**dose.series._asdict(), "dose": dose.dose}
+    record["num_seeds"] = len(dose.runs)
+    record["cost_interpretable"] = dose.interpretable
+    metrics = [metric for _, group in SEEDS_GROUPS for metric in group.values()]
+    for metric in [*metrics, "inoculation_cost"]:
+        values, (low, high) = dose.values(metric), dose.interval(metric)
+        record[metric] = dose.mean(metric)
+        if low is not None:
+            record |= {f"{metric}_ci_low": low, f"{metric}_ci_high": high}
+        if values:
+            record |= {f"{metric}_min": min(values), f"{metric}_max": max(values)}
+            record |= {f"{metric}_median": median(values)}
+    return record
