@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.pretrained import model_fingerprint
 from probes.build.prediction_grids import (
     AGES,
@@ -21,7 +20,9 @@ from probes.build.prediction_grids import (
     size_grid,
 )
 from protocols.console import print_tables
+from protocols.curve_models import chosen_models
 from protocols.evaluation import Predictions, accuracy_row, chance_of, predict, proportion_row
+from protocols.models import masked_module
 from protocols.provenance import git_commit, versions
 from protocols.run_folder import CommandFolder, RunFolder
 from protocols.settings import (
@@ -91,8 +92,9 @@ DEFAULT_GRID = GridSettings()
 
 def prediction_grid(
     output_dir: str,
+    models: str | list[str] = "",
     model: ModelSettings = DEFAULT_MODEL,
-    models: list[ModelSettings] | None = None,
+    random_weights: bool = False,
     grid: GridSettings = DEFAULT_GRID,
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> None:
@@ -102,12 +104,13 @@ def prediction_grid(
 
     Args:
         output_dir: Folder of the results.
-        model: Which model.
-        models: Several models, compared in one figure; in place of `model`.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`.
+        random_weights: Also every model with random weights (the architecture control).
         grid: Which grids, over which values.
         trainer: Device and batch settings.
     """
-    chosen = models or [model]
+    chosen = chosen_models(models, model, random_weights)
     config = {
         "command": "grid",
         "models": [asdict(one) for one in chosen],
@@ -134,15 +137,7 @@ def fill_grids(
         print(f"{model.label}: {len(runs) - len(missing)} of {len(runs)} grids complete")
     if not missing:
         return
-    module = MaskedChoice(
-        model.name_or_path,
-        mode="zero_shot",
-        answer_prefix=model.answer_prefix,
-        multi_token=model.multi_token,
-        max_length=model.max_length,
-        revision=model.revision,
-        random_weights=model.random_weights,
-    )
+    module = masked_module(model, "zero_shot")
     for one, run in missing:
         start = time.perf_counter()
         predictions = predict(module, {f"grid {one.name}": one.records}, trainer)

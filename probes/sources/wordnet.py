@@ -124,3 +124,24 @@ def sisters(synset: Any, depth: int = 1) -> Iterator[tuple[int, Any]]:
                 if below.name() not in seen:
                     seen.add(below.name())
                     yield hops + 1, below
+
+
+def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
+    """Fewest edges from any noun sense of a word up to each word above it (Talmor 2020, 4.4).
+
+    Args:
+        wordnet: As `open_wordnet` gives it.
+        word: A noun; inflected forms and names of several words are found too.
+
+    Returns:
+        Lower-case word to edges, 0 for the word's own synonyms; None if WordNet has no such noun.
+    """
+    senses = wordnet.synsets(word.strip().replace(" ", "_"), "n")
+    if not senses:
+        return None
+    edges: dict[str, int] = {}
+    for sense in senses:
+        for hops, synset in [(0, sense), *ancestors(sense, max_hops=99)]:
+            for name in words_of(synset):
+                edges[name.lower()] = min(hops, edges.get(name.lower(), hops))
+    return edges

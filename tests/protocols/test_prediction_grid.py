@@ -93,9 +93,15 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
 
 
 def test_several_models_and_both_wordings(tmp_path: Path) -> None:
-    models = '[{"name_or_path": "embedded"}, {"name_or_path": "embedded", "random_weights": true}]'
-    command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--models", models]
-    command += ["--grid.panels", "[A]", "--grid.wordings", "[paper, released]"]
+    command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--random_weights", "true"]
+    command += [
+        "--models",
+        "embedded",
+        "--grid.panels",
+        "[A]",
+        "--grid.wordings",
+        "[paper, released]",
+    ]
     assert train.main(command) == 0
     rows = read_results(tmp_path / "results.csv")
     assert {(r["model"], r["subset"]) for r in rows} == {

@@ -1,0 +1,233 @@
+"""Do models prefer the nearer hypernym? Edges in WordNet against answers (Talmor 2020, 4.4).
+
+"A crow and a horse are both a type of [MASK].": bird is four edges above crow and animal seven, so
+bird is the nearer one, and the wrong one. The paper says that models choose a nearer distractor in
+80% of the items that have one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from probes.catalog import ConfigError
+from probes.files import read_lines, sha256_of
+from probes.record import Record
+from probes.source import ProbeData, load_probe
+from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from probes.taxonomy_edges import Edges, ItemDistances, item_distances
+from protocols.console import print_tables
+from protocols.evaluation import proportion_row
+from protocols.provenance import data_files, git_commit, versions
+from protocols.run_folder import CommandFolder
+from protocols.settings import UsageError
+
+PROTOCOL = "taxonomy_distance"
+SOURCES = ("zero_shot", "curve")
+Row = dict[str, Any]
+
+
+def distance_rows(
+    items: Sequence[ItemDistances], chosen: Sequence[int], fields: Mapping[str, Any]
+) -> list[Row]:
+    """Share of nearer distractors chosen among the items that have one, and what to read it by.
+
+    Args:
+        items: The items answered.
+        chosen: The choice of each.
+        fields: Columns of every row.
+    """
+    placed = [(i, c) for i, c in zip(items, chosen, strict=True) if i.is_placed]
+    with_nearer = [(item, choice) for item, choice in placed if item.nearer]
+    rows: list[Row] = []
+    if with_nearer:
+        took = sum(choice in item.nearer for item, choice in with_nearer)
+        guess = fmean(len(item.nearer) / len(item.record.choices) for item, _ in with_nearer)
+        size = {"num_items": len(with_nearer)}
+        rows.append({**fields, **proportion_row(took, len(with_nearer), metric="nearer_chosen")})
+        rows.append({**fields, **size, "metric": "nearer_chosen_by_guessing", "value": guess})
+    for name, part in (
+        ("with a nearer distractor", with_nearer),
+        ("without", [(item, choice) for item, choice in placed if not item.nearer]),
+    ):
+        if part:
+            right = sum(choice == item.record.answer for item, choice in part)
+            rows.append(
+                {**fields, **proportion_row(right, len(part), metric="accuracy", subset=name)}
+            )
+    return rows
+
+
+def taxonomy_distance(
+    output_dir: str, results: str, wordnet: str = str(DEFAULT_DIR), mirror: str | None = None
+) -> None:
+    """How often a model answered with a hypernym nearer to one concept than the right answer is.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished zero-shot or curve runs; their predictions are read.
+        wordnet: Folder of a WordNet 3.0 database.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If no run there answered a taxonomy probe.
+    """
+    runs = list(_answered(Path(results), mirror))
+    if not runs:
+        raise UsageError(
+            f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
+            "(one whose stems name two concepts of which they are both a type)"
+        )
+    reader = open_wordnet(wordnet)
+    database = sha256_of(Path(wordnet) / "data.noun")
+    known: dict[str, dict[str, int] | None] = {}
+
+    def edges(word: str) -> Mapping[str, int] | None:
+        if word not in known:
+            known[word] = hypernym_edges(reader, word)
+        return known[word]
+
+    folder = CommandFolder(Path(output_dir), {"command": "taxonomy-distance"})
+    for source, data, entities in runs:
+        _measure(folder, source, data, entities, edges, database)
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+
+
+def _measure(
+    folder: CommandFolder,
+    source: Path,
+    data: ProbeData,
+    entities: Mapping[str, tuple[str, str]],
+    edges: Edges,
+    database: str,
+) -> None:
+    """One run of this protocol for one run of another."""
+    start = time.perf_counter()
+    facts = json.loads((source / "result.json").read_text(encoding="utf-8"))
+    config = {
+        "protocol": PROTOCOL,
+        "run": facts["key"],
+        "predictions": sha256_of(source / "predictions.jsonl"),
+        "wordnet": database,
+    }
+    run = folder.run(f"taxonomy-distance-{data.config.name}-{facts['model']}", config)
+    if run.result() is not None:
+        print(f"{facts['key']}: complete")
+        return
+    measured = {r.name: item_distances(r, entities[r.name], edges) for r in data.records}
+    columns = ("mode", "num_train", "learning_rate", "split")
+    first = next(row for row in facts["rows"] if row["metric"] == "accuracy")
+    fields = {column: first.get(column) for column in columns}
+    fields |= {"protocol": PROTOCOL, "model": facts["model"], "probe": data.config.name}
+    rows: list[Row] = []
+    lines: list[Row] = []
+    for name, answers in _sets(source).items():
+        items = [measured[item] for item in answers]
+        seed = re.search(r"-seed(\d+)$", name)
+        own = {**fields, "seed": int(seed[1]) if seed and fields["num_train"] else None}
+        rows += distance_rows(items, list(answers.values()), own)
+        lines += [_line(name, item, answers[item.record.name]) for item in items]
+    run.write_lines("distances.jsonl", lines)
+    run.finish(
+        {
+            "protocol": PROTOCOL,
+            "model": facts["model"],
+            "probe": data.config.name,
+            "rows": rows,
+            "source": facts["key"],
+            "counts": {
+                "items": len(measured),
+                "placed": sum(item.is_placed for item in measured.values()),
+            },
+            "notices": _notices(list(measured.values())),
+            "versions": versions(),
+            "git_commit": git_commit(),
+            "data": data_files([data]),
+            "seeds": facts.get("seeds", []),
+            "model_sha256": facts.get("model_sha256"),
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+    )
+
+
+def _answered(
+    results: Path, mirror: str | None
+) -> Iterator[tuple[Path, ProbeData, dict[str, tuple[str, str]]]]:
+    """(run folder, items, their two entities) of every run that answered a taxonomy probe."""
+    loaded: dict[tuple[str, str], ProbeData | None] = {}
+    for path in sorted(results.rglob("runs/*/predictions.jsonl")):
+        if not (path.parent / "result.json").exists():
+            continue
+        facts = json.loads((path.parent / "result.json").read_text(encoding="utf-8"))
+        if facts.get("protocol") not in SOURCES or not facts["rows"]:
+            continue
+        key = (str(facts["probe"]), str(facts["rows"][0].get("split", "")))
+        if key not in loaded:
+            loaded[key] = _taxonomy_probe(*key, mirror)
+        data = loaded[key]
+        if data is not None:
+            yield path.parent, data, {r.name: _entities(data, r) for r in data.records}
+
+
+def _taxonomy_probe(name: str, split: str, mirror: str | None) -> ProbeData | None:
+    """The split of a probe, if it asks for the hypernym of two concepts."""
+    try:
+        data = load_probe(name, split, mirror=mirror)
+    except ConfigError:  # a file of one's own, without a config
+        return None
+    is_taxonomy = all(len(_entities(data, record)) == 2 for record in data.records)
+    return data if is_taxonomy and "type of" in data.records[0].stem else None
+
+
+def _entities(data: ProbeData, record: Record) -> tuple[str, str]:
+    """The two concepts of a stem, in its order; empty where it names none."""
+    found = data.config.find_arguments(record.stem)
+    words = [record.stem[start:end] for start, end in found[1]] if found else []
+    return tuple(words)  # type: ignore[return-value]  # two, for the probes that pass
+
+
+def _sets(source: Path) -> dict[str, dict[str, int]]:
+    """Choice by item, by set: the unchanged probe, each seed of a curve a set of its own."""
+    sets: dict[str, dict[str, int]] = {}
+    for _, line in read_lines(source / "predictions.jsonl"):
+        row = json.loads(line)
+        name = str(row["set"])
+        if "-seed" not in name or name.startswith("standard-"):
+            sets.setdefault(name, {})[f"{row['id']}@{row['position']}"] = row["prediction"]
+    return sets
+
+
+def _line(name: str, item: ItemDistances, choice: int) -> Row:
+    return {
+        "set": name,
+        "id": item.record.id,
+        "position": item.record.position,
+        "entities": list(item.entities),
+        "choices": list(item.record.choices),
+        "edges": [list(pair) for pair in item.edges],
+        "nearer": list(item.nearer),
+        "prediction": choice,
+        "answer": item.record.answer,
+    }
+
+
+def _notices(items: Sequence[ItemDistances]) -> list[str]:
+    """What was left out, and why."""
+    said = []
+    unknown = sorted({word for item in items for word in item.unknown})
+    if unknown:
+        shown = ", ".join(unknown[:10]) + (", …" if len(unknown) > 10 else "")
+        touched = sum(bool(item.unknown) for item in items)
+        said.append(f"{len(unknown)} words of {touched} items are not in WordNet: {shown}")
+    if left_out := sum(not item.is_placed for item in items):
+        said.append(
+            f"{left_out} of {len(items)} items are left out: WordNet does not have the right "
+            "answer above both concepts"
+        )
+    return said
