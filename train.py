@@ -23,7 +23,9 @@ PROTOCOLS = {
     "original": ("protocols.original_task:original_task", "train an original task once"),
     "inoculate": ("protocols.inoculation:inoculate", "a small dose of a probe, and what it costs"),
     "curve": ("protocols.curve:curve", "accuracy against the number of training examples"),
-    "grid": ("protocols.prediction_grid:prediction_grid", "zero-shot predictions over all pairs of values"),
+    "grid": ("protocols.prediction_grid:prediction_grid", "answers to every pair of values"),
+    "taxonomy-distance": ("protocols.taxonomy_distance:taxonomy_distance", "the nearer hypernym?"),
+    "unigrams": ("protocols.corpus_unigrams:unigrams", "does the commoner probe go better?"),
     "demo": ("protocols.demo:demo", "all of it on the embedded model and data, with a page"),
     "sweep plan": ("protocols.sweep.command:plan", "queue an inoculation sweep's missing cells"),
     "sweep work": ("protocols.sweep.command:work", "run queued cells until none is left"),
@@ -31,8 +33,8 @@ PROTOCOLS = {
     "report": ("reports.build:build_report", "tables, figures and one page from result files"),
     "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),
     "export": ("protocols.shipped:export_language_model", "a pre-training state as a model folder"),
-    "sweep cell": ("protocols.sweep.process:cell", "one cell's process, started by sweep work"),
 }
+INTERNAL = {"sweep cell": ("protocols.sweep.process:cell", "started by sweep work")}
 LIGHTNING = {
     "fit": "train one module on one data module (LightningCLI)",
     "validate": "evaluate on the validation sets",
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if arguments else USAGE_ERROR
     words = 2 if arguments[0] == "sweep" else 1
     command, rest = " ".join(arguments[:words]), arguments[words:]
-    known = [*LIGHTNING, *PROTOCOLS]
+    known = [*LIGHTNING, *PROTOCOLS, *INTERNAL]
     if command not in known:
         near = difflib.get_close_matches(command, known, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def overview() -> str:
     """The commands, one a line."""
     lines = [(name, text) for name, (_, text) in PROTOCOLS.items()] + list(LIGHTNING.items())
-    table = "\n".join(f"  {name:<13}{text}" for name, text in lines)
+    table = "\n".join(f"  {name:<19}{text}" for name, text in lines)
     return f"{(__doc__ or '').strip()}\n\ncommands:\n{table}\n\ntrain.py COMMAND --help says more."
 
 
@@ -85,7 +87,7 @@ def run(command: str, arguments: list[str]) -> int:
     """Parses the arguments of a protocol's function and calls it."""
     from jsonargparse import ArgumentParser
 
-    module_name, function_name = PROTOCOLS[command][0].split(":")
+    module_name, function_name = (PROTOCOLS | INTERNAL)[command][0].split(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module_name), function_name)
     summary = (function.__doc__ or "").split("\n")[0]
     configs = [DEFAULT_CONFIG[command]] if command in DEFAULT_CONFIG else []

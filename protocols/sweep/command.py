@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+
+from rich.console import Console
 
 from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
 from protocols.cells import SweepGrid, SweepRow, enumerate_cells
@@ -14,7 +17,7 @@ from protocols.settings import DEFAULT_TRAINER, TrainerSettings, UsageError
 from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
 
 try:
-    from protocols.sweep.plan import detectable_line, plan_cells, plan_lines
+    from protocols.sweep.plan import detectable_table, plan_cells, plan_lines
     from protocols.sweep.process import Orders
     from protocols.sweep.queue import Queue
     from protocols.sweep.status import show_status
@@ -50,11 +53,10 @@ def plan(
     CommandFolder(folder, {"command": "sweep"})
     queue = Queue(open_study(folder, storage, create=True))
     found = plan_cells(folder, cells, queue)
-    device = "cpu" if trainer.accelerator == "cpu" else "gpu"
-    for line in plan_lines(found, queue.entries(), folder, device):
+    for line in plan_lines(found, queue.entries(), folder, _device(trainer)):
         print(line)
-    for line in dict.fromkeys(line for row in grid.rows for line in _detectable(grid, row, mirror)):
-        print(line)
+    rows = [line for row in grid.rows for line in _item_sets(grid, row, mirror)]
+    Console().print(detectable_table(rows))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
     print(f"next: train.py sweep work --config ... --output_dir {folder}, as often as you like")
@@ -126,18 +128,24 @@ def status(
     show_status(folder, Queue(open_study(folder, storage)), watch, engine.poll_seconds)
 
 
-def _detectable(grid: SweepGrid, row: SweepRow, mirror: str | None) -> list[str]:
-    parts = {
-        "probe": probe_splits(row.probe, mirror),
-        "original task": original_splits(grid.originals[row.original], mirror),
+def _item_sets(grid: SweepGrid, row: SweepRow, mirror: str | None) -> list[tuple[str, int, int]]:
+    """Name, number of items and number of seeds of what a row is selected and reported on."""
+    sets = {
+        row.probe.name: probe_splits(row.probe, mirror),
+        row.original: original_splits(grid.originals[row.original], mirror),
     }
-    names = {"probe": row.probe.name, "original task": row.original}
     return [
-        detectable_line(f"{part} {names[part]}, {split}", len(items), len(row.seeds))
-        for part, splits in parts.items()
+        (f"{name} {split}", len(items), len(row.seeds))
+        for name, splits in sets.items()
         for split, items in (("selection", splits.selection), ("report", splits.report))
         if items
     ]
+
+
+def _device(trainer: TrainerSettings) -> str:
+    """What "auto" will be, as far as can be told without torch."""
+    auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
+    return {"cpu": "cpu", "auto": auto}.get(trainer.accelerator, "gpu")
 
 
 def _say(line: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from rich.table import Table
 
 from metrics.power import effective_items, paired, two_proportions
 from protocols.run_folder import RunFolder
@@ -82,8 +84,8 @@ def plan_lines(
     running = sum(entry.state is RUNNING for entry in entries)
     lines = [
         f"{len(plan.cells)} cells: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
-        f"{len(plan.done)} done, {len(plan.active)} queued before (of all, {running} run), "
-        f"{len(plan.queued)} queued now, {len(plan.failed)} of them had failed",
+        f"{len(plan.done)} done, {len(plan.active)} queued before ({running} run), "
+        f"{len(plan.queued)} queued now ({len(plan.failed)} of them had failed)",
     ]
     if plan.stray:
         lines.append(
@@ -95,25 +97,31 @@ def plan_lines(
     return lines
 
 
-def detectable_line(name: str, num_items: int, num_seeds: int) -> str:
-    """The smallest difference in accuracy that so many items and seeds can be expected to find."""
-    pair, apart = (_points(f(num_items)) for f in (_paired, two_proportions))
-    line = (
-        f"{name}, {num_items} items: differences from {pair} between models on the same items "
-        f"({DISCORDANT:.0%} of them answered differently), {apart} on different items"
+def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
+    """The smallest differences in accuracy that can be expected to be found.
+
+    Args:
+        rows: Name, number of items and number of seeds of each set of items.
+    """
+    table = Table(title="smallest detectable difference, in points", title_justify="left")
+    for column in ("items", "number", "two models on them", "on as many others", "seeds' mean"):
+        table.add_column(column, justify="left" if column == "items" else "right")
+    for name, num_items, num_seeds in dict.fromkeys(rows):
+        best = paired(effective_items(num_items, num_seeds, correlation=0.0), DISCORDANT)
+        apart = two_proportions(num_items)
+        values = (_points(paired(num_items, DISCORDANT)), _points(apart))
+        seeds = f"{_points(best)} ({num_seeds})" if num_seeds > 1 else ""
+        table.add_row(name, str(num_items), *values, seeds)
+    table.caption = (
+        f"80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered differently; the mean over "
+        "seeds at best, were an item's outcomes independent between them"
     )
-    if num_seeds > 1:
-        best = _points(_paired(effective_items(num_items, num_seeds, correlation=0.0)))
-        line += f"; the mean of {num_seeds} seeds at best from {best}"
-    return line + " (80% power, alpha 0.05)"
-
-
-def _paired(num_items: float) -> float:
-    return paired(num_items, DISCORDANT)
+    table.caption_justify = "left"
+    return table
 
 
 def _points(difference: float) -> str:
-    return "nothing" if difference > 1 else f"{100 * difference:.1f} points"
+    return "-" if difference > 1 else f"{100 * difference:.1f}"
 
 
 def _time(left: Sequence[Cell], entries: Sequence[Entry], device: str) -> str:

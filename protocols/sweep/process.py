@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +129,10 @@ def _run(run: LeasedRunFolder, orders: Orders) -> None:
     config = drawn_config(run.config, run.path)
     module_name, function_name = runner_of(config).split(":")
     runner: Callable[..., None] = getattr(importlib.import_module(module_name), function_name)
+    # What the key was made with holds, whatever the worker was started with.
+    fixed = {name: config[name] for name in ("precision", "threads") if name in config}
     arguments: Mapping[str, Any] = {
-        "trainer": orders.trainer,
+        "trainer": replace(orders.trainer, **fixed),
         "wandb": orders.wandb,
         "mirror": orders.mirror,
     }
