@@ -42,18 +42,27 @@ class WordVectors:
             archive with several text files `file.zip:member.txt`.
         dimension: Numbers a word, None to find out. With it the file may be missing: no word then
             has a vector, which `missing` says.
+        sha256: With it a file with other content counts as missing.
+
+    Attributes:
+        missing: Whether no vector can be had.
 
     Raises:
         WordVectorsError: If there is no such file and no `dimension`, it holds no vectors, or an
             archive holds several text files and none is named.
     """
 
-    def __init__(self, source: str = EMBEDDED, dimension: int | None = None) -> None:
+    def __init__(
+        self, source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
+    ) -> None:
         self.source = source
         self.path, self.member = _located(source)
-        self.missing = not self.path.is_file()
+        there = self.path.is_file()
+        self._sha256 = sha256
+        self.missing = not there or (sha256 is not None and sha256_of(self.path) != sha256)
         if self.missing and dimension is None:
-            raise WordVectorsError(f"{self.path}: there is no such file of word vectors")
+            what = "not the file of word vectors wanted" if there else "no such file"
+            raise WordVectorsError(f"{self.path}: {what}; give another one as vectors")
         if not self.missing:
             self.member = _member_of(self.path, self.member)
         self._asked: set[str] = set()
@@ -76,8 +85,8 @@ class WordVectors:
 
     @cached_property
     def sha256(self) -> str | None:
-        """Hex SHA-256 of the file as it lies there, None where there is none."""
-        return None if self.missing else sha256_of(self.path)
+        """Hex SHA-256 of the file as it lies there, or of the one that is missing."""
+        return self._sha256 if self.missing else sha256_of(self.path)
 
     @cached_property
     def spread(self) -> float:
@@ -153,7 +162,9 @@ class WordVectors:
         )
 
 
-def word_vectors(source: str = EMBEDDED, dimension: int | None = None) -> WordVectors:
+def word_vectors(
+    source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
+) -> WordVectors:
     """`WordVectors`, shared by all who ask for the same file: each word is read once.
 
     Raises:
@@ -161,12 +172,14 @@ def word_vectors(source: str = EMBEDDED, dimension: int | None = None) -> WordVe
     """
     path, _ = _located(source)
     state = path.stat() if path.is_file() else None
-    return _opened(source, dimension, state and (state.st_mtime_ns, state.st_size))
+    return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
 
 
 @lru_cache(maxsize=4)
-def _opened(source: str, dimension: int | None, state: tuple[int, int] | None) -> WordVectors:
-    return WordVectors(source, dimension)
+def _opened(
+    source: str, dimension: int | None, sha256: str | None, state: tuple[int, int] | None
+) -> WordVectors:
+    return WordVectors(source, dimension, sha256)
 
 
 def vectors_label(source: str) -> str:

@@ -20,14 +20,13 @@ from datamodules.word_vectors import EMBEDDED, word_vectors
 from datamodules.words import PADDING_ID
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.optimization import halved_on_plateau
-from lightning_modules.pretrained import PretrainedError, own_random_state
+from lightning_modules.pretrained import own_random_state
 from lightning_modules.soft_alignment import enhance, pool, soft_alignment
+from lightning_modules.word_folder import load_word_module, save_word_module
 from lightning_modules.word_rows import (
     VectorRows,
     WordRows,
-    load_word_weights,
-    save_word_module,
-    word_settings,
+    origin,
 )
 
 if TYPE_CHECKING:
@@ -90,6 +89,7 @@ class ESIM(ChoiceModule):
             constant.
         seed: Of the fresh weights.
         dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        vectors_sha256: Of the file; with it a changed one counts as missing.
 
     Raises:
         WordVectorsError: If the file of vectors cannot be used.
@@ -109,16 +109,19 @@ class ESIM(ChoiceModule):
         monitor: str | None = None,
         seed: int = 0,
         dimension: int | None = None,
+        vectors_sha256: str | None = None,
     ) -> None:
         super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
         self.save_hyperparameters()
         self.max_length = max_length
         self.num_choices = num_choices
         self.monitor = monitor
-        self.vectors = word_vectors(vectors, dimension)
+        self.vectors = word_vectors(vectors, dimension, vectors_sha256)
+        self.register_buffer("vectors_origin", origin(self.vectors))
         self.words = WordRows(VectorRows(self.vectors, "seeded", seed), trainable=train_vectors)
         self._settings = {
             "vectors": vectors,
+            "vectors_sha256": self.vectors.sha256,
             "dimension": self.vectors.dimension,
             "train_vectors": train_vectors,
             "hidden_size": hidden_size,
@@ -175,8 +178,7 @@ class ESIM(ChoiceModule):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Writes weights, words and settings; `from_folder` needs no file of vectors."""
-        settings = {**self._settings, "vectors_sha256": self.vectors.sha256}
-        save_word_module(self, folder, KIND, settings)
+        save_word_module(self, folder, KIND, self._settings)
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> ESIM:
@@ -189,13 +191,7 @@ class ESIM(ChoiceModule):
         Raises:
             PretrainedError: If the folder is not one of those, or is damaged.
         """
-        settings = word_settings(folder)
-        if settings.pop("kind", None) != KIND:
-            raise PretrainedError(f"{folder} holds no saved ESIM")
-        settings.pop("vectors_sha256", None)
-        module = cls(**{**settings, **overrides})
-        load_word_weights(module, folder)
-        return module
+        return load_word_module(cls, folder, KIND, overrides)
 
 
 def _linear(input_size: int, output_size: int) -> nn.Linear:

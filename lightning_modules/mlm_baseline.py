@@ -17,14 +17,13 @@ from torch.nn import functional as F
 from datamodules.word_vectors import EMBEDDED, word_vectors
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.optimization import adamw_groups, halved_on_plateau
-from lightning_modules.pretrained import PretrainedError, own_random_state
+from lightning_modules.pretrained import own_random_state
+from lightning_modules.word_folder import load_word_module, save_word_module
 from lightning_modules.word_rows import (
     SeededRows,
     VectorRows,
     WordRows,
-    load_word_weights,
-    save_word_module,
-    word_settings,
+    origin,
 )
 
 if TYPE_CHECKING:
@@ -98,6 +97,7 @@ class MLMBaseline(ChoiceModule):
             constant.
         seed: Of the head's weights.
         dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        vectors_sha256: Of the file; with it a changed one counts as missing.
 
     Raises:
         WordVectorsError: If the file of vectors cannot be used.
@@ -114,6 +114,7 @@ class MLMBaseline(ChoiceModule):
         monitor: str | None = None,
         seed: int = 0,
         dimension: int | None = None,
+        vectors_sha256: str | None = None,
     ) -> None:
         if mode not in _MODES:
             raise ValueError(
@@ -124,7 +125,8 @@ class MLMBaseline(ChoiceModule):
         self.mode = mode
         self.num_tokens = num_tokens
         self.monitor = monitor
-        self.vectors = word_vectors(vectors, dimension)
+        self.vectors = word_vectors(vectors, dimension, vectors_sha256)
+        self.register_buffer("vectors_origin", origin(self.vectors))
         self.words = WordRows(VectorRows(self.vectors, "zero"), trainable=False)
         self.head = WordHead(num_tokens * self.vectors.dimension, seed)
         self._seed = seed
@@ -183,10 +185,4 @@ class MLMBaseline(ChoiceModule):
         Raises:
             PretrainedError: If the folder is not one of those, or is damaged.
         """
-        settings = word_settings(folder)
-        if settings.pop("kind", None) != KIND:
-            raise PretrainedError(f"{folder} holds no saved MLM-baseline")
-        settings.pop("vectors_sha256", None)
-        module = cls(**{**settings, **overrides})
-        load_word_weights(module, folder)
-        return module
+        return load_word_module(cls, folder, KIND, overrides)

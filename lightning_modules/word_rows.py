@@ -10,24 +10,17 @@ Shapes: V words, D numbers a word.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from datamodules.encoded_set import Ids
 from datamodules.word_vectors import WordVectors
-from lightning_modules.pretrained import PretrainedError, whole_folder
 from probes.record import MASK
 
-WORD_SETTINGS = "word_module.json"
-WORD_WEIGHTS = "model.safetensors"
-_FORMAT = 1
 _PADDING_WORD = ""
 
 
@@ -99,7 +92,10 @@ class VectorRows:
         """Says so if the file is not there."""
         if not self.vectors.missing:
             return ()
-        return (f"{self.vectors.name} is not there: only words saved with the model have vectors",)
+        return (
+            f"{self.vectors.name} is not there, or has changed since the model was made: only the "
+            "words saved with it have vectors",
+        )
 
     def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
         """Rows (W, D), and whether each word has a vector."""
@@ -155,19 +151,22 @@ class WordRows(nn.Module):
 
     def ids(self, words: Sequence[str]) -> Ids:
         """(W,) rows of words, from 1 on; a word that has none gets one."""
-        self._add([word for word in dict.fromkeys(words) if word not in self._rows])
-        return np.array([self._rows[word] for word in words], dtype=np.int64)
+        if new := self._without_row(words):
+            self._grow(new, *self._make(new))
+        return self._places(words)
 
     def unknown(self, words: Iterable[str]) -> set[str]:
         """Those of these words, all with a row, for which there was no vector."""
         known = self.known.tolist()
         return {word for word in words if not known[self._rows[word]]}
 
-    @torch.no_grad()
-    def _add(self, words: Sequence[str]) -> None:
-        if not words:
-            return
-        rows, known = self._make(words)
+    def _without_row(self, words: Iterable[str]) -> list[str]:
+        return [word for word in dict.fromkeys(words) if word not in self._rows]
+
+    def _places(self, words: Iterable[str]) -> Ids:
+        return np.array([self._rows[word] for word in words], dtype=np.int64)
+
+    def _grow(self, words: Sequence[str], rows: Tensor, known: Sequence[bool]) -> None:
         for word in words:
             self._rows[word] = len(self._rows)
         self.weight = _longer(self.weight, rows)
@@ -179,7 +178,10 @@ class WordRows(nn.Module):
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         if f"{prefix}spelling" in state_dict:
             saved = bytes(state_dict[f"{prefix}spelling"].tolist()).decode().split("\n")
-            places = torch.from_numpy(np.concatenate([[0], self.ids(saved[1:])]).astype(np.int64))
+            if new := self._without_row(saved):
+                blank = torch.zeros(len(new), self._make.dimension)  # filled below
+                self._grow(new, blank, [True] * len(new))
+            places = torch.from_numpy(self._places(saved))
             own = {"weight": self.weight, "known": self.known, "bias": self.bias}
             # By name: the rows of this module may stand in another order, and be more.
             for name, value in own.items():
@@ -201,53 +203,6 @@ def _spelled(words: Iterable[str]) -> Tensor:
     return torch.tensor(list("\n".join(words).encode()), dtype=torch.uint8)
 
 
-def save_word_module(
-    module: nn.Module, folder: str | Path, kind: str, settings: Mapping[str, Any]
-) -> None:
-    """Writes a module over word rows without pickle: weights, words and settings.
-
-    The folder appears whole or not at all; one that is there is replaced.
-    """
-    with whole_folder(Path(folder)) as fresh:
-        weights = {name: value.contiguous() for name, value in module.state_dict().items()}
-        save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
-        text = json.dumps({"format": _FORMAT, "kind": kind, **settings}, indent=2) + "\n"
-        (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")
-
-
-def is_word_folder(folder: str | Path) -> bool:
-    """Whether this is a folder that `save_word_module` wrote."""
-    return (Path(folder).expanduser() / WORD_SETTINGS).is_file()
-
-
-def word_settings(folder: str | Path) -> dict[str, Any]:
-    """The settings in a folder that `save_word_module` wrote, its `kind` among them.
-
-    Raises:
-        PretrainedError: If there are none, or they cannot be read.
-    """
-    path = Path(folder).expanduser() / WORD_SETTINGS
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        form = settings.pop("format")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise PretrainedError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
-    if form != _FORMAT:
-        raise PretrainedError(f"{path}: format {form!r} is not known here")
-    return dict(settings)
-
-
-def load_word_weights(module: nn.Module, folder: str | Path) -> None:
-    """Fills a module with the weights and words of such a folder.
-
-    Raises:
-        PretrainedError: If they are damaged or do not fit.
-    """
-    try:
-        module.load_state_dict(load_file(Path(folder).expanduser() / WORD_WEIGHTS))
-    except Exception as error:
-        # A damaged file raises safetensors' own error, a missing or foreign one others.
-        first = str(error).splitlines()[0]
-        raise PretrainedError(
-            f"cannot load the weights of folder {folder}: {type(error).__name__}: {first}"
-        ) from error
+def origin(vectors: WordVectors) -> Tensor:
+    """(32,) SHA-256 of a file of vectors; state that tells models over different vectors apart."""
+    return torch.tensor(list(bytes.fromhex(vectors.sha256 or "00" * 32)), dtype=torch.uint8)

@@ -11,7 +11,7 @@ from lightning_modules.masked_choice import MaskedChoice, Mode
 from lightning_modules.mlm_baseline import MLMBaseline
 from lightning_modules.pretrained import PretrainedError
 from lightning_modules.sentence_choice import SentenceChoice, is_sentence_choice_folder
-from lightning_modules.word_rows import is_word_folder, word_settings
+from lightning_modules.word_folder import is_word_folder, word_settings
 from protocols.settings import ModelSettings, UsageError
 
 
@@ -96,11 +96,14 @@ def sentence_module(
     )
 
 
-def saved_module(folder: str | Path, **overrides: Any) -> SentenceChoice | ESIM | MLMBaseline:
+def saved_module(
+    folder: str | Path, *, monitor: str | None = None, **overrides: Any
+) -> SentenceChoice | ESIM | MLMBaseline:
     """The module that `save_pretrained` wrote into a folder, whichever kind it is.
 
     Args:
         folder: The folder.
+        monitor: Metric whose stand-still halves a baseline's rate; transformers have a schedule.
         **overrides: Arguments of the module's constructor, such as `learning_rate`.
 
     Raises:
@@ -120,7 +123,7 @@ def saved_module(folder: str | Path, **overrides: Any) -> SentenceChoice | ESIM 
     }
     if kind not in kinds:
         raise PretrainedError(f"{folder}: model kind {kind!r} is not known here")
-    return kinds[kind].from_folder(folder, **overrides)
+    return kinds[kind].from_folder(folder, monitor=monitor, **overrides)
 
 
 def _refuse_random_weights(model: ModelSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import subprocess
 import tomllib
@@ -15,6 +16,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from protocols.settings import ModelSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -50,10 +53,12 @@ STRAY = {
 # `file:///` is a legitimate mirror address in tests and how-tos of the mirror setting.
 STRAY_ALLOWED = {"a local wheel": re.compile(r"^(?:tests|docs|probes)/")}
 
+MODEL_KEYS = {field.name for field in dataclasses.fields(ModelSettings)}
+
 # Each folder of configs/ with what makes a file of it valid. A new folder adds its line here.
 Check = Callable[[dict[str, Any]], bool]
 CONFIG_KINDS: dict[str, Check] = {
-    "model": lambda c: set(c) == {"model"} and set(c["model"]) == {"name_or_path", "revision"},
+    "model": lambda c: set(c) == {"model"} and set(c["model"]) <= MODEL_KEYS,
     "debug": lambda c: set(c) == {"trainer"},
     "trainer": lambda c: set(c) == {"trainer"},
     "probe": lambda c: {"setup", "citation"} <= set(c),

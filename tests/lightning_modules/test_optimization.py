@@ -4,7 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from lightning_modules.optimization import adamw_groups, slanted_triangular, trapezoid
+from lightning_modules.optimization import (
+    adamw_groups,
+    halved_on_plateau,
+    slanted_triangular,
+    trapezoid,
+)
 
 
 def test_biases_norms_and_frozen_parameters_are_not_decayed() -> None:
@@ -53,3 +58,20 @@ def test_the_trapezoid_has_a_plateau() -> None:
     assert [factor(step) for step in (0, 3, 10, 15, 19, 20)] == pytest.approx(
         [0.25, 1.0, 1.0, 0.5, 0.1, 0.0]
     )
+
+
+def test_the_rate_is_halved_by_each_epoch_that_raises_nothing() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    found = halved_on_plateau(optimizer, "val/accuracy")
+    assert found["lr_scheduler"]["monitor"] == "val/accuracy"
+    scheduler = found["lr_scheduler"]["scheduler"]
+    rates = []
+    for accuracy in (0.5, 0.6, 0.6, 0.7, 0.65, 0.7):
+        scheduler.step(accuracy)
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == [1, 1, 0.5, 0.5, 0.25, 0.125]
+
+
+def test_without_a_metric_the_rate_is_constant() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    assert halved_on_plateau(optimizer, None) == {"optimizer": optimizer}

@@ -1,0 +1,84 @@
+"""Folders that modules over word vectors are saved in: weights, words and settings, no pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from lightning_modules.pretrained import PretrainedError, whole_folder
+
+WORD_SETTINGS = "word_module.json"
+WORD_WEIGHTS = "model.safetensors"
+_FORMAT = 1
+
+Module = TypeVar("Module", bound=nn.Module)
+
+
+def save_word_module(
+    module: nn.Module, folder: str | Path, kind: str, settings: Mapping[str, Any]
+) -> None:
+    """Writes a module over word rows without pickle: weights, words and settings.
+
+    The folder appears whole or not at all; one that is there is replaced.
+    """
+    with whole_folder(Path(folder)) as fresh:
+        weights = {name: value.contiguous() for name, value in module.state_dict().items()}
+        save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
+        text = json.dumps({"format": _FORMAT, "kind": kind, **settings}, indent=2) + "\n"
+        (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")
+
+
+def is_word_folder(folder: str | Path) -> bool:
+    """Whether this is a folder that `save_word_module` wrote."""
+    return (Path(folder).expanduser() / WORD_SETTINGS).is_file()
+
+
+def word_settings(folder: str | Path) -> dict[str, Any]:
+    """The settings in a folder that `save_word_module` wrote, its `kind` among them.
+
+    Raises:
+        PretrainedError: If there are none, or they cannot be read.
+    """
+    path = Path(folder).expanduser() / WORD_SETTINGS
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+        form = settings.pop("format")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise PretrainedError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+    if form != _FORMAT:
+        raise PretrainedError(f"{path}: format {form!r} is not known here")
+    return dict(settings)
+
+
+def load_word_module(
+    make: Callable[..., Module], folder: str | Path, kind: str, overrides: Mapping[str, Any]
+) -> Module:
+    """The module in such a folder, with its weights and words.
+
+    Args:
+        make: Makes it from the settings saved.
+        folder: The folder.
+        kind: What it must be.
+        overrides: Settings to change.
+
+    Raises:
+        PretrainedError: If the folder holds something else, or is damaged.
+    """
+    settings = word_settings(folder)
+    if (found := settings.pop("kind", None)) != kind:
+        raise PretrainedError(f"{folder} holds a saved {found}, not {kind}")
+    module = make(**{**settings, **overrides})
+    try:
+        module.load_state_dict(load_file(Path(folder).expanduser() / WORD_WEIGHTS))
+    except Exception as error:
+        # A damaged file raises safetensors' own error, a missing or foreign one others.
+        first = str(error).splitlines()[0]
+        raise PretrainedError(
+            f"cannot load the weights of folder {folder}: {type(error).__name__}: {first}"
+        ) from error
+    return module
