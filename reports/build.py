@@ -34,7 +34,9 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     # Drawing needs matplotlib, a second to import: not before there is something to draw.
     from reports.figures import curve_figure, zero_shot_figure
     from reports.grid_figures import age_grid_figure, size_grid_figure
-    from reports.inoculation_figures import inoculation_figure, trajectory_figure
+    from reports.inoculation_figures import inoculation_figure
+    from reports.inoculation_pareto import pareto_figure
+    from reports.inoculation_selection import trajectory_figure
     from reports.page import to_html, to_markdown_report
     from reports.provenance import provenance_tables
     from reports.tables import tables
@@ -47,6 +49,7 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
             size_grid_figure,
             curve_figure,
             inoculation_figure,
+            pareto_figure,
             trajectory_figure,
         )
     )

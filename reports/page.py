@@ -40,6 +40,7 @@ SECTIONS = (
         (
             "inoculation",
             "inoculation_seeds",
+            "pareto",
             "selection",
             "original_task",
             "inoculation_parts",

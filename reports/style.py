@@ -106,14 +106,16 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
     return Figure(name, title, caption, text + "\n", png.getvalue())
 
 
-def panels(number: int, columns: int = 2, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
-    """A grid of `number` panels that share their y axis; call inside `styled`."""
+def panels(
+    number: int, columns: int = 2, height: float = 2.6, shared: bool = True
+) -> tuple[Canvas, list[Axes]]:
+    """A grid of `number` panels, whose y axis is `shared` or their own; call inside `styled`."""
     columns = min(columns, number)
     rows = math.ceil(number / columns)
     width = 5.4 if number == 1 else 7.4
     canvas = Canvas(figsize=(width, (height + (0.4 if number == 1 else 0.0)) * rows))
     canvas.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08, wspace=0.03, hspace=0.05)
-    grid = canvas.subplots(rows, columns, sharey=True, squeeze=False)
+    grid = canvas.subplots(rows, columns, sharey=shared, squeeze=False)
     axes = [axis for line in grid for axis in line]
     for axis in axes[number:]:
         axis.set_visible(False)

@@ -7,6 +7,7 @@ from reports.curve_parts import curve_parts_table
 from reports.curve_summary_tables import curve_summary_tables
 from reports.curve_tables import curve_table
 from reports.grids import grid_table, sizes_table
+from reports.inoculation_candidates import pareto_table
 from reports.inoculation_seeds import seeds_table
 from reports.inoculation_tables import inoculation_table, original_table
 from reports.inoculation_tables import parts_table as inoculation_parts_table
@@ -41,7 +42,13 @@ def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]
         grid_table,
         sizes_table,
     )
-    after = (original_table, inoculation_table, seeds_table, inoculation_parts_table)
+    after = (
+        original_table,
+        inoculation_table,
+        seeds_table,
+        pareto_table,
+        inoculation_parts_table,
+    )
     made = [
         *(make(results) for make in before),
         *curve_summary_tables(results),

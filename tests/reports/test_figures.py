@@ -10,7 +10,8 @@ import matplotlib as mpl
 import pytest
 
 from reports.figures import curve_figure, zero_shot_figure
-from reports.inoculation_figures import inoculation_figure, trajectory_figure
+from reports.inoculation_figures import inoculation_figure
+from reports.inoculation_selection import trajectory_figure
 from reports.load import Results, load_results
 from reports.style import Figure
 

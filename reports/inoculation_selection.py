@@ -1,0 +1,96 @@
+"""The way to M*_k: scores on the selection splits after each epoch."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+
+from reports.figures import left_out, limits
+from reports.inoculation import Inoculation, inoculations
+from reports.inoculation_doses import doses
+from reports.inoculation_figures import ORIGINAL, PROBE, plot_line
+from reports.layout import count, rate
+from reports.load import Results
+from reports.style import (
+    INK,
+    MAX_PANELS,
+    MUTED,
+    PAPER,
+    Figure,
+    Line,
+    drawn,
+    end_labels,
+    head,
+    panels,
+    styled,
+)
+
+AVERAGE = Line(MUTED, (0, (1.2, 1.6)), "^")
+
+
+def trajectory_figure(results: Results) -> Figure | None:
+    """Scores on the selection splits, epoch by epoch, and the checkpoint that was chosen."""
+    lines = doses(inoculations(results)).values()
+    cells = [dose.runs[0] for line in lines for dose in line]
+    cells = [cell for cell in cells if len(cell.trajectory.get("aggregate", {})) > 1]
+    if not cells:
+        return None
+    shown = cells[:MAX_PANELS]
+    with styled():
+        canvas, axes = panels(len(shown))
+        scores = [v for c in shown for line in c.trajectory.values() for v in line.values()]
+        low, high = limits(scores)
+        for place, (axis, cell) in enumerate(zip(axes, shown, strict=True)):
+            axis.set_ylim(low, high)
+            _trajectory_panel(axis, cell, (high - low) * 0.075)
+            if place % 2 == 0:
+                axis.set_ylabel("accuracy, %")
+        seeds = " One seed of each dose is drawn." if len(cells) < _num_runs(results) else ""
+        return drawn(
+            "selection",
+            "How the checkpoint was chosen",
+            "Accuracy on the selection splits, which share no item with the report, after each "
+            "epoch (0 = before inoculation). The ring marks the best average of the two: the "
+            "checkpoint that is reported." + seeds + left_out(len(cells)),
+            canvas,
+        )
+
+
+def _num_runs(results: Results) -> int:
+    return sum(cell.chosen for cell in inoculations(results))
+
+
+def _trajectory_panel(axis: Axes, cell: Inoculation, gap: float) -> None:
+    about = f"{cell.model} · rate {rate(cell.learning_rate)}"
+    about += "" if cell.seed is None else f" · seed {cell.seed}"
+    about += "" if cell.extra == "none" else f" · extra {cell.extra}"
+    head(axis, f"{cell.probe.replace('_', ' ')}, k = {count(cell.dose)}", about)
+    epochs = sorted(cell.trajectory["aggregate"])
+    labels = []
+    for look, metric, name in (
+        (PROBE, "probe_accuracy", "probe"),
+        (ORIGINAL, "original_accuracy", "original"),
+        (AVERAGE, "aggregate", "average"),
+    ):
+        line = cell.trajectory.get(metric, {})
+        if line:
+            plot_line(axis, list(map(float, line)), [100 * v for v in line.values()], look)
+            labels.append((100 * line[max(line)], name, look.color))
+    chosen = cell.selected_on("aggregate")
+    if cell.epoch is not None and chosen is not None:
+        top = axis.get_ylim()[1]
+        axis.plot([cell.epoch] * 2, [100 * chosen, top], color=MUTED, linewidth=0.7, zorder=1)
+        axis.plot(
+            [cell.epoch], [100 * chosen], marker="o", markersize=11, color=INK,
+            markerfacecolor="none", markeredgewidth=1.2,
+        )  # fmt: skip
+        axis.text(
+            cell.epoch, top, "chosen", fontsize=7.5, ha="center", va="top",
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.0},
+        )  # fmt: skip
+    axis.set_xticks(epochs)
+    axis.set_xlabel("epoch")
+    axis.grid(axis="x", visible=False)
+    span = epochs[-1] - epochs[0]
+    axis.set_xlim(epochs[0] - 0.06 * span, epochs[-1] + 0.34 * span)
+    axis.spines["bottom"].set_bounds(epochs[0] - 0.06 * span, epochs[-1])
+    end_labels(axis, epochs[-1] + 0.07 * span, labels, gap)
