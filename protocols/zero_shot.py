@@ -32,6 +32,7 @@ from protocols.evaluation import (
     templates_of,
 )
 from protocols.provenance import data_files, git_commit, versions
+from protocols.ranks import candidate_ranks, rank_rows
 from protocols.run_folder import CommandFolder
 from protocols.settings import (
     DEFAULT_FILE,
@@ -45,6 +46,7 @@ from protocols.settings import (
 
 PROTOCOL = "zero_shot"
 EVALUATION_SPLITS = ("dev", "test")
+FIELDS = ("protocol", "model", "probe", "control", "mode", "num_train", "split")
 LoadedSet = tuple[str, str, ProbeData]  # name, split, items
 
 
@@ -55,6 +57,7 @@ def zero_shot(
     data: FileSettings = DEFAULT_FILE,
     split: str | None = None,
     mirror: str | None = None,
+    ranks: bool = False,
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> list[dict[str, Any]]:
     """Scores probes with a model that is not trained, and prints one table.
@@ -69,6 +72,7 @@ def zero_shot(
         data: A file of one's own in place of `probes`.
         split: Split of the probes; none takes dev, or test where there is no dev file.
         mirror: Folder or address that stands for the addresses of the released files.
+        ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
         trainer: Device and batch settings.
 
     Returns:
@@ -83,9 +87,10 @@ def zero_shot(
         "model": asdict(model),
         "probes": [{"name": n, "split": s, "sha256": _sha256(d)} for n, s, d in sets],
         "precision": trainer.precision,
+        **_asked(ranks),
     }
     folder = CommandFolder(Path(output_dir), config)
-    score_sets(folder, sets, model, trainer)
+    score_sets(folder, sets, model, trainer, ranks)
     print_tables(folder.path, PROTOCOL)
     return [row for result in folder.finished() for row in result["rows"]]
 
@@ -95,6 +100,7 @@ def score_sets(
     sets: Sequence[LoadedSet],
     model: ModelSettings,
     trainer: TrainerSettings,
+    ranks: bool = False,
 ) -> None:
     """Scores each set in a run of its own and rewrites results.csv behind each."""
     scorers = _Scorers(model)
@@ -106,6 +112,7 @@ def score_sets(
             "split": split,
             "data": _sha256(loaded),
             "precision": trainer.precision,
+            **_asked(ranks),
         }
         run = folder.run(f"zero-shot-{name}-{model.label}", config)
         if run.result() is not None:
@@ -115,6 +122,11 @@ def score_sets(
         module, mode = scorers.for_setup(loaded.config.setup)
         predictions = predict(module, {name: loaded.records}, trainer)[name]
         rows = zero_shot_rows(predictions, loaded, model.label, mode, split)
+        notices = [*loaded.notices, *predictions.notices]
+        if ranks and isinstance(module, MaskedChoice):
+            ranked = candidate_ranks(module, predictions, trainer)
+            rows += rank_rows(ranked, {k: rows[0][k] for k in FIELDS})
+            notices += [n for n in ranked.notices if n not in notices]
         run.write_lines("predictions.jsonl", predictions.rows())
         run.write_metrics(rows)
         run.finish(
@@ -124,7 +136,7 @@ def score_sets(
                 "probe": name,
                 "rows": rows,
                 "counts": {"items": len(loaded.records), "scored": len(predictions.records)},
-                "notices": [*loaded.notices, *predictions.notices],
+                "notices": notices,
                 "versions": versions(),
                 "git_commit": git_commit(),
                 "data": data_files([loaded]),
@@ -215,6 +227,11 @@ def zero_shot_rows(
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
     return f"choice {index + 1}" if by_position else choices[index]
+
+
+def _asked(ranks: bool) -> dict[str, bool]:
+    """What a config says of the ranks; nothing without them, as before there were any."""
+    return {"ranks": True} if ranks else {}
 
 
 def _sha256(data: ProbeData) -> list[str]:
