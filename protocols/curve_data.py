@@ -8,6 +8,7 @@ from functools import cached_property
 
 from probes.catalog import ConfigError, ProbeConfig
 from probes.controls import draw_substitutes, no_language, perturbed_language
+from probes.download import NotThereError
 from probes.record import Record, Setup
 from probes.source import ProbeData, load_probe
 from probes.splits import group_of, grouped_split
@@ -111,7 +112,7 @@ def load_curve_data(
         data = _divided(_load(name, split, options, mirror), split, settings)
     else:
         evaluation = _load(name, settings.split, options, mirror)
-        train = _load(lender or name, settings.train_split, options, mirror)
+        train = _train_file(lender or name, settings, options, mirror)
         data = _of_two_files(train, evaluation, settings)
     notices = [notice for file in data.files for notice in file.notices]
     if beyond := [size for size in settings.sizes if size > len(data.train)]:
@@ -126,6 +127,18 @@ def load_curve_data(
 def _load(name: str, split: str, options: ProbeOptions, mirror: str | None) -> ProbeData:
     data = load_probe(name, split, mirror=mirror)
     return vary(data, options.variant) if options.variant else data
+
+
+def _train_file(
+    name: str, settings: CurveSettings, options: ProbeOptions, mirror: str | None
+) -> ProbeData:
+    try:
+        return _load(name, settings.train_split, options, mirror)
+    except NotThereError as error:
+        raise NotThereError(
+            f"{error}. Without a train file, divide what is there (--grid.train_from "
+            f"{settings.split}) or train on another probe's file (--grid.train_probe NAME)"
+        ) from None
 
 
 def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:

@@ -63,7 +63,7 @@ def model_of(name: str) -> ModelSettings:
     path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
     if path.is_file():
         return _read(path)
-    if path.name == name or path == Path(name):
+    if path == Path(name):
         raise UsageError(f"--models {name}: there is no such file")
     return ModelSettings(name_or_path=name)
 

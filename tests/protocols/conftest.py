@@ -101,3 +101,78 @@ def inoculation_config(tiny_model: Path, tiny_probes: Path, tmp_path: Path) -> d
         "mirror": str(tiny_probes / "mirror"),
         "trainer": {"accelerator": "cpu", "progress_bar": False, "checkpoint_every": 1},
     }
+
+
+NONSENSE = ["blah", "ya", "foo"]
+
+
+@pytest.fixture(scope="session")
+def curve_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `tiny_model`, with three nonsense words and the words of `curve_probes`."""
+    folder = tmp_path_factory.mktemp("models") / "curvy"
+    folder.mkdir()
+    words = [*SPECIAL, *COLOURS, *THINGS, *NONSENSE, "than", *(f"w{i}" for i in range(40))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    BertTokenizer(str(folder / "vocab.txt"), model_max_length=32).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+    )
+    torch.manual_seed(1)
+    BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+def sentences(num_items: int, first: int) -> list[Record]:
+    """Pairs in both orders, a group each: "a w3 is [MASK] than a w4 ." is red if 3 < 4."""
+    records = []
+    for i in range(num_items):
+        pair = [f"w{first + i // 2}", f"w{(first + i // 2 + 1 + i // 40) % 40}"]
+        left, right = pair if i % 2 else pair[::-1]
+        answer = int(int(left[1:]) > int(right[1:]))
+        stem = f"a {left} is [MASK] than a {right} ."
+        records.append(Record(f"s{i}", stem, ("red", "green"), answer))
+    return records
+
+
+@pytest.fixture(scope="session")
+def curve_probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Probe configs beside a mirror: `pairs` and `later` (MC-MLM, without train file), `asked`."""
+    folder = tmp_path_factory.mktemp("curve-probes")
+    mirror = folder / "mirror" / "tiny"
+    mirror.mkdir(parents=True)
+    write_ai2(mirror / "pairs-train.jsonl", sentences(40, 0))
+    write_ai2(mirror / "pairs-dev.jsonl", sentences(12, 20))
+    write_ai2(mirror / "later-dev.jsonl", sentences(30, 10))
+    write_ai2(mirror / "asked-train.jsonl", questions("asked", 40, 1))
+    write_ai2(mirror / "asked-dev.jsonl", questions("asked", 12, 2))
+    masked = {
+        "setup": "mc_mlm",
+        "num_choices": 2,
+        "chance": 0.5,
+        "candidates": ["red", "green"],
+        "arguments": r"a (\w+) is \[MASK\] than a (\w+) \.",
+        "key_words": ["than"],
+        "group_by": "arguments",
+    }
+    asked = {
+        "setup": "mc_qa",
+        "num_choices": 5,
+        "chance": 0.2,
+        "arguments": r"what (\w+) is the \w+ colour (\w+)",
+        "key_words": ["colour"],
+        "group_by": "cluster",
+    }
+    for name, config, splits in (
+        ("pairs", masked, ("train", "dev")),
+        ("later", masked, ("dev",)),
+        ("asked", asked, ("train", "dev")),
+    ):
+        files = {split: {"path": f"{name}-{split}.jsonl"} for split in splits}
+        place = {"base_url": "https://example.org/", "mirror_folder": "tiny", "files": files}
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({**config, **place}))
+    return folder

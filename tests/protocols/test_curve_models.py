@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from probes.catalog import load_probe_config
+from probes.controls import NonsenseError
+from protocols.curve_models import chosen_models, model_of, nonsense_for
+from protocols.settings import ModelSettings, UsageError
+
+
+def test_names_configs_and_folders_stand_for_models(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
+    models = chosen_models(f"embedded, bert-base-uncased,{path},other/one", ModelSettings(), False)
+    assert [(m.name_or_path, m.head, m.max_length) for m in models] == [
+        ("embedded", "mlp", 256),
+        ("bert-base-uncased", "mlp", 256),
+        ("some/model", "pooler", 64),
+        ("other/one", "mlp", 256),
+    ]
+    assert chosen_models("", ModelSettings(name_or_path="one"), False) == [
+        ModelSettings(name_or_path="one")
+    ]
+
+
+def test_every_transformer_gets_its_random_weights_control() -> None:
+    esim = ModelSettings(kind="esim")
+    models = chosen_models("", ModelSettings(), True) + chosen_models("", esim, True)
+    assert [m.label for m in models[:2]] == ["embedded", "embedded (random weights)"]
+    assert models[2:] == [esim]
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="either --models a,b or --model"):
+        chosen_models("embedded", ModelSettings(head="linear"), False)
+    with pytest.raises(UsageError, match="two models are called 'embedded'"):
+        chosen_models("embedded,embedded", ModelSettings(), False)
+    with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
+        model_of(str(tmp_path / "none.yaml"))
+    path = tmp_path / "wrong.yaml"
+    path.write_text("model: {name: some/model}\n")
+    with pytest.raises(UsageError, match=r"wrong.yaml: no config of a model: .*name"):
+        model_of(str(path))
+
+
+def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:
+    config = load_probe_config("age_comparison")  # its own: ya, blah
+    both = ModelSettings(name_or_path=str(curve_model))  # knows blah, ya, foo
+    assert nonsense_for(config, [both]) == {"younger": "ya", "older": "blah"}
+    poorer = shutil.copytree(curve_model, tmp_path / "poorer")
+    for file in poorer.glob("*tokenizer*"):
+        file.write_text(file.read_text().replace('"ya"', '"xx"'))
+    (poorer / "vocab.txt").write_text((poorer / "vocab.txt").read_text().replace("ya\n", "xx\n"))
+    other = ModelSettings(name_or_path=str(poorer))
+    expected = {"younger": "foo", "older": "blah"}
+    assert nonsense_for(config, [both, other]) == expected
+    assert nonsense_for(config, [other, both, ModelSettings(kind="mlm_baseline")]) == expected
+    assert nonsense_for(config, [ModelSettings(kind="esim")]) == {"younger": "ya", "older": "blah"}
+    three = load_probe_config("multihop_composition")
+    with pytest.raises(
+        NonsenseError, match=r"3 candidates, and only 2 .*'ya' in poorer; 'snap' in"
+    ):
+        nonsense_for(three, [both, other])
+    assert nonsense_for(load_probe_config("taxonomy_conjunction"), [both]) == {}
