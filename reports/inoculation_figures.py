@@ -8,6 +8,7 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
 
 from reports.figures import example_axis, left_out, limits
 from reports.inoculation import Series, inoculations
@@ -95,7 +96,7 @@ def _panels(lines: Mapping[Series, list[Dose]]) -> list[list[list[Dose]]]:
     by_panel: dict[tuple[str, ...], list[list[Dose]]] = {}
     for series, line in lines.items():
         by_panel.setdefault(series[1:], []).append(line)
-    return list(by_panel.values())
+    return [by_panel[place] for place in sorted(by_panel)]
 
 
 def _dose_panel(axis: Axes, lines: list[list[Dose]], models: Sequence[str], gap: float) -> None:
@@ -115,7 +116,9 @@ def _dose_panel(axis: Axes, lines: list[list[Dose]], models: Sequence[str], gap:
             end = _dose_line(axis, line, score, {k: x + shift for k, x in positions.items()})
             labels += [] if end is None else [(end, score.name, score.look.color)]
     labels += _chance_lines(axis, lines[0], first, last)
-    end_labels(axis, last + 0.04 * max(last - first, 1), labels, gap)
+    several = any(len(dose.runs) > 1 for line in lines for dose in line)
+    room = 0.075 if several else 0.04  # for the seeds' dots
+    end_labels(axis, last + room * max(last - first, 1), labels, gap)
     if not all(dose.interpretable for line in lines for dose in line):
         axis.text(
             0.01, 0.985, "original task not above chance: cost not interpretable",
@@ -190,10 +193,14 @@ def _spread(axis: Axes, x: float, dose: Dose, metric: str, look: Line) -> None:
     if low is not None and high is not None:
         axis.plot([x, x], [100 * low, 100 * high], color=look.color, linewidth=0.9, alpha=0.55)
     seeds = [100 * value for value in dose.values(metric)]
-    if len(seeds) > 1:
+    if len(set(seeds)) > 1:  # all seeds start from the same model
+        # Beside the mean, whose mark would hide them.
+        canvas = axis.get_figure(root=True)
+        assert canvas is not None
+        beside = ScaledTranslation(6 / 72, 0, canvas.dpi_scale_trans)
         axis.plot(
-            [x] * len(seeds), seeds, marker=".", markersize=3.5, linestyle="none",
-            color=look.color, alpha=0.5,
+            [x] * len(seeds), seeds, marker=".", markersize=3.2, linestyle="none",
+            color=look.color, transform=axis.transData + beside,
         )  # fmt: skip
 
 

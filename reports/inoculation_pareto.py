@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from reports.figures import left_out
-from reports.inoculation import inoculations
+from reports.inoculation import ON_REPORTED, inoculations
 from reports.inoculation_candidates import Candidate, Choice, candidates
 from reports.layout import count
 from reports.load import Results
@@ -42,10 +42,13 @@ Panel = dict[Choice, list[Candidate]]  # all seeds of one line at one dose
 
 def pareto_figure(results: Results) -> Figure | None:
     """Probe against original-task accuracy of every checkpoint that M*_k was chosen from."""
-    by_panel: dict[tuple[object, int], Panel] = {}
+    by_panel: dict[tuple[object, ...], Panel] = {}
     for choice, own in candidates(results).items():
-        by_panel.setdefault((choice.series, choice.dose), {})[choice] = own
-    found = [panel for panel in by_panel.values() if any(map(_several_settings, panel.values()))]
+        series = choice.series
+        place = (series.probe, series.original_task, series, choice.dose)
+        by_panel.setdefault(place, {})[choice] = own
+    found = [by_panel[place] for place in sorted(by_panel)]
+    found = [panel for panel in found if any(map(_several_settings, panel.values()))]
     if not found:
         return None
     before = {
@@ -55,10 +58,8 @@ def pareto_figure(results: Results) -> Figure | None:
     shown = found[:MAX_PANELS]
     with styled():
         canvas, axes = panels(len(shown), height=3.1, shared=False)
-        for place, (axis, panel) in enumerate(zip(axes, shown, strict=True)):
+        for axis, panel in zip(axes, shown, strict=True):
             _pareto_panel(axis, panel, before.get(next(iter(panel)).series))
-            if place % 2 == 0:
-                axis.set_ylabel("probe accuracy, %")
         _legend(canvas, shown)
         return drawn(
             "pareto",
@@ -66,9 +67,10 @@ def pareto_figure(results: Results) -> Figure | None:
             "Each mark is one setting after one epoch, scored on the selection items. The stairs "
             "join the checkpoints of a seed that no other one of that seed beats on both tasks "
             "(filled marks; hollow ones are beaten). The ring is M*, the best average; along the "
-            "short line through it averages are equal. The dotted upright line is the original "
+            "thin line through it averages are equal. The dotted upright line is the original "
             "task before inoculation: what lies left of it has lost. A number counts the marks "
-            "that lie on each other. Each panel has its own axes." + left_out(len(found)),
+            "that lie on each other. Extra: original-task examples added for each probe example. "
+            "Each panel has its own axes." + left_out(len(found)),
             canvas,
         )
 
@@ -80,14 +82,15 @@ def _several_settings(own: list[Candidate]) -> bool:
 def _pareto_panel(axis: Axes, panel: Panel, before: float | None) -> None:
     choice = next(iter(panel))
     series = choice.series
-    about = (series.model, f"original task: {series.original_task or 'unnamed'}", series.remarks)
-    title = f"{series.probe.replace('_', ' ')}, k = {count(choice.dose)}"
-    head(axis, title, " · ".join(text for text in about if text))
+    probe = series.probe.replace("_", " ")
+    same = " · selection items are the reported ones" if series.selection == ON_REPORTED else ""
+    head(axis, f"{probe}, k = {count(choice.dose)}", series.model + same)
     everything = [one for own in panel.values() for one in own]
     starts = [] if before is None else [before]
     axis.set_xlim(*_bounds([one.original for one in everything] + starts))
     axis.set_ylim(*_bounds([one.probe for one in everything]))
-    axis.set_xlabel("original-task accuracy, %")
+    axis.set_xlabel(f"{series.original_task or 'original task'}, accuracy %")
+    axis.set_ylabel(f"{probe}, accuracy %")
     if before is not None:
         axis.axvline(100 * before, color=MUTED, linewidth=1.0, dashes=(1, 2), zorder=1)
     for rank, own in enumerate(panel.values()):
@@ -115,8 +118,11 @@ def _marks(axis: Axes, own: list[Candidate], look: Line) -> None:
 
 def _ring(axis: Axes, x: float, y: float) -> None:
     left, right = axis.get_xlim()
-    reach = 0.08 * (right - left)
-    axis.plot([x - reach, x + reach], [y + reach, y - reach], color=INK, linewidth=0.7, zorder=1)
+    reach = 0.2 * (right - left)
+    axis.plot(
+        [x - reach, x + reach], [y + reach, y - reach], color=MUTED, linewidth=0.6, zorder=1,
+        scalex=False, scaley=False,
+    )  # fmt: skip
     axis.plot(
         [x], [y], marker="o", markersize=11, color=INK, markerfacecolor="none",
         markeredgewidth=1.2, zorder=5,
@@ -148,7 +154,7 @@ def _legend(canvas: Canvas, shown: list[Panel]) -> None:
     marks = [
         Line2D(
             [], [], marker=marker, color=INK, markersize=5, linestyle="none",
-            label="no original examples added" if extra == "none" else f"{extra} added",
+            label=f"extra {extra}",
         )
         for extra, marker in EXTRAS.items()
         if extra in extras
@@ -165,4 +171,4 @@ def _legend(canvas: Canvas, shown: list[Panel]) -> None:
             linestyle="none", label="M*",
         )
     )  # fmt: skip
-    canvas.legend(handles=marks, loc="outside upper left", ncols=6, columnspacing=1.4)
+    canvas.legend(handles=marks, loc="outside upper left", ncols=8, columnspacing=1.3)
