@@ -31,9 +31,10 @@ class Section:
 
 
 SECTIONS = (
-    ("before", "Before any training", ("zero_shot", "predicted_shares", "zero_shot_parts")),
+    ("before", "Before any training", ("zero_shot*", "predicted_shares")),
     ("grids", "Predictions over all pairs of values", ("grid", "grid_sizes")),
     ("curves", "Learning curves", ("learning_curve*", "curve_*")),
+    ("analyses", "What the answers follow", ("taxonomy_distance", "unigrams")),
     (
         "inoculation",
         "Inoculation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.analyses import ranks_table, taxonomy_distance_table, unigrams_table
 from reports.curve_against import curve_against_table
 from reports.curve_parts import curve_parts_table
 from reports.curve_summary_tables import curve_summary_tables
@@ -39,10 +40,13 @@ def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]
         zero_shot_table,
         predicted_shares_table,
         parts_table,
+        ranks_table,
         grid_table,
         sizes_table,
+        taxonomy_distance_table,
     )
     after = (
+        unigrams_table,
         original_table,
         inoculation_table,
         seeds_table,

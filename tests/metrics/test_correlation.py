@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from metrics.correlation import spearman
+
+
+def test_worked_out_by_hand() -> None:
+    # Ranks 1 2 3 4 against 2 1 4 3: sum of squared differences 4, rho = 1 - 6 * 4 / (4 * 15).
+    found = spearman([10, 20, 30, 40], [0.2, 0.1, 0.9, 0.3])
+    assert found.rho == pytest.approx(0.6)
+    # Of the 24 orders 10 have |rho| >= 0.6: squared differences 0, 2 (3 orders), 4 and back.
+    assert found.p_value == pytest.approx(10 / 24)
+    assert found.num_pairs == 4
+
+
+@pytest.mark.parametrize("n", [5, 8, 30])
+@pytest.mark.parametrize("ties", [False, True])
+def test_rho_is_scipys(n: int, ties: bool) -> None:
+    rng = np.random.default_rng(n)
+    x, y = rng.normal(size=n), rng.normal(size=n)
+    if ties:
+        x, y = np.round(x), np.round(y)
+    assert spearman(list(x), list(y)).rho == pytest.approx(stats.spearmanr(x, y).statistic)
+
+
+def test_the_exact_p_value_is_scipys() -> None:
+    x, y = [1, 5, 2, 8, 3, 9], [2, 4, 3, 9, 1, 5]
+    reference = stats.permutation_test(
+        (x,),
+        lambda a: stats.spearmanr(a, y).statistic,
+        permutation_type="pairings",
+        n_resamples=np.inf,
+    )
+    assert spearman(x, y).p_value == pytest.approx(reference.pvalue)
+
+
+def test_a_sampled_p_value_is_near_the_t_test() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=40)
+    y = 0.3 * x + rng.normal(size=40)
+    assert spearman(list(x), list(y)).p_value == pytest.approx(
+        stats.spearmanr(x, y).pvalue, abs=0.01
+    )
+
+
+def test_the_interval_of_eight_pairs_is_wide() -> None:
+    x = [1, 2, 3, 4, 5, 6, 7, 8]
+    y = [3, 1, 8, 2, 6, 5, 4, 7]
+    found = spearman(x, y)
+    assert found.rho == pytest.approx(stats.spearmanr(x, y).statistic)
+    z, half = math.atanh(found.rho), 1.959964 * math.sqrt((1 + found.rho**2 / 2) / 5)
+    assert (found.low, found.high) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
+
+
+def test_edges() -> None:
+    assert math.isnan(spearman([1, 1, 1], [1, 2, 3]).rho)
+    assert spearman([1, 2, 3, 4], [1, 2, 3, 4]).rho == pytest.approx(1)
+    assert spearman([1, 2, 3, 4], [1, 2, 3, 4]).high == 1.0
+    assert (spearman([1, 2, 3], [1, 3, 2]).low, spearman([1, 2, 3], [1, 3, 2]).high) == (-1, 1)
+    with pytest.raises(ValueError, match="at least two pairs"):
+        spearman([1], [1])

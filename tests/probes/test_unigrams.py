@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+
+import pytest
+
+from probes.content_words import FUNCTION_WORDS, content_words
+from probes.record import Record, RecordError
+from probes.unigrams import corpus_fit, read_unigrams, words_of_records
+
+
+def test_content_words_leave_out_function_words_and_the_mask() -> None:
+    text = "A 21 year old person is [MASK] than me in age, If I'm a 35 year old person."
+    assert content_words(text) == "21 year old person age 35 year old person".split()
+    assert content_words("It was not hot, it's ALWAYS cold") == "not hot always cold".split()
+    assert {"not", "always", "never", "older", "larger", "first"}.isdisjoint(FUNCTION_WORDS)
+
+
+def test_words_of_records_count_stems_and_choices() -> None:
+    record = Record("1", "A dog is a [MASK] dog.", ("big", "small"), 0)
+    assert words_of_records([record, record]) == {"dog": 4, "big": 2, "small": 2}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_counts_are_read_with_totals(tmp_path: Path, compressed: bool) -> None:
+    text = "The\t10\nthe 5\ndog   4\n\nNew York\t1\n"
+    path = tmp_path / "counts.txt.gz"
+    path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
+    found = read_unigrams(path, {"the", "dog", "cat"})
+    assert found.counts == {"the": 15, "dog": 4}
+    assert (found.num_tokens, found.num_types) == (20, 4)
+    assert found.log_probability("dog") == pytest.approx(math.log(5 / 25))
+    assert found.log_probability("cat") == pytest.approx(math.log(1 / 25))
+
+
+def test_the_fit_is_a_mean_over_running_words(tmp_path: Path) -> None:
+    path = tmp_path / "counts.txt"
+    path.write_text("dog 4\nbird 5\n")
+    corpus = read_unigrams(path, {"dog", "cat"})
+    fit = corpus_fit({"dog": 3, "cat": 1}, corpus)
+    assert fit.mean_log_probability == pytest.approx((3 * math.log(5 / 12) + math.log(1 / 12)) / 4)
+    assert (fit.num_words, fit.num_unseen) == (4, 1)
+    with pytest.raises(ValueError, match="no content words"):
+        corpus_fit({}, corpus)
+
+
+@pytest.mark.parametrize("line", ["dog", "dog four", "dog -1", "12"])
+def test_a_malformed_line_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "counts.txt"
+    path.write_text(f"cat 3\n{line}\n")
+    with pytest.raises(RecordError, match=r"counts\.txt:2: .* is not a word and its count"):
+        read_unigrams(path, {"dog"})
+
+
+def test_an_empty_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "counts.txt").write_text("\n")
+    with pytest.raises(RecordError, match="no word is counted"):
+        read_unigrams(tmp_path / "counts.txt", {"dog"})
