@@ -73,6 +73,7 @@ def disturbed_sweep(
     storage: str | None = None,
     seed: int = 0,
     pause: tuple[float, float] = (0.3, 1.5),
+    **engine: Any,
 ) -> list[str]:
     """Workers that are killed with -9 at random moments and started anew, until all is done.
 
@@ -82,7 +83,7 @@ def disturbed_sweep(
         The cells that the killed workers had.
     """
     rng, queue = random.Random(seed), queue_of(folder, storage)
-    workers = [start_worker(folder, storage) for _ in range(num_workers)]
+    workers = [start_worker(folder, storage, **engine) for _ in range(num_workers)]
     killed: list[str] = []
     while len(killed) < num_kills:
         time.sleep(rng.uniform(*pause))
@@ -101,7 +102,7 @@ def disturbed_sweep(
         victim.send_signal(signal.SIGKILL)
         victim.wait()
         killed.append(owned[victim.pid])
-        workers[workers.index(victim)] = start_worker(folder, storage)
+        workers[workers.index(victim)] = start_worker(folder, storage, **engine)
     assert [worker.wait(timeout=600) for worker in workers] == [0] * num_workers, said(folder)
     return killed
 
