@@ -32,7 +32,8 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     rule = read_rule() if medals is None else read_rule(medals)
     results = load_results(folder)
     # Drawing needs matplotlib, a second to import: not before there is something to draw.
-    from reports.figures import curve_figure, zero_shot_figure
+    from reports.curve_figures import curve_figures
+    from reports.figures import zero_shot_figure
     from reports.grid_figures import age_grid_figure, size_grid_figure
     from reports.inoculation_figures import inoculation_figure
     from reports.inoculation_pareto import pareto_figure
@@ -41,18 +42,13 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     from reports.provenance import provenance_tables
     from reports.tables import tables
 
-    drawn = (
-        make(results)
-        for make in (
-            zero_shot_figure,
-            age_grid_figure,
-            size_grid_figure,
-            curve_figure,
-            inoculation_figure,
-            pareto_figure,
-            trajectory_figure,
-        )
-    )
+    before = (zero_shot_figure, age_grid_figure, size_grid_figure)
+    after = (inoculation_figure, pareto_figure, trajectory_figure)
+    drawn = [
+        *(make(results) for make in before),
+        *curve_figures(results),
+        *(make(results) for make in after),
+    ]
     figures = [figure for figure in drawn if figure is not None]
     made = [*tables(results, rule), *provenance_tables(results)]
     target = folder if output_dir is None else output_dir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from metrics.learning_curve import (
@@ -24,6 +24,7 @@ from reports.published import published_curves as _published_curves
 
 Role = Literal["model", "random", "baseline"]
 FULL = "full"  # the mode of MC-QA
+MODES = ("mlp", "linear", FULL)
 LANGUAGE = {"langsense_pert": PERTURBED, "langsense_nolang": NO_LANGUAGE}
 PAPER_SPLIT = "dev"
 
@@ -118,11 +119,17 @@ class Summary:
         return row.scores.get(score) if score == "zero_shot" or trained_alike else None
 
 
-def summaries(results: Results) -> list[Summary]:
-    """The curves that have a standard line, by probe; models first, then what they are held to."""
-    order = {"model": 0, "random": 1, "baseline": 2}
+@lru_cache(maxsize=2)
+def summaries(results: Results) -> tuple[Summary, ...]:
+    """The curves that have a standard line, by probe; models first, then the baselines."""
     found = [Summary(curve) for curve in curves(results) if curve.points.get(STANDARD)]
-    return sorted(found, key=lambda s: (s.curve.probe, order[s.role] == 2, s.curve.model))
+
+    def place(summary: Summary) -> tuple[object, ...]:
+        curve = summary.curve
+        rank = MODES.index(curve.mode) if curve.mode in MODES else len(MODES)
+        return (curve.probe, summary.role == "baseline", curve.model, rank)
+
+    return tuple(sorted(found, key=place))
 
 
 def role_of(label: str) -> Role:

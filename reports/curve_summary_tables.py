@@ -8,6 +8,7 @@ from metrics.learning_curve import WEIGHTS
 from reports.curve_summary import (
     FULL,
     LANGUAGE,
+    MODES,
     PAPER_SPLIT,
     Estimate,
     Summary,
@@ -31,7 +32,7 @@ from reports.load import Results
 from reports.published import PublishedCurve
 
 PAPER = "Talmor et al. 2020"
-TRAINED = {"mlp": "MLP", "linear": "linear", FULL: "whole network"}
+TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 # Score, its heading, and the group it stands in; LangSense has its unclipped sum beside it.
 HEADINGS = {"ws": "WS %", "max": "MAX %"}
 CONTROL_HEADINGS = {"langsense_pert": "perturbed", "langsense_nolang": "no language"}
@@ -162,8 +163,12 @@ def gap_cell(estimate: Estimate | None, *, sign: bool = True) -> Cell:
     """A difference in percentage points with its interval; what cannot be negative has no sign."""
     if estimate is None:
         return Cell(ABSENT)
-    value = points(estimate.value) if sign else unsigned(estimate.value)
-    return Cell(value, points_between(estimate.low, estimate.high))
+    if estimate.low is None or estimate.high is None:
+        return Cell(points(estimate.value) if sign else unsigned(estimate.value))
+    if sign:
+        return Cell(points(estimate.value), points_between(estimate.low, estimate.high))
+    low, high = unsigned(estimate.low), unsigned(estimate.high)
+    return Cell(unsigned(estimate.value), f"{low} to {high}")
 
 
 def points_text(sizes: Sequence[int]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from statistics import fmean, median, stdev
 
 from metrics.intervals import wilson
 from metrics.learning_curve import Floats, percentile_interval
-from reports.hits import Hits, draws, joined
+from reports.hits import Hits, Place, draws, joined
 from reports.load import Results, Row, Run
 from reports.zero_shot import chance_levels
 
@@ -134,17 +135,22 @@ class Curve:
         """Accuracy averaged over seeds, by number of examples."""
         return {point.num_train: point.mean for point in self.points.get(control, ())}
 
+    @cached_property
+    def _draws(self) -> Mapping[Place, Floats]:
+        return {} if self.hits is None else draws(self.hits)
+
+    @cached_property
+    def _intervals(self) -> dict[Place, Bounds]:
+        return {place: percentile_interval(values) for place, values in self._draws.items()}
+
     def resampled(self, control: str = STANDARD) -> dict[int, Floats]:
         """The same under every draw of items and seeds; only points with recorded hits."""
-        if self.hits is None:
-            return {}
-        return {n: values for (name, n), values in draws(self.hits).items() if name == control}
+        return {n: values for (name, n), values in self._draws.items() if name == control}
 
     def interval(self, control: str, num_train: int) -> Bounds:
         """95% interval of a point, over items and seeds; from the items alone without hits."""
-        values = self.resampled(control).get(num_train)
-        if values is not None:
-            return percentile_interval(values)
+        if (control, num_train) in self._intervals:
+            return self._intervals[control, num_train]
         point = self.at(control, num_train)
         return (None, None) if point is None else point.interval
 
@@ -166,7 +172,8 @@ class Curve:
         return Difference(fmean(gaps), min(gaps), max(gaps), spread, len(gaps), interval)
 
 
-def curves(results: Results) -> list[Curve]:
+@lru_cache(maxsize=2)
+def curves(results: Results) -> tuple[Curve, ...]:
     """All learning curves, by probe, model and mode."""
     runs = results.of("curve")
     rows = [row for run in runs for row in run.rows if _is_point(row)]
@@ -200,7 +207,7 @@ def curves(results: Results) -> list[Curve]:
                     ),
                 )
             )
-    return found
+    return tuple(found)
 
 
 def _is_point(row: Row) -> bool:

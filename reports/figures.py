@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from reports.curves import STANDARD, Curve, Point, curves
 from reports.layout import between, percent
 from reports.load import Results
 from reports.style import (
@@ -21,24 +20,14 @@ from reports.style import (
     PAPER,
     PURPLE,
     Figure,
-    Line,
-    dodge,
     drawn,
-    end_labels,
-    head,
     log_positions,
-    panels,
     short_count,
     styled,
 )
 from reports.zero_shot import ZeroShot, zero_shots
 
 MODELS = ((BLUE, ""), (ORANGE, "////"), (GREEN, "----"), (PURPLE, "xxxx"), (MUTED, "||||"))
-CONTROLS = (
-    Line(ORANGE, (0, (5, 2)), "s"),
-    Line(GREEN, (0, (1.5, 1.5)), "^"),
-    Line(PURPLE, (0, (6, 2, 1.5, 2)), "D"),
-)
 
 
 def zero_shot_figure(results: Results) -> Figure | None:
@@ -75,37 +64,6 @@ def zero_shot_figure(results: Results) -> Figure | None:
             "Whiskers are 95% intervals. The upright line on each row is chance; the diamond is "
             "what always giving the most frequent answer would score. A bar whose whisker reaches "
             "the chance line shows nothing.",
-            canvas,
-        )
-
-
-def curve_figure(results: Results) -> Figure | None:
-    """Accuracy against the number of training examples, with controls and chance."""
-    found = curves(results)
-    if not found:
-        return None
-    shown = found[:MAX_PANELS]
-    with styled():
-        canvas, axes = panels(len(shown))
-        values = [
-            bound
-            for curve in shown
-            for line in curve.points.values()
-            for point in line
-            for bound in (point.mean, *point.interval, *point.values, curve.chance)
-        ]
-        low, high = limits(values)
-        for place, (axis, curve) in enumerate(zip(axes, shown, strict=True)):
-            axis.set_ylim(low, high)
-            _curve_panel(axis, curve, (high - low) * 0.075)
-            if place % 2 == 0:
-                axis.set_ylabel("accuracy, %")
-        return drawn(
-            "learning_curve",
-            "Accuracy against the number of training examples",
-            "N is on a log axis, with the untrained model at 0. Lines are means over seeds, small "
-            "dots the single seeds, whiskers 95% intervals from the items. What the model owes to "
-            "language is the gap between the standard line and its control." + left_out(len(found)),
             canvas,
         )
 
@@ -187,45 +145,3 @@ def _zero_shot_legend(canvas: Canvas, axis: Axes, models: list[str], majority: b
         )  # fmt: skip
     columns = 4 if len("".join(models)) < 45 else 2  # long names need the width
     canvas.legend(handles=marks, loc="outside upper left", ncols=min(columns, len(marks)))
-
-
-def _curve_panel(axis: Axes, curve: Curve, gap: float) -> None:
-    rate = "" if curve.learning_rate is None else f" · rate {curve.learning_rate:g}"
-    about = " · ".join(text for text in (curve.model, curve.mode, curve.split) if text)
-    head(axis, curve.probe.replace("_", " "), about + rate)
-    positions = example_axis(axis, curve.sizes, "training examples N")
-    labels = []
-    looks = {STANDARD: Line(BLUE, "-", "o")}
-    looks |= dict(zip(curve.controls, CONTROLS * len(curve.controls), strict=False))
-    span = max(positions.values()) - min(positions.values())
-    for rank, (control, line) in enumerate(curve.points.items()):
-        shift = dodge(rank, len(curve.points), span)
-        _curve_line(axis, line, {n: x + shift for n, x in positions.items()}, looks[control])
-        labels.append((100 * line[-1].mean, control.replace("_", " "), looks[control].color))
-    last = max(positions.values())
-    if curve.chance is not None:
-        chance = 100 * curve.chance
-        axis.plot(
-            [min(positions.values()), last], [chance] * 2, color=MUTED, linewidth=0.9, dashes=(1, 2)
-        )
-        labels.append((chance, f"chance {percent(curve.chance)}", MUTED))
-    end_labels(axis, last + 0.04 * max(last - min(positions.values()), 1), labels, gap)
-
-
-def _curve_line(axis: Axes, line: Sequence[Point], positions: dict[int, float], look: Line) -> None:
-    for point in line:
-        x = positions[point.num_train]
-        low, high = point.interval
-        if low is not None and high is not None:
-            axis.plot([x, x], [100 * low, 100 * high], color=look.color, linewidth=0.9, alpha=0.55)
-        if len(point.values) > 1:
-            seeds = [100 * value for value in point.values]
-            axis.plot(
-                [x] * len(seeds), seeds, marker=".", markersize=3.5, linestyle="none",
-                color=look.color, alpha=0.5,
-            )  # fmt: skip
-    axis.plot(
-        [positions[point.num_train] for point in line],
-        [100 * point.mean for point in line],
-        color=look.color, linestyle=look.dash, linewidth=1.7, marker=look.marker, markersize=4.5,
-    )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.hits import Hits, read_hits
+from reports.unfinished import unfinished
 
 RUNS_FOLDER = "runs"
 RESULT_FILE = "result.json"
@@ -70,9 +71,9 @@ class Run:
     hits: Hits | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
-    """Everything a report is made from.
+    """Everything a report is made from; a key of caches, so compared by identity.
 
     Attributes:
         name: Name of the folder.
@@ -130,11 +131,7 @@ def load_results(folder: Path) -> Results:
             left_out.append(str(error))
     runs, more = _once(read)
     runs = [_with_hits(run, root, more) for run in runs]
-    more += [
-        f"{path.parent.relative_to(root).as_posix()}: not finished yet, so not in this report"
-        for path in sorted(root.rglob("config.yaml"))
-        if path.parent.parent.name == RUNS_FOLDER and not (path.parent / RESULT_FILE).exists()
-    ]
+    more += unfinished(root, RUNS_FOLDER, RESULT_FILE)
     if not runs:
         raise FileNotFoundError(_nothing(folder, left_out))
     return Results(root.name, tuple(runs), tuple(left_out + more), root)

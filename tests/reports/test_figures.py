@@ -9,13 +9,20 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from reports.figures import curve_figure, zero_shot_figure
+from reports.curve_figures import curve_figures
+from reports.figures import zero_shot_figure
 from reports.inoculation_figures import inoculation_figure
 from reports.inoculation_selection import trajectory_figure
 from reports.load import Results, load_results
 from reports.style import Figure
 
 WriteRun = Callable[..., Path]
+
+
+def curve_figure(results: Results) -> Figure | None:
+    return next(iter(curve_figures(results)), None)
+
+
 MAKERS = (zero_shot_figure, curve_figure, inoculation_figure, trajectory_figure)
 
 
@@ -94,20 +101,6 @@ def test_single_points_and_missing_intervals_can_be_drawn(
         True,
         False,
     ]
-
-
-def test_many_panels_are_cut_and_said(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reports.figures.MAX_PANELS", 2)
-    for name in ("p0", "p1", "p2"):
-        write_run(tmp_path, name, rows.curve(name, "standard", {62: [5], 125: [6]}, 10))
-    figure = curve_figure(load_results(tmp_path))
-    assert figure is not None
-    assert figure.caption.endswith("The first 2 of 3 are drawn.")
-    said = texts(figure)
-    assert "p1" in said
-    assert "p2" not in said
 
 
 @pytest.fixture
