@@ -8,6 +8,7 @@ report items, which nothing else reads (Richardson & Sabharwal 2020, section 4.1
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -227,6 +228,13 @@ def _checkpoint(task: OriginalTask) -> dict[str, str] | None:
 
 @cache
 def weights_bytes(name_or_path: str) -> int:
-    """Size of a local model's weights in single precision's files; 0 where it is not known."""
+    """Bytes of a local model's weights in single precision; 0 where it is not known."""
     folder = ROOT / "assets" / "dictionary-lm" if name_or_path == "embedded" else Path(name_or_path)
-    return sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    return 4 * sum(_num_weights(path) for path in folder.glob("*.safetensors"))
+
+
+def _num_weights(path: Path) -> int:
+    """Counted in the header of the file: its 8 first bytes say how long that is."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return sum(math.prod(entry["shape"]) for entry in header.values() if "shape" in entry)

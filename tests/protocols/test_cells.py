@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from callbacks.wandb_settings import DEFAULT_WANDB
 from protocols.cell_runs import best_candidate, run_cell
-from protocols.cells import SweepGrid, SweepRow, enumerate_cells
+from protocols.cells import SweepGrid, SweepRow, enumerate_cells, weights_bytes
 from protocols.inoculation_settings import FirstStage, InoculatedProbe, OriginalTask
 from protocols.provenance import ROOT
 from protocols.run_folder import RunFolder
@@ -125,6 +127,13 @@ def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: s
         enumerate_cells(replace(grid, rows=[replace(row, model="huge")]), TRAINER, mirror)
     with pytest.raises(UsageError, match="rows: number 1: --dose 61: only 60"):
         enumerate_cells(replace(grid, rows=[replace(row, doses=[61])]), TRAINER, mirror)
+
+
+def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
+    weights = {"a": torch.zeros(2, 3, dtype=torch.float16), "b": torch.zeros(5)}
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    assert weights_bytes(str(tmp_path)) == 4 * (6 + 5)
+    assert weights_bytes("some/hub-model") == 0
 
 
 def test_planning_imports_no_lightning() -> None:

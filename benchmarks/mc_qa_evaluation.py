@@ -1,0 +1,123 @@
+"""Evaluation of MC-QA against plain batches of 8 questions.
+
+    python -m benchmarks.mc_qa_evaluation [--probe hypernymy:test --mirror FOLDER] [--items 500]
+
+Both read records and give a score for each choice, with the same weights; tokenising is part of
+both times. The peer reads the questions in the order of the file, eight at a time, all pairs padded
+to the longest of the batch. Predictions must be identical, or the benchmark fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import torch
+from transformers import DataCollatorForMultipleChoice
+
+from benchmarks.interleaved import interleave, ratios
+from benchmarks.mc_qa_training import features_of, peer_of
+from benchmarks.results import report
+from callbacks.predictions import scores_by_item
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.pretrained import EMBEDDED
+from lightning_modules.sentence_choice import SentenceChoice
+from probes.record import Record
+from probes.source import load_probe
+from protocols.settings import TrainerSettings
+from protocols.training import make_trainer
+
+PEER_BATCH = 8
+OURS, PEER = "Probelight", "batches of 8"
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", default=EMBEDDED)
+    parser.add_argument("--probe", default="hypernymy_small:test", help="name:split")
+    parser.add_argument("--mirror")
+    parser.add_argument("--items", type=int, help="only the first so many")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--output", help="JSON file for the figures")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    measure(chosen)
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, float]:
+    """Questions a second of both, and the ratio.
+
+    Raises:
+        RuntimeError: If the two disagree about a prediction.
+    """
+    name, _, split = chosen.probe.partition(":")
+    records = list(load_probe(name, split or "test", mirror=chosen.mirror).records[: chosen.items])
+    ours = SentenceChoice(chosen.model, head="pooler").eval()
+    said: dict[str, list[list[float]]] = {}
+    peers = {
+        OURS: _probelight(ours, records, said),
+        PEER: _plain(ours, chosen.model, records, said),
+    }
+    seconds = interleave(peers, chosen.rounds)
+    difference = agreement(said[OURS], said[PEER])
+    figures = {
+        f"questions a second, {name}": len(records) / median(times)
+        for name, times in seconds.items()
+    }
+    figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
+    figures["largest difference of a score"] = difference
+    report(f"MC-QA evaluation, {chosen.probe}, {len(records)} questions", figures, chosen)
+    return figures
+
+
+def agreement(ours: Sequence[Sequence[float]], peer: Sequence[Sequence[float]]) -> float:
+    """The largest difference of a score.
+
+    Raises:
+        RuntimeError: If a prediction differs.
+    """
+    largest = 0.0
+    for place, (a, b) in enumerate(zip(ours, peer, strict=True)):
+        largest = max(largest, *(abs(x - y) for x, y in zip(a, b, strict=True)))
+        if max(range(len(a)), key=a.__getitem__) != max(range(len(b)), key=b.__getitem__):
+            raise RuntimeError(f"item {place}: predictions differ, scores {a} and {b}")
+    return largest
+
+
+def _probelight(
+    module: SentenceChoice, records: list[Record], said: dict[str, list[list[float]]]
+) -> Callable[[], None]:
+    def call() -> None:
+        data = ChoiceDataModule(train=None, evaluation={"probe": records})
+        settings = TrainerSettings(accelerator="cpu", progress_bar=False)
+        trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
+        output: Any = trainer.predict(module, datamodule=data)
+        scores = {i: row for batch in output for i, row in scores_by_item(batch).items()}
+        said[OURS] = [scores[place] for place in range(len(records))]
+
+    return call
+
+
+def _plain(
+    ours: SentenceChoice, name: str, records: list[Record], said: dict[str, list[list[float]]]
+) -> Callable[[], None]:
+    model = peer_of(ours, name).eval()
+    collate = DataCollatorForMultipleChoice(ours.tokenizer)
+
+    @torch.no_grad()
+    def call() -> None:
+        rows: list[list[float]] = []
+        for start in range(0, len(records), PEER_BATCH):
+            batch = collate(features_of(ours, records[start : start + PEER_BATCH]))
+            rows += model(**batch).logits.tolist()
+        said[PEER] = rows
+
+    return call
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""A training step of MC-QA against the Hugging Face Trainer and a plain Lightning loop.
+
+    python -m benchmarks.mc_qa_training [--probe hypernymy --mirror FOLDER] [--rounds 12]
+
+All three train the same weights on the same batches of 16 questions with all their choices, read
+with `AutoModelForMultipleChoice`'s head (pooler and one layer). A time is the median of the steps
+of one call, from the beginning of a step to the beginning of the next; the calls take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, SequentialSampler
+from transformers import (
+    AutoModelForMultipleChoice,
+    DataCollatorForMultipleChoice,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from benchmarks.interleaved import interleave, ratios
+from benchmarks.results import report
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.pretrained import EMBEDDED, resolve
+from lightning_modules.sentence_choice import SentenceChoice
+from probes.record import Record
+from probes.source import load_probe
+from protocols.settings import TrainerSettings
+from protocols.training import make_trainer
+
+BATCH_SIZE = 16
+RATE = 1e-5
+OURS, BARE = "Probelight", "the same without Lightning"
+PLAIN, HUGGING_FACE = "plain Lightning", "Hugging Face Trainer"
+
+
+class StepClock(pl.Callback):
+    """Times from the beginning of a step to the beginning of the next."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def on_train_batch_start(self, *_: Any) -> None:
+        """A step begins."""
+        self.times.append(time.perf_counter())
+
+    def on_train_end(self, *_: Any) -> None:
+        """The last one has ended."""
+        self.times.append(time.perf_counter())
+
+
+class HuggingFaceClock(TrainerCallback):
+    """The same for the Hugging Face Trainer."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        """A step begins."""
+        self.times.append(time.perf_counter())
+
+
+class PlainModule(pl.LightningModule):
+    """What one writes first: the library's model, its loss, AdamW."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def training_step(self, batch: dict[str, Tensor], _: int) -> Tensor:
+        """The library's loss."""
+        loss: Tensor = self.model(**batch).loss
+        self.log("train/loss", loss, prog_bar=True)
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """AdamW as it is by default."""
+        return torch.optim.AdamW(self.parameters(), lr=RATE, weight_decay=0.1)
+
+
+class InOrder(Trainer):
+    """The Hugging Face Trainer on the items in their order, as the others have them."""
+
+    def _get_train_sampler(self, *_: Any) -> SequentialSampler:
+        assert self.train_dataset is not None
+        return SequentialSampler(self.train_dataset)
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--model", default=EMBEDDED)
+    parser.add_argument("--probe", default="hypernymy_small")
+    parser.add_argument("--mirror")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=8, help="steps of each call")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--output", help="JSON file for the figures")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    measure(chosen)
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, float]:
+    """Seconds a step, ratios and the largest difference of a gradient."""
+    records = list(load_probe(chosen.probe, "train", mirror=chosen.mirror).records)
+    records = records[: chosen.steps * BATCH_SIZE]
+    ours = SentenceChoice(chosen.model, head="pooler", learning_rate=RATE, weight_decay=0.1)
+    peer = peer_of(ours, chosen.model)
+    difference = gradient_difference(ours, peer, records[:BATCH_SIZE])
+    with tempfile.TemporaryDirectory() as folder:
+        peers = {
+            OURS: _probelight(ours, records),
+            BARE: _bare(ours, records),
+            PLAIN: _plain(peer, ours, records),
+            HUGGING_FACE: _hugging_face(peer, ours, records, folder),
+        }
+        seconds = interleave(peers, chosen.rounds)
+    overhead = median(a - b for a, b in zip(seconds[OURS], seconds[BARE], strict=True))
+    figures = {f"seconds a step, {name}": median(times) for name, times in seconds.items()}
+    figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
+    figures |= {"Lightning's overhead, ms a step": 1000 * overhead}
+    figures |= {"largest relative difference of a gradient": difference}
+    report(f"MC-QA training, {chosen.probe}, {BATCH_SIZE} questions a step", figures, chosen)
+    return figures
+
+
+def peer_of(ours: SentenceChoice, name: str) -> Any:
+    """`AutoModelForMultipleChoice` with the weights of our module."""
+    peer = AutoModelForMultipleChoice.from_pretrained(resolve(name), dtype=torch.float32)
+    with torch.no_grad():
+        for own, other in zip(
+            ours.head.score.parameters(), peer.classifier.parameters(), strict=True
+        ):
+            other.copy_(own)
+    return peer
+
+
+def gradient_difference(ours: SentenceChoice, peer: Any, records: Sequence[Record]) -> float:
+    """Largest difference of a gradient between the two models, relative to the largest gradient."""
+    ours.eval()
+    peer.eval()
+    batch = ours.encoder().encode(records).collate(range(len(records)))
+    ours.zero_grad()
+    torch.nn.functional.cross_entropy(ours(batch), batch["labels"]).backward()
+    items = features_of(ours, records)
+    peer.zero_grad()
+    peer(**DataCollatorForMultipleChoice(ours.tokenizer)(items)).loss.backward()
+    base = dict(peer.base_model.named_parameters())
+    pairs = [(p.grad, base[n].grad) for n, p in ours.transformer.named_parameters()]
+    pairs = [(a, b) for a, b in pairs if a is not None and b is not None]
+    largest = max(float(b.abs().max()) for _, b in pairs)
+    return max(float((a - b).abs().max()) for a, b in pairs) / largest
+
+
+def _probelight(module: SentenceChoice, records: list[Record]) -> Callable[[], float]:
+    data = ChoiceDataModule(train=records, evaluation={"probe": records[:1]}, batch_size=BATCH_SIZE)
+
+    def call() -> float:
+        clock = StepClock()
+        settings = TrainerSettings(accelerator="cpu", progress_bar=False)
+        trainer = make_trainer(
+            settings,
+            max_epochs=1,
+            logger=False,
+            enable_checkpointing=False,
+            callbacks=[clock],
+            limit_val_batches=0,
+        )
+        trainer.fit(module, datamodule=data)
+        return _step(clock.times)
+
+    return call
+
+
+def _bare(module: SentenceChoice, records: list[Record]) -> Callable[[], float]:
+    encoded = module.encoder().encode(records)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=RATE, weight_decay=0.1, fused=True)
+    starts = range(0, len(records), BATCH_SIZE)
+
+    def call() -> float:
+        module.train()
+        times = []
+        for start in starts:
+            times.append(time.perf_counter())
+            batch = encoded.collate(range(start, min(start + BATCH_SIZE, len(records))))
+            loss = torch.nn.functional.cross_entropy(module(batch), batch["labels"])
+            torch.autograd.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+        times.append(time.perf_counter())
+        return _step(times)
+
+    return call
+
+
+def _plain(model: Any, ours: SentenceChoice, records: list[Record]) -> Callable[[], float]:
+    collate = DataCollatorForMultipleChoice(ours.tokenizer)
+    loader = DataLoader(features_of(ours, records), BATCH_SIZE, collate_fn=collate)  # type: ignore[arg-type]
+
+    def call() -> float:
+        clock = StepClock()
+        trainer = pl.Trainer(
+            accelerator="cpu",
+            max_epochs=1,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            callbacks=[clock],
+        )
+        model.train()
+        trainer.fit(PlainModule(model), loader)
+        return _step(clock.times)
+
+    return call
+
+
+def _hugging_face(
+    model: Any, ours: SentenceChoice, records: list[Record], folder: str
+) -> Callable[[], float]:
+    items = features_of(ours, records)
+
+    def call() -> float:
+        clock = HuggingFaceClock()
+        arguments = TrainingArguments(
+            folder,
+            per_device_train_batch_size=BATCH_SIZE,
+            num_train_epochs=1,
+            learning_rate=RATE,
+            weight_decay=0.1,
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            logging_strategy="no",
+            dataloader_pin_memory=False,
+        )
+        trainer = InOrder(
+            model,
+            arguments,
+            train_dataset=items,
+            callbacks=[clock],  # type: ignore[arg-type]
+            data_collator=DataCollatorForMultipleChoice(ours.tokenizer),
+        )
+        trainer.train()
+        return _step([*clock.times, time.perf_counter()])
+
+    return call
+
+
+def features_of(ours: SentenceChoice, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Items as the library's collator takes them: tokens made beforehand, padded in the batch."""
+    made = []
+    for record in records:
+        pairs = ours.tokenizer(
+            [record.stem] * len(record.choices),
+            list(record.choices),
+            truncation=True,
+            max_length=ours.max_length,
+        )
+        made.append({**pairs, "label": record.answer})
+    return made
+
+
+def _step(times: Sequence[float]) -> float:
+    # The first step also pays for what is set up once, the last one for what is taken down.
+    return median(end - start for start, end in pairwise(times[1:-1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""How a benchmark prints its figures, and the JSON file it may leave."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from probes.files import write_text_atomic
+from protocols.provenance import git_commit, versions
+
+
+def report(title: str, figures: Mapping[str, float], arguments: argparse.Namespace) -> None:
+    """Prints figures, and writes them with what they were measured with to `arguments.output`."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("what")
+    table.add_column("value", justify="right")
+    for name, value in figures.items():
+        table.add_row(name, f"{value:.4g}")
+    Console().print(table)
+    if arguments.output:
+        said = {
+            "title": title,
+            "figures": dict(figures),
+            "arguments": vars(arguments),
+            "machine": platform.processor() or platform.machine(),
+            "versions": versions(),
+            "git_commit": git_commit(),
+        }
+        write_text_atomic(Path(arguments.output), json.dumps(said, indent=1) + "\n")
