@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.curves import STANDARD, Curve, curves
+from reports.curve_findings import knew, learned
 from reports.inoculation import inoculations
 from reports.inoculation_doses import doses
 from reports.inoculation_findings import AT_CHANCE, inoculated
-from reports.layout import between, count, percent, unsigned
+from reports.layout import between, count, percent
 from reports.load import Results, Row
 from reports.zero_shot import Verdict, ZeroShot, against, zero_shots
 
@@ -23,7 +23,8 @@ def findings(results: Results) -> list[str]:
     lines = doses(inoculations(results)).values()
     return [
         *_few([_before_training(m, [e for e in found if e.label == m]) for m in models], "models"),
-        *_few([_learned(c) for c in curves(results) if c.points.get(STANDARD)], "curves"),
+        *_few(knew(results, list(models)), "models"),
+        *_few(learned(results), "curves"),
         *_few([inoculated(line) for line in lines], "inoculations"),
     ]
 
@@ -120,43 +121,3 @@ def _interval(row: Row) -> str:
 def _measured(row: Row) -> str:
     facts = ", ".join(text for text in (_interval(row), f"n = {count(row.num_items)}") if text)
     return f"{percent(row.value)}% ({facts})"
-
-
-def _learned(curve: Curve) -> str:
-    last = curve.points[STANDARD][-1]
-    low, high = curve.interval(STANDARD, last.num_train)
-    facts = [f"95% interval {between(low, high)}" if low is not None else ""]
-    facts.append(f"n = {count(last.num_items)}" if last.num_items else "")
-    facts.append("one seed" if len(last.values) == 1 else f"mean of {len(last.values)} seeds")
-    facts.append("" if curve.chance is None else f"chance {percent(curve.chance)}%")
-    text = (
-        f"Trained on {count(last.num_train)} examples of {curve.probe} ({curve.mode}), "
-        f"{curve.model} scored {percent(last.mean)}% ({', '.join(f for f in facts if f)})"
-    )
-    if curve.chance is not None and low is not None and high is not None:
-        text += f", {AT_CHANCE}" if low <= curve.chance <= high else ""
-    first = curve.at(STANDARD, 0)
-    text += f", from {percent(first.mean)}% untrained." if first and last.num_train else "."
-    return " ".join(
-        [text, *(_controlled(curve, c, last.num_train) for c in curve.controls)]
-    ).strip()
-
-
-def _controlled(curve: Curve, control: str, num_train: int) -> str:
-    """Standard minus control at the largest size, said with what the seeds allow."""
-    point, gap = curve.at(control, num_train), curve.difference(control, num_train)
-    if point is None or gap is None:
-        return ""
-    name = control.replace("_", " ")
-    text = f"Its {name} control scored {percent(point.mean)}%, a difference of {unsigned(gap.mean)}"
-    if gap.num_seeds == 1:
-        return f"{text} points in one seed."
-    low, high = gap.interval
-    if low is not None and high is not None:
-        verdict = (
-            "" if low > 0 else ", not distinguishable from none" if high >= 0 else ", below it"
-        )
-        return f"{text} points (95% interval {unsigned(low)} to {unsigned(high)}){verdict}."
-    seeds = f"{unsigned(gap.low)} to {unsigned(gap.high)} over {gap.num_seeds} seeds"
-    verdict = "" if gap.low > 0 else ", so not in every seed above it"
-    return f"{text} points ({seeds}){verdict}."

@@ -1,0 +1,112 @@
+"""What learning curves show, in sentences made from the numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.curve_summary import Estimate, Summary, random_twin, summaries
+from reports.curves import STANDARD, Curve
+from reports.inoculation_findings import AT_CHANCE
+from reports.layout import between, count, percent, unsigned
+from reports.load import Results
+
+
+def knew(results: Results, told: Sequence[str]) -> list[str]:
+    """A paragraph a model about its untrained points, without the models told of elsewhere."""
+    found = [s for s in summaries(results) if s.role == "model" and s.zero_shot is not None]
+    # The untrained point is the same whatever is trained later.
+    once = {(s.curve.model, s.curve.probe, s.curve.split): s for s in reversed(found)}
+    by_model: dict[str, list[Summary]] = {}
+    for summary in reversed(once.values()):
+        if summary.curve.chance is not None and summary.curve.model not in told:
+            by_model.setdefault(summary.curve.model, []).append(summary)
+    return [_knew(model, own) for model, own in by_model.items() if len(own) > 1]
+
+
+def learned(results: Results) -> list[str]:
+    """A paragraph a curve: models, where there are any, by the mode that LangSense is from."""
+    found = summaries(results)
+    shown = [s for s in found if s.role == "model"] or list(found)
+    main = [s for s in shown if s.curve.mode != "linear"] or shown
+    return [_learned(summary, found) for summary in main]
+
+
+def _knew(model: str, found: Sequence[Summary]) -> str:
+    by_side: dict[str, list[Summary]] = {"above": [], AT_CHANCE: [], "below chance": []}
+    for summary in found:
+        by_side[_side(summary.zero_shot, summary.curve.chance or 0.0)].append(summary)
+    above = by_side["above"]
+    number = "all" if len(above) == len(found) else f"{len(above)} of" if above else "none of"
+    text = f"Before any training, {model} was above chance on {number} {len(found)} probes"
+    sentences = [f"{text}: {_listed(above)}." if above else f"{text}."]
+    for side in (AT_CHANCE, "below chance"):
+        if by_side[side]:
+            sentences.append(f"{side[0].upper()}{side[1:]}: {_listed(by_side[side])}.")
+    return " ".join(sentences)
+
+
+def _side(estimate: Estimate | None, chance: float) -> str:
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return AT_CHANCE
+    if estimate.low > chance:
+        return "above"
+    return "below chance" if estimate.high < chance else AT_CHANCE
+
+
+def _listed(found: Sequence[Summary]) -> str:
+    texts = []
+    for summary in found:
+        score, curve = summary.zero_shot, summary.curve
+        if score is not None:
+            facts = [between(score.low, score.high), f"chance {percent(curve.chance)}%"]
+            inside = ", ".join(fact for fact in facts if fact)
+            texts.append(f"{curve.probe} {percent(score.value)}% ({inside})")
+    return "; ".join(texts)
+
+
+def _learned(summary: Summary, found: Sequence[Summary]) -> str:
+    curve = summary.curve
+    last = curve.points[STANDARD][-1]
+    low, high = curve.interval(STANDARD, last.num_train)
+    facts = [f"95% interval {between(low, high)}" if low is not None else ""]
+    facts.append(f"n = {count(last.num_items)}" if last.num_items else "")
+    facts.append("one seed" if len(last.values) == 1 else f"mean of {len(last.values)} seeds")
+    facts.append("" if curve.chance is None else f"chance {percent(curve.chance)}%")
+    text = (
+        f"Trained on {count(last.num_train)} examples of {curve.probe} ({curve.mode}), "
+        f"{curve.model} scored {percent(last.mean)}% ({', '.join(f for f in facts if f)})"
+    )
+    if curve.chance is not None and low is not None and high is not None:
+        text += f", {AT_CHANCE}" if low <= curve.chance <= high else ""
+    first = curve.at(STANDARD, 0)
+    text += f", from {percent(first.mean)}% untrained." if first and last.num_train else "."
+    told = [text, *(_controlled(curve, c, last.num_train) for c in curve.controls)]
+    return " ".join(sentence for sentence in (*told, _random(summary, found)) if sentence)
+
+
+def _controlled(curve: Curve, control: str, num_train: int) -> str:
+    """Standard minus control at the largest size, said with what the seeds allow."""
+    point, gap = curve.at(control, num_train), curve.difference(control, num_train)
+    if point is None or gap is None:
+        return ""
+    name = control.replace("_", " ")
+    text = f"Its {name} control scored {percent(point.mean)}%, a difference of {unsigned(gap.mean)}"
+    if gap.num_seeds == 1:
+        return f"{text} points in one seed."
+    low, high = gap.interval
+    if low is not None and high is not None:
+        said = f"{text} points (95% interval {unsigned(low)} to {unsigned(high)})"
+        return f"{said}, not distinguishable from none." if low <= 0 <= high else f"{said}."
+    seeds = f"{unsigned(gap.low)} to {unsigned(gap.high)} over {gap.num_seeds} seeds"
+    verdict = "" if gap.low > 0 else ", so not in every seed above it"
+    return f"{text} points ({seeds}){verdict}."
+
+
+def _random(summary: Summary, found: Sequence[Summary]) -> str:
+    """The same architecture with random weights at the same size."""
+    twin = random_twin(summary, found)
+    size = summary.curve.points[STANDARD][-1].num_train
+    point = twin.curve.at(STANDARD, size) if twin else None
+    if point is None:
+        return ""
+    return f"The same architecture with random weights scored {percent(point.mean)}%."
