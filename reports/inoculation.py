@@ -91,7 +91,7 @@ class Inoculation:
 
 
 def inoculations(results: Results) -> list[Inoculation]:
-    """All inoculation runs, by what they compare, then dose, learning rate and seed."""
+    """All inoculation runs, by what they compare, then dose, seed and setting."""
     found = [cell for run in results.of("inoculation") for cell in _cells(run)]
     return sorted(_with_choice(found), key=_order)
 
@@ -188,7 +188,7 @@ def _preference(cell: Inoculation) -> tuple[float, float, float, int, str]:
     )
 
 
-def _order(cell: Inoculation) -> tuple[Series, int, str, float, int, str]:
-    seed = -1 if cell.seed is None else cell.seed
-    rate = cell.learning_rate or 0.0
-    return (cell.series, cell.dose, cell.extra, rate, seed, cell.key)
+def _order(cell: Inoculation) -> tuple[object, ...]:
+    series, seed = cell.series, -1 if cell.seed is None else cell.seed
+    what = (series.probe, series.original_task, series)
+    return (*what, cell.dose, seed, cell.extra, cell.learning_rate or 0.0, cell.key)

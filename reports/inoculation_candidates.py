@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -65,9 +65,14 @@ def candidates(results: Results) -> dict[Choice, list[Candidate]]:
     return {choice: _with_front(own) for choice, own in by_choice.items()}
 
 
+def several_settings(own: Sequence[Candidate]) -> bool:
+    """Whether there was more to choose from than the epochs of one setting."""
+    return len({(one.extra, one.learning_rate) for one in own}) > 1
+
+
 def pareto_table(results: Results) -> Table | None:
-    """The front of each choice, point by point; the csv file has all checkpoints."""
-    found = {choice: own for choice, own in candidates(results).items() if len(own) > 1}
+    """The front of each choice between settings; the csv file has all checkpoints."""
+    found = {c: own for c, own in candidates(results).items() if several_settings(own)}
     if not found:
         return None
     heads = [Column("probe", "left"), Column("k"), Column("seed"), Column("setting", "left")]

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from reports.figures import left_out
 from reports.inoculation import ON_REPORTED, inoculations
-from reports.inoculation_candidates import Candidate, Choice, candidates
+from reports.inoculation_candidates import Candidate, Choice, candidates, several_settings
 from reports.layout import count
 from reports.load import Results
 from reports.style import (
@@ -48,7 +48,7 @@ def pareto_figure(results: Results) -> Figure | None:
         place = (series.probe, series.original_task, series, choice.dose)
         by_panel.setdefault(place, {})[choice] = own
     found = [by_panel[place] for place in sorted(by_panel)]
-    found = [panel for panel in found if any(map(_several_settings, panel.values()))]
+    found = [panel for panel in found if any(map(several_settings, panel.values()))]
     if not found:
         return None
     before = {
@@ -73,10 +73,6 @@ def pareto_figure(results: Results) -> Figure | None:
             "Each panel has its own axes." + left_out(len(found)),
             canvas,
         )
-
-
-def _several_settings(own: list[Candidate]) -> bool:
-    return len({(one.extra, one.learning_rate) for one in own}) > 1
 
 
 def _pareto_panel(axis: Axes, panel: Panel, before: float | None) -> None:

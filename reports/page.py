@@ -41,6 +41,7 @@ SECTIONS = (
         (
             "inoculation",
             "inoculation_seeds",
+            "science_models",
             "pareto",
             "selection",
             "original_task",

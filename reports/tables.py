@@ -9,6 +9,7 @@ from reports.curve_summary_tables import curve_summary_tables
 from reports.curve_tables import curve_table
 from reports.grids import grid_table, sizes_table
 from reports.inoculation_candidates import pareto_table
+from reports.inoculation_published import science_models_table
 from reports.inoculation_seeds import seeds_table
 from reports.inoculation_tables import inoculation_table, original_table
 from reports.inoculation_tables import parts_table as inoculation_parts_table
@@ -50,6 +51,7 @@ def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]
         original_table,
         inoculation_table,
         seeds_table,
+        science_models_table,
         pareto_table,
         inoculation_parts_table,
     )
