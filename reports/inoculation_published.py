@@ -90,9 +90,9 @@ def science_models_table(results: Results) -> Table | None:
         "Rows marked as the paper's are published numbers, the others ours with their 95% "
         "intervals (means over seeds). Dev is silver and, for hypernymy, hyponymy and "
         "dictionary_qa, test was filtered by people: the two columns cannot be compared. "
-        "Inoculated: M*_k at the k with the best average on the selection items; the paper's after 3,000 examples. Original "
-        "task: accuracy after minus before, negative = lost. Other models, other original tasks "
-        "or other vectors are set side by side, not compared.",
+        "Inoculated: M*_k at the k with the best average on the selection items; the paper's "
+        "after 3,000 examples. Original task: accuracy after minus before, negative = lost. Other "
+        "models, other original tasks or other vectors are set side by side, not compared.",
         tuple(heads),
         tuple(_cells(entry, compared) for entry in entries),
         tuple(_record(entry) for entry in entries),
