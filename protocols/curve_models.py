@@ -10,11 +10,14 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from datamodules.candidates import CandidateTable
+from datamodules.masked_encoding import MaskedChoiceEncoder
 from datamodules.token_store import tokenise
 from lightning_modules.pretrained import load_tokenizer
 from probes.catalog import ROOT, ProbeConfig
 from probes.controls import NONSENSE_WORDS, NonsenseError, choose_nonsense
 from probes.record import Record
+from protocols.curve_data import CurveData
+from protocols.curve_settings import Control
 from protocols.settings import DEFAULT_MODEL, ModelSettings, UsageError
 
 MODEL_CONFIGS = ROOT / "configs" / "model"
@@ -92,6 +95,47 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
             f"{error}. Words that are not one piece: {said}. Compare fewer models at once, or "
             "leave no_language out of grid.controls"
         ) from None
+
+
+def only_posed(
+    data: CurveData, models: Sequence[ModelSettings], controls: Sequence[Control]
+) -> CurveData:
+    """The rows that every model with `multi_token: skip` can pose, the same for all models.
+
+    A curve compares the same rows under all controls and in all models, so a row that one of them
+    has to leave out is left out of all.
+    """
+    skipping = [m for m in models if m.kind == TRANSFORMER and m.multi_token == "skip"]
+    if data.setup != "mc_mlm" or not skipping:
+        return data
+    unposed: tuple[set[int], set[int]] = (set(), set())
+    for model in _distinct_tokenizers(skipping):
+        encoder = MaskedChoiceEncoder(
+            load_tokenizer(model.name_or_path, model.revision),
+            model.answer_prefix,
+            multi_token="skip",
+            max_length=model.max_length,
+        )
+        for control in controls:
+            for places, records in zip(unposed, data.under(control), strict=True):
+                places |= {one.position for one in encoder.encode(records).skipped}
+    train, evaluation = (
+        tuple(record for place, record in enumerate(rows) if place not in places)
+        for rows, places in zip((data.train, data.evaluation), unposed, strict=True)
+    )
+    if not train or not evaluation:
+        raise UsageError(
+            f"{data.config.name}: no row has candidates of one piece in all models compared"
+        )
+    said = [
+        f"{len(places)} of {len(rows)} {name} rows left out: a candidate is not one piece in every "
+        "model compared"
+        for name, rows, places in zip(
+            ("train", "measured"), (data.train, data.evaluation), unposed, strict=True
+        )
+        if places
+    ]
+    return replace(data, train=train, evaluation=evaluation, notices=(*data.notices, *said))
 
 
 def _read(path: Path) -> ModelSettings:

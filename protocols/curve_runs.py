@@ -24,7 +24,7 @@ from protocols.curve_full import (
     hold_out,
     run_point,
 )
-from protocols.curve_models import nonsense_for
+from protocols.curve_models import nonsense_for, only_posed
 from protocols.curve_probe import CurveProbe
 from protocols.curve_rows import Point, finish_run
 from protocols.curve_settings import PROTOCOL, Control, CurveSettings, ProbeOptions
@@ -65,7 +65,7 @@ class CurveRuns:
             data = replace(data, nonsense=nonsense_for(data.config, models))
         for control in self.settings.controls:
             data.under(control)
-        return data
+        return only_posed(data, models, self.settings.controls)
 
     def frozen(
         self,
@@ -182,6 +182,8 @@ class CurveRuns:
             "split_seed": self.settings.split_seed,
             "nonsense": dict(data.nonsense),
             "data": [file.sha256 for part in data.files for file in part.files],
+            # Other models of the command can have left rows out.
+            "rows": [len(data.train), len(data.evaluation)],
         }
 
 
