@@ -58,7 +58,8 @@ def _listed(found: Sequence[Summary]) -> str:
     for summary in found:
         score, curve = summary.zero_shot, summary.curve
         if score is not None:
-            facts = [between(score.low, score.high), f"chance {percent(curve.chance)}%"]
+            size = _number(curve, curve.points[STANDARD][0].num_items)
+            facts = [between(score.low, score.high), size, f"chance {percent(curve.chance)}%"]
             inside = ", ".join(fact for fact in facts if fact)
             texts.append(f"{curve.probe} {percent(score.value)}% ({inside})")
     return "; ".join(texts)
@@ -69,7 +70,7 @@ def _learned(summary: Summary, found: Sequence[Summary]) -> str:
     last = curve.points[STANDARD][-1]
     low, high = curve.interval(STANDARD, last.num_train)
     facts = [f"95% interval {between(low, high)}" if low is not None else ""]
-    facts.append(f"n = {count(last.num_items)}" if last.num_items else "")
+    facts.append(_number(curve, last.num_items))
     facts.append("one seed" if len(last.values) == 1 else f"mean of {len(last.values)} seeds")
     facts.append("" if curve.chance is None else f"chance {percent(curve.chance)}%")
     text = (
@@ -82,6 +83,16 @@ def _learned(summary: Summary, found: Sequence[Summary]) -> str:
     text += f", from {percent(first.mean)}% untrained." if first and last.num_train else "."
     told = [text, *(_controlled(curve, c, last.num_train) for c in curve.controls)]
     return " ".join(sentence for sentence in (*told, _random(summary, found)) if sentence)
+
+
+def _number(curve: Curve, items: int | None) -> str:
+    """Items, and the groups that they are drawn in where several items are one."""
+    if not items:
+        return ""
+    groups = curve.num_groups
+    return f"n = {count(items)}" + (
+        "" if groups in (None, items) else f" in {count(groups)} groups"
+    )
 
 
 def _controlled(curve: Curve, control: str, num_train: int) -> str:

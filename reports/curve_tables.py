@@ -42,19 +42,21 @@ def curve_table(results: Results) -> Table | None:
         for control, line in curve.points.items()
         for point in line
     ]
-    return Table(
-        "learning_curve",
-        "Learning curves",
-        f"{INTERVAL} of the mean over seeds, from items and seeds drawn anew (from the items "
-        "alone where a run did not record which were right); then the median seed, and the lowest "
-        "and highest. The difference is in percentage points on the same items and seeds, with its "
+    note = (
+        f"{INTERVAL} of the mean over seeds, from items and seeds drawn anew (from the items alone "
+        "where a run did not record which were right). Items of one group are drawn together: of "
+        "few groups the intervals are wide and rough. Then the median seed, and the lowest and "
+        "highest. The difference is in percentage points on the same items and seeds, with its "
         "interval, or else its lowest and highest seed."
-        + (" At chance: runs whose accuracy on their own training examples is not above chance; "
-           "they stay in the mean." if stuck else ""),
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
-    )  # fmt: skip
+    )
+    if stuck:
+        note += (
+            " At chance: runs whose accuracy on their own training examples is not above chance; "
+            "they stay in the mean."
+        )
+    return Table(
+        "learning_curve", "Learning curves", note, tuple(heads), tuple(rows), tuple(records)
+    )
 
 
 def _curve_cells(curve: Curve, size: int, controls: Sequence[str], stuck: bool) -> tuple[Cell, ...]:
@@ -89,7 +91,9 @@ def _point_cells(curve: Curve, size: int, stuck: bool) -> list[Cell]:
     if stuck:
         number = point.stuck(curve.chance)
         cells.append(Cell(ABSENT if number is None else f"{number} of {len(point.trained)}"))
-    return [*cells, Cell(count(point.num_items))]
+    groups = curve.num_groups
+    told = "" if groups in (None, point.num_items) else f"{count(groups)} groups"
+    return [*cells, Cell(count(point.num_items), told)]
 
 
 def _difference_cell(gap: Difference | None) -> Cell:
@@ -122,6 +126,7 @@ def _point_record(curve: Curve, control: str, point: Point) -> dict[str, object]
         "num_seeds": len(point.values),
         "num_at_chance": point.stuck(curve.chance),
         "num_items": point.num_items,
+        "num_groups": curve.num_groups,
         "chance": curve.chance,
         "standard_minus_control": None if gap is None else gap.mean,
         "difference_low": None if gap is None else gap.interval[0],

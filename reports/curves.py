@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import fmean, median, stdev
@@ -103,6 +103,8 @@ class Curve:
         hits: Which items each run got right, where it was recorded.
         majority: Accuracy of always giving the most frequent answer.
         train: How the train rows were got, as the runs say it.
+        whole: Whether no row of the measured file was left out.
+        first_stage: Whether the model was trained on other questions first.
     """
 
     model: str
@@ -115,6 +117,13 @@ class Curve:
     hits: Hits | None = None
     majority: float | None = None
     train: str = ""
+    whole: bool = True
+    first_stage: bool = False
+
+    @property
+    def num_groups(self) -> int | None:
+        """Groups that items are drawn in; None without hits."""
+        return None if self.hits is None else len(set(self.hits.groups))
 
     @property
     def controls(self) -> list[str]:
@@ -202,9 +211,9 @@ def curves(results: Results) -> tuple[Curve, ...]:
                     points=_by_control(line),
                     hits=joined([run.hits for run in parts if run.hits is not None]),
                     majority=_majority(parts),
-                    train=next(
-                        (str(run.facts["train"]) for run in parts if run.facts.get("train")), ""
-                    ),
+                    train=next(_facts(parts, "train"), ""),
+                    whole=all(map(_is_whole, parts)),
+                    first_stage=any(_facts(parts, "first_stage")),
                 )
             )
     return tuple(found)
@@ -218,6 +227,19 @@ def _is_point(row: Row) -> bool:
         and row.num_train is not None
         and not (row.subset or row.perturbation)
     )
+
+
+def _facts(runs: Sequence[Run], name: str) -> Iterator[str]:
+    return (str(run.facts[name]) for run in runs if run.facts.get(name))
+
+
+def _is_whole(run: Run) -> bool:
+    """Whether the measured rows are all of one of the files; so it is where a run does not say."""
+    counts, files = run.facts.get("counts"), run.facts.get("data")
+    if not isinstance(counts, Mapping) or not isinstance(files, list):
+        return True
+    sizes = [file.get("num_items") for file in files if isinstance(file, Mapping)]
+    return not sizes or counts.get("evaluation") in (None, *sizes)
 
 
 def _majority(runs: Sequence[Run]) -> float | None:

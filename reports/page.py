@@ -11,6 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from reports.curve_summary import role_of
 from reports.findings import findings
 from reports.layout import Cell, Table, count, to_markdown
 from reports.load import Results
@@ -109,7 +110,9 @@ def to_markdown_report(results: Results, figures: Sequence[Figure], tables: Sequ
 
 def title(results: Results) -> str:
     """What the page answers, from the protocols that there are results of."""
-    models = sorted({run.model for run in results.runs if run.model})
+    every = sorted({run.model for run in results.runs if run.model})
+    # Baselines and random weights are what the models are held against.
+    models = [model for model in every if role_of(model) == "model"] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
     if results.of("zero_shot") or results.of("grid"):
         also = ", and what inoculation cost" if results.of("inoculation") else " before training"

@@ -85,6 +85,22 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     assert found["roberta-base"].beside_paper("zero_shot") is None
 
 
+def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    more = {"model": "roberta-large", "train": "train of encyclopedic_composition"}
+    composition = {**more, "probe": "encyclopedic_composition", "mode": "full"}
+    write_curve_runs(tmp_path / "facts first", shares, **composition, first_stage="facts")
+    write_curve_runs(tmp_path / "at once", shares, **composition)
+    left_out = {"counts": {"train": 4000, "evaluation": 110}}
+    write_curve_runs(tmp_path / "part", shares, model="roberta-large", **left_out)
+    found = {name: read(tmp_path / name)[0] for name in ("facts first", "at once", "part")}
+    assert found["facts first"].beside_paper("full_ws") == 0.42
+    assert found["at once"].beside_paper("full_ws") is None
+    assert found["part"].beside_paper("zero_shot") is None
+    assert found["part"].curve.num_groups == 60
+
+
 def test_baselines_need_the_papers_vectors(tmp_path: Path, write_curve_runs: Write) -> None:
     for vectors in ("word_vectors", "glove.6B.50d"):
         write_curve_runs(tmp_path, shares, model=f"MLM-baseline ({vectors})")
@@ -100,9 +116,9 @@ def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> No
         write_curve_runs(tmp_path, shares, model=name)
     write_curve_runs(tmp_path, shares, model=names[0], mode="linear")
     found = read(tmp_path)
-    linear, model, random, baseline = found
+    model, linear, random, baseline = found
     assert [role_of(name) for name in names] == ["model", "random", "baseline"]
-    assert [linear.curve.mode, model.curve.mode] == ["linear", "mlp"]
+    assert [model.curve.mode, linear.curve.mode] == ["mlp", "linear"]
     assert random_twin(model, found) is random
     assert baselines(model, found) == [baseline]
     assert random_twin(linear, found) is None

@@ -82,4 +82,44 @@ def test_train_accuracy_is_no_curve(
 ) -> None:
     found = [{**row, "split": "train"} for row in rows.curve("p", "standard", {62: [60]}, 100)]
     write_run(tmp_path, "a", found)
-    assert curves(load_results(tmp_path)) == []
+    assert curves(load_results(tmp_path)) == ()
+
+
+def test_intervals_are_over_items_and_seeds_where_hits_are_kept(
+    tmp_path: Path, write_curve_runs: Callable[..., None]
+) -> None:
+    def shares(control: str, num_train: int, seed: int) -> float:
+        return 0.5 if control == "no_language" else 0.6 + 0.1 * (seed - 2)
+
+    write_curve_runs(tmp_path, shares, sizes=(62,), controls=("standard", "no_language"))
+    (found,) = curves(load_results(tmp_path))
+    low, high = found.interval("standard", 62)
+    point = found.at("standard", 62)
+    assert point is not None
+    assert low is not None
+    assert high is not None
+    # Items alone give 0.6 +- 0.09; with three seeds 0.1 apart the mean moves by another 0.047.
+    assert 0.2 < high - low < 0.4
+    assert (point.median, point.spread) == (pytest.approx(0.6), pytest.approx(0.1))
+    gap = found.difference("no_language", 62)
+    assert gap is not None
+    assert gap.interval[0] is not None
+    assert gap.interval[1] is not None
+    assert gap.interval[0] < 0.1 < gap.interval[1]
+    assert found.majority == pytest.approx(0.52)
+    assert found.interval("standard", 125) == (None, None)
+
+
+def test_runs_stuck_at_chance_are_counted(
+    tmp_path: Path, write_curve_runs: Callable[..., None]
+) -> None:
+    more = {"sizes": (62,), "mode": "full", "controls": ("standard",)}
+    write_curve_runs(tmp_path, lambda *place: 0.6, **more, train_accuracy=0.6)
+    (found,) = curves(load_results(tmp_path))
+    point = found.at("standard", 62)
+    assert point is not None
+    assert len(point.values) == 3  # the training accuracies are no seeds of the point
+    # 37 of 62: Wilson reaches down to 0.472.
+    assert point.stuck(0.5) == 3
+    assert point.stuck(0.4) == 0
+    assert point.stuck(None) is None
