@@ -148,6 +148,7 @@ def run_point(
         notices=[*notices, *([f"early stopping: {stopping}"] if stopping else [])],
         facts={
             "early_stopping": stopping,
+            "first_stage": run.config.get("first_stage"),
             "model_sha256": model_fingerprint(module),
             "model_revision": model.revision,
         },
