@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -128,6 +129,7 @@ def _measure(
     rows: list[Row] = []
     lines: list[Row] = []
     for name, answers in _sets(source).items():
+        answers = {item: choice for item, choice in answers.items() if item in measured}
         items = [measured[item] for item in answers]
         seed = re.search(r"-seed(\d+)$", name)
         own = {**fields, "seed": int(seed[1]) if seed and fields["num_train"] else None}
@@ -145,7 +147,7 @@ def _measure(
                 "items": len(measured),
                 "placed": sum(item.is_placed for item in measured.values()),
             },
-            "notices": _notices(list(measured.values())),
+            "notices": [*data.notices, *_notices(list(measured.values()))],
             "versions": versions(),
             "git_commit": git_commit(),
             "data": data_files([data]),
@@ -176,20 +178,23 @@ def _answered(
 
 
 def _taxonomy_probe(name: str, split: str, mirror: str | None) -> ProbeData | None:
-    """The split of a probe, if it asks for the hypernym of two concepts."""
+    """The split of a probe, if its stems ask of which type two concepts both are."""
     try:
         data = load_probe(name, split, mirror=mirror)
     except ConfigError:  # a file of one's own, without a config
         return None
-    is_taxonomy = all(len(_entities(data, record)) == 2 for record in data.records)
-    return data if is_taxonomy and "type of" in data.records[0].stem else None
+    asks = [r for r in data.records if "type of" in r.stem and len(_entities(data, r)) == 2]
+    left_out = len(data.records) - len(asks)
+    notice = f"{left_out} of {len(data.records)} stems of {name} name no two concepts: left out"
+    notices = (*data.notices, notice) if left_out else data.notices
+    return replace(data, records=tuple(asks), notices=notices) if asks else None
 
 
 def _entities(data: ProbeData, record: Record) -> tuple[str, str]:
-    """The two concepts of a stem, in its order; empty where it names none."""
+    """The two concepts of a stem, in its order; another number where it is no such stem."""
     found = data.config.find_arguments(record.stem)
     words = [record.stem[start:end] for start, end in found[1]] if found else []
-    return tuple(words)  # type: ignore[return-value]  # two, for the probes that pass
+    return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
 def _sets(source: Path) -> dict[str, dict[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.curve_findings import knew, learned
+from reports.grid_findings import compared
 from reports.inoculation import inoculations
 from reports.inoculation_doses import doses
 from reports.inoculation_findings import AT_CHANCE, inoculated
@@ -23,6 +24,7 @@ def findings(results: Results) -> list[str]:
     lines = doses(inoculations(results)).values()
     return [
         *_few([_before_training(m, [e for e in found if e.label == m]) for m in models], "models"),
+        *_few(compared(results), "models"),
         *_few(knew(results, list(models)), "models"),
         *_few(learned(results), "curves"),
         *_few([inoculated(line) for line in lines], "inoculations"),

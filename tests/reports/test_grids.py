@@ -11,6 +11,7 @@ import pytest
 
 from reports.build import build_report
 from reports.grid_figures import age_grid_figure, shades, size_grid_figure
+from reports.grid_findings import compared
 from reports.grids import (
     PAPER_SIZES_WRONG,
     Grid,
@@ -237,3 +238,17 @@ def test_a_grid_knows_its_span() -> None:
         "m", "A", "t", "paper", ("a", "b"), ("younger", "older"), (15, 20, 25), [], [], [], {}
     )
     assert grid.span == "15–25 in steps of 5"
+
+
+def test_the_findings_name_accuracies_and_habits(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name in "AC":
+        write_grid(tmp_path, write_run, rows, name, [20, 30], lambda i, j: 0.1)
+    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4)
+    assert compared(load_results(tmp_path)) == [
+        "Asked about every pair of values (paper wording, chance 50%), m was right on 50.0% with "
+        "where what (A, 20–30 in steps of 10), 50.0% with where what (C, 20–30 in steps of 10) and "
+        "83.9% with where what. It said almost always the same: “older” (A, C)."
+    ]
+    assert compared(Results("empty", ())) == []
