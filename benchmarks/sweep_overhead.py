@@ -9,11 +9,13 @@ the leases, the heartbeats and the files. Target: under 0.5 s a cell.
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,8 @@ from protocols.sweep.settings import EngineSettings  # noqa: E402
 from protocols.sweep.storage import open_study  # noqa: E402
 from protocols.sweep.worker import Worker  # noqa: E402
 
-BARE = "import train, jsonargparse, protocols.sweep.process"
+BARE = "import train, jsonargparse, benchmarks.sweep_overhead"  # which imports the rest
+NUM_BARE = 5  # before and after
 
 
 def nothing(run: RunFolder, config: dict[str, Any], **_: Any) -> None:
@@ -38,32 +41,35 @@ def nothing(run: RunFolder, config: dict[str, Any], **_: Any) -> None:
 
 
 def main(num_cells: int = 100) -> None:
-    """Prints seconds a cell."""
+    """Prints seconds a cell, of the clock and of the processor."""
     runner = "benchmarks.sweep_overhead:nothing"
     cells = [Cell(f"cell{i}", {"runner": runner, "number": i}) for i in range(num_cells)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         queue = Queue(open_study(folder, None, create=True))
-        start = time.perf_counter()
-        plan_cells(folder, cells, queue)
-        planning = time.perf_counter() - start
-        bare = [_bare() for _ in range(5)]
-        start = time.perf_counter()
-        said: list[str] = []
-        code = Worker(folder, queue, EngineSettings(), Orders(), say=said.append).run()
-        working = time.perf_counter() - start
-        bare += [_bare() for _ in range(5)]
-        assert code == 0, said
-    each = working / num_cells
-    print(f"{num_cells} cells: planned in {planning:.2f} s, worked off in {working:.1f} s")
-    print(f"a cell: {each:.3f} s, of which a bare process {statistics.median(bare):.3f} s")
-    print(f"the machinery: {each - statistics.median(bare):.3f} s a cell (target 0.5 s)")
+        planning, _ = timed(lambda: plan_cells(folder, cells, queue))
+        bare = [timed(import_alone) for _ in range(NUM_BARE)]
+        worker = Worker(folder, queue, EngineSettings(), Orders(), say=lambda line: None)
+        working = timed(worker.run)
+        bare += [timed(import_alone) for _ in range(NUM_BARE)]
+        assert len(list(folder.glob("runs/*/result.json"))) == num_cells
+    print(f"{num_cells} cells: planned in {planning:.2f} s, worked off in {working[0]:.1f} s")
+    for clock, total, alone in zip(("clock", "CPU"), working, zip(*bare, strict=True), strict=True):
+        each, without = total / num_cells, statistics.median(alone)
+        print(f"{clock}: {each:.3f} s a cell, a bare process {without:.3f} s", end="; ")
+        print(f"the machinery {each - without:.3f} s a cell (target 0.5 s)")
 
 
-def _bare() -> float:
-    start = time.perf_counter()
+def import_alone() -> None:
+    """A process that imports what a cell's process does."""
     subprocess.run([sys.executable, "-c", BARE], check=True, cwd=ROOT)
-    return time.perf_counter() - start
+
+
+def timed(call: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of the clock and of the processor, processes that ended included."""
+    start, before = time.perf_counter(), sum(os.times()[:4])
+    call()
+    return time.perf_counter() - start, sum(os.times()[:4]) - before
 
 
 if __name__ == "__main__":

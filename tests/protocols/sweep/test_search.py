@@ -1,0 +1,101 @@
+"""`search: tpe`: what is drawn, from what, and that a cell keeps it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from protocols.settings import UsageError
+from protocols.sweep.cell import Cell, drawn_config
+from protocols.sweep.queue import COMPLETE, Entry, Queue
+from protocols.sweep.search import draw, objectives_of, sample
+from tests.protocols.sweep.harness import planned, queue_of
+
+SPACE = {
+    "learning_rate": {"low": 1e-5, "high": 1e-3, "log": True},
+    "extra": {"choices": ["none", "x1"]},
+}
+
+
+def trials(num_trials: int, dose: int = 100) -> list[Cell]:
+    configs = [{"setting": {"dose": dose}, "trial": i} for i in range(num_trials)]
+    return [Cell(f"trial{i}", config, search=SPACE) for i, config in enumerate(configs)]
+
+
+def claimed(queue: Queue) -> Entry:
+    entry = queue.claim(lambda entry: True)
+    assert entry is not None
+    return entry
+
+
+def test_what_was_drawn_is_kept_whatever_happens_to_the_cell(tmp_path: Path) -> None:
+    [cell] = trials(1)
+    planned(tmp_path, [cell])
+    queue, folder = queue_of(tmp_path), tmp_path / "runs" / cell.key
+    entry = claimed(queue)
+    draw(queue, entry, folder)
+    drawn = json.loads((folder / "drawn.json").read_text())
+    assert 1e-5 <= drawn["learning_rate"] <= 1e-3
+    assert drawn["extra"] in {"none", "x1"}
+    queue.fail(entry, "no", max_retries=1)
+    again = claimed(queue)
+    assert again.drawn == drawn
+    draw(queue, again, folder)
+    assert json.loads((folder / "drawn.json").read_text()) == drawn
+    # Also when the storage is lost and the sweep planned anew.
+    (tmp_path / "sweep.db").unlink()
+    planned(tmp_path, [cell])
+    queue = queue_of(tmp_path)
+    anew = claimed(queue)
+    draw(queue, anew, folder)
+    assert queue.entries()[0].drawn == drawn
+    assert anew.token > again.token
+    assert drawn_config(cell.config, folder) == {"setting": {"dose": 100, **drawn}, "trial": 0}
+
+
+def test_trials_of_one_group_are_told_apart_and_groups_too() -> None:
+    one, two = trials(2)
+    assert one.key != two.key
+    assert one.group == two.group != trials(1, dose=250)[0].group
+
+
+def entry(number: int, rate: float, objectives: tuple[float, float]) -> Entry:
+    drawn = {"learning_rate": rate, "extra": "x1"}
+    key = f"trial{number}"
+    return Entry(number, number, key, (), COMPLETE, drawn=drawn, objectives=objectives)
+
+
+def test_the_sampler_goes_where_both_objectives_were_good() -> None:
+    # Above 1e-4 both tasks are forgotten, below both are good.
+    rates = [10 ** (-5 + i / 10) for i in range(20)]
+    others = [
+        entry(i, rate, (0.9, 0.8) if rate < 1e-4 else (0.2, 0.2)) for i, rate in enumerate(rates)
+    ]
+    drawn = [sample(SPACE, others, seed)["learning_rate"] for seed in range(12)]
+    assert sum(rate < 1e-4 for rate in drawn) >= 10
+    assert len(set(drawn)) == 12
+
+
+def test_the_first_draws_are_random_and_repeatable() -> None:
+    assert sample(SPACE, [], seed=3) == sample(SPACE, [], seed=3)
+    assert sample(SPACE, [], seed=3) != sample(SPACE, [], seed=4)
+
+
+def test_the_objectives_are_those_of_the_epoch_with_the_best_mean(tmp_path: Path) -> None:
+    scores = {0: (0.2, 0.9), 1: (0.5, 0.7), 2: (0.6, 0.65), 3: (0.7, 0.5)}
+    rows = [
+        {"split": "selection", "epoch": epoch, "metric": f"{task}_accuracy", "value": value}
+        for epoch, pair in scores.items()
+        for task, value in zip(("probe", "original"), pair, strict=True)
+    ]
+    rows.append({"split": "report", "epoch": 3, "metric": "probe_accuracy", "value": 1.0})
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({"rows": rows}))
+    assert objectives_of(path) == (0.6, 0.65)  # 0.625; epoch 0 is not a candidate
+
+
+def test_a_space_of_neither_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="learning_rate needs `low` and `high`"):
+        sample({"learning_rate": {"low": 1.0}}, [], seed=0)
