@@ -148,16 +148,23 @@ def resample_curve(
     return averaged
 
 
-def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[float, float]:
+def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
     """The central share `level` of resampled values.
+
+    Args:
+        draws: (num_draws, ...) resampled values.
+        level: Coverage.
+
+    Returns:
+        Lower and upper ends, each of the shape of one draw: numbers where a draw is one.
 
     Raises:
         ValueError: If the level is not between 0 and 1.
     """
     if not 0 < level < 1:
         raise ValueError(f"level={level} is not between 0 and 1")
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
 
 
 _NAMES = [str(size) for size in WEIGHTS]

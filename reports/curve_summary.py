@@ -197,7 +197,7 @@ def _estimate(of: Callable[..., Any], *lines: tuple[Curve, str]) -> Estimate | N
     if len(sets) > 1 or not whole:
         return Estimate(value)
     values: Floats = of(*drawn)
-    return Estimate(value, *percentile_interval(values))
+    return Estimate(value, *map(float, percentile_interval(values)))
 
 
 def _untrained(points: Mapping[int, Any]) -> Any:

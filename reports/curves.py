@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import fmean, median, stdev
 
+import numpy as np
+
 from metrics.intervals import wilson
 from metrics.learning_curve import Floats, percentile_interval
 from reports.hits import Hits, Place, draws, joined
@@ -150,7 +152,10 @@ class Curve:
 
     @cached_property
     def _intervals(self) -> dict[Place, Bounds]:
-        return {place: percentile_interval(values) for place, values in self._draws.items()}
+        if not self._draws:
+            return {}
+        lows, highs = percentile_interval(np.stack(list(self._draws.values()), axis=1))
+        return dict(zip(self._draws, zip(lows.tolist(), highs.tolist(), strict=True), strict=True))
 
     def resampled(self, control: str = STANDARD) -> dict[int, Floats]:
         """The same under every draw of items and seeds; only points with recorded hits."""
@@ -177,29 +182,30 @@ class Curve:
         theirs = self.resampled(control).get(num_train)
         interval: Bounds = (None, None)
         if ours is not None and theirs is not None and len(seeds) == len(standard.by_seed):
-            interval = percentile_interval(ours - theirs)
+            low, high = percentile_interval(ours - theirs)
+            interval = (float(low), float(high))
         return Difference(fmean(gaps), min(gaps), max(gaps), spread, len(gaps), interval)
 
 
 @lru_cache(maxsize=2)
 def curves(results: Results) -> tuple[Curve, ...]:
     """All learning curves, by probe, model and mode."""
-    runs = results.of("curve")
-    rows = [row for run in runs for row in run.rows if _is_point(row)]
+    by_place: dict[tuple[str, str, str, str], list[tuple[Row, Run]]] = {}
+    for run in results.of("curve"):
+        for row in filter(_is_point, run.rows):
+            place = (row.probe, row.model, row.mode, row.split)
+            by_place.setdefault(place, []).append((row, run))
     chances = chance_levels(results)
-    sets = sorted({(row.probe, row.model, row.mode, row.split) for row in rows})
     found = []
-    for probe, model, mode, split in sets:
-        own = [
-            r for r in rows if (r.probe, r.model, r.mode, r.split) == (probe, model, mode, split)
-        ]
+    for (probe, model, mode, split), own in sorted(by_place.items(), key=lambda item: item[0]):
         # The point without training has no learning rate: it belongs to the curve of each.
-        known = {r.learning_rate for r in own if r.learning_rate is not None}
+        known = {row.learning_rate for row, _ in own if row.learning_rate is not None}
         rates: list[float | None] = [*sorted(known)] or [None]
         for rate in rates:
-            line = [r for r in own if r.learning_rate in (rate, None)]
-            members = {id(row) for row in line}
-            parts = [run for run in runs if any(id(row) in members for row in run.rows)]
+            line = [row for row, _ in own if row.learning_rate in (rate, None)]
+            parts = list(
+                {run.path: run for row, run in own if row.learning_rate in (rate, None)}.values()
+            )
             found.append(
                 Curve(
                     model=model,
