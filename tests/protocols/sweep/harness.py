@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def disturbed_sweep(
 ) -> list[str]:
     """Workers that are killed with -9 at random moments and started anew, until all is done.
 
-    Only workers that have a cell are killed, so each kill interrupts one.
+    Only workers that have a cell are killed, so each kill interrupts one. The kills are spread over
+    the sweep: the next one waits until its share of the cells is done.
 
     Returns:
         The cells that the killed workers had.
@@ -85,7 +87,10 @@ def disturbed_sweep(
     rng, queue = random.Random(seed), queue_of(folder, storage)
     workers = [start_worker(folder, storage, **engine) for _ in range(num_workers)]
     killed: list[str] = []
+    num_cells = len(queue.entries())
     while len(killed) < num_kills:
+        share = len(killed) * num_cells // (num_kills + 2)
+        wait_until(partial(_num_done_is, folder, share), seconds=600)
         time.sleep(rng.uniform(*pause))
         owned = {
             e.owner.pid: e.key
@@ -105,6 +110,10 @@ def disturbed_sweep(
         workers[workers.index(victim)] = start_worker(folder, storage, **engine)
     assert [worker.wait(timeout=600) for worker in workers] == [0] * num_workers, said(folder)
     return killed
+
+
+def _num_done_is(folder: Path, least: int) -> bool:
+    return len(list(folder.glob("runs/*/result.json"))) >= least
 
 
 def results(folder: Path) -> dict[str, Any]:
