@@ -1,0 +1,327 @@
+"""The learning curve of one probe against the loops that one would write first.
+
+    python -m benchmarks.learning_curve [--threads 2] [--quick]
+
+Age comparison with an encoder of random weights: 7 sizes x 6 seeds x 3 controls x 2 modes, batches
+of 16, 4 epochs. Ours encodes every text once and runs the whole grid. The peers:
+
+(a) the naive loop: each step encodes its 16 texts again, computes the logits of the whole
+    vocabulary and trains the whole decoder with fused AdamW under the masked softmax. Whole runs of
+    the smallest size are measured; the time of the grid is EXTRAPOLATED from their seconds a step.
+(b) one run after the other on the cached vectors, with the candidates' rows alone. One run of each
+    size is measured, and EXTRAPOLATED to the runs of that size; only training and scoring count.
+
+Measured runs are scored on the evaluation rows and must agree with ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.random_model import write_random_model
+from benchmarks.results import report
+from lightning_modules.cached_heads import (
+    CachedItems,
+    HeadMode,
+    HeadPlan,
+    StackedHeads,
+    sample_orders,
+)
+from lightning_modules.candidate_head import CandidateHead
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.optimization import adamw_groups, slanted_triangular
+from lightning_modules.pretrained import run_encoder
+from probes.build.templated import age_comparison
+from probes.catalog import load_probe_config
+from probes.controls import draw_substitutes, no_language, perturbed_language
+from probes.record import Record
+from protocols.curve_probe import encode
+
+MODES: tuple[HeadMode, ...] = ("mlp", "linear")
+RATES = {"mlp": 1e-3, "linear": 3e-3}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is computed, and with what."""
+
+    sizes: Sequence[int] = (62, 125, 250, 500, 1000, 2000, 4000)
+    num_seeds: int = 6
+    num_train: int = 4000
+    num_evaluation: int = 500
+    num_layers: int = 6
+    hidden_size: int = 384
+    vocab_size: int = 30000
+    naive_rounds: int = 3
+    dtype: torch.dtype = torch.float32
+
+    def num_steps(self, size: int) -> int:
+        """Steps of one run."""
+        plan = HeadPlan("mlp", 0.0)
+        return plan.epochs * -(-size // plan.batch_size)
+
+
+# Double precision: what is the same mathematics then also gives the same numbers.
+QUICK = Grid((20, 40), 2, 60, 20, 1, 32, 3000, 1, torch.float64)
+
+
+@dataclass
+class Clock:
+    """Seconds of each part; of our grid, and measured and extrapolated ones of the peers."""
+
+    encoding: float = 0.0
+    heads: dict[str, float] = field(default_factory=lambda: dict.fromkeys(MODES, 0.0))
+    one_by_one: dict[str, float] = field(default_factory=lambda: dict.fromkeys(MODES, 0.0))
+    naive_steps: dict[str, list[float]] = field(default_factory=lambda: {m: [] for m in MODES})
+    naive_scoring: list[float] = field(default_factory=list)
+    differences: list[float] = field(default_factory=list)
+    agreeing: list[bool] = field(default_factory=list)
+
+
+class Probe:
+    """The records under each control, their cached vectors, and the module."""
+
+    def __init__(self, module: MaskedChoice, grid: Grid, max_tokens: int, clock: Clock) -> None:
+        self.module, self.grid = module, grid
+        self.records = _records(grid)
+        start = time.perf_counter()
+        self.cached = [
+            (encode(module, train, max_tokens), encode(module, evaluation, max_tokens))
+            for train, evaluation in self.records
+        ]
+        clock.encoding = time.perf_counter() - start
+        words = [part.candidates for pair in self.cached for part in pair]
+        self.vocabulary = torch.unique(torch.cat(words))
+
+    def order(self, size: int, seed: int) -> np.ndarray:
+        """(epochs, size) of one run."""
+        return sample_orders(self.grid.num_train, size, HeadPlan("mlp", 0.0).epochs, seed)
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch that is encoded")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--quick", action="store_true", help="a tiny grid, to see that it works")
+    parser.add_argument("--output", help="JSON file for the figures")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    measure(chosen)
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, float]:
+    """Seconds and ratios.
+
+    Raises:
+        RuntimeError: If a measured run of a peer disagrees with ours.
+    """
+    grid, clock = QUICK if chosen.quick else Grid(), Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        name = write_random_model(folder, grid.num_layers, grid.hidden_size, grid.vocab_size)
+        module = MaskedChoice(name, mode="mlp", random_weights=True)
+    module = module.to(device=chosen.device, dtype=grid.dtype)
+    module.eval()
+    _warm_up(module)
+    probe = Probe(module, grid, chosen.max_tokens, clock)
+    naive_at = {
+        grid.sizes[round(i)] for i in np.linspace(0, len(grid.sizes) - 1, grid.naive_rounds)
+    }
+    for size in grid.sizes:  # in turns, so that what slows the machine slows all of them
+        for mode in MODES:
+            if size in naive_at:
+                _time_naive(probe, mode, clock)
+            _time_point(probe, mode, size, clock)
+    if not all(clock.agreeing):
+        raise RuntimeError(f"a peer's predictions differ: scores by {max(clock.differences):.2g}")
+    figures = _figures(grid, clock)
+    report("learning curve: " + ("a tiny grid" if chosen.quick else "252 runs"), figures, chosen)
+    return figures
+
+
+def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
+    """One point of the grid by us, and one run of it by peer (b)."""
+    seeds = range(1, probe.grid.num_seeds + 1)
+    cells = [(pair, seed) for pair in probe.cached for seed in seeds]
+    plan = HeadPlan(mode, RATES[mode])
+    start = time.perf_counter()
+    heads = StackedHeads(probe.module.head, probe.vocabulary, len(cells), mode)
+    orders = np.stack([probe.order(size, seed) for _, seed in cells])
+    heads.train([train for (train, _), _ in cells], orders, plan)
+    scores = heads.scores([evaluation for (_, evaluation), _ in cells])
+    clock.heads[mode] += time.perf_counter() - start
+    start = time.perf_counter()
+    alone = _one_run(probe.module.head, *probe.cached[0], orders[0], plan)
+    clock.one_by_one[mode] += (time.perf_counter() - start) * len(cells)
+    _compare(scores[0], alone, clock)
+
+
+def _one_run(
+    head: CandidateHead,
+    train: CachedItems,
+    evaluation: CachedItems,
+    order: np.ndarray,
+    plan: HeadPlan,
+) -> Tensor:
+    """Peer (b): scores (M, K) of one run with the rows of its two candidates."""
+    device = head.weight.device
+    words = train.candidates[0].sort().values.to(device)
+    steps: list[Any] = [copy.deepcopy(step) for step in head.transform_steps()]
+    decoder = nn.Linear(head.weight.shape[1], len(words), device=device, dtype=head.weight.dtype)
+    assert head.bias is not None
+    decoder.weight.data.copy_(head.weight.data[words])
+    decoder.bias.data.copy_(head.bias.data[words])
+    model = nn.Sequential(*steps, decoder).train(False)
+    model.requires_grad_(plan.mode == "mlp")
+    decoder.requires_grad_(True)
+    groups = adamw_groups(model, plan.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98), fused=True)
+    scheduler = _scheduler(optimizer, order, plan)
+    features, gold = (
+        train.features.to(device),
+        train.candidates.gather(1, train.labels[:, None])[:, 0],
+    )
+    gold = torch.searchsorted(words, gold.to(device))
+    for chosen in _batches(order, plan):
+        loss = F.cross_entropy(model(features[chosen]), gold[chosen])
+        torch.autograd.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        scheduler.step()
+    with torch.no_grad():
+        rows = torch.searchsorted(words, evaluation.candidates.to(device))
+        scores: Tensor = model(evaluation.features.to(device)).gather(1, rows).cpu()
+    return scores
+
+
+def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
+    """Peer (a): a whole run of the smallest size, and its scores."""
+    size, plan = probe.grid.sizes[0], HeadPlan(mode, RATES[mode])
+    train, evaluation = probe.records[0]
+    order = probe.order(size, 1)
+    module = copy.deepcopy(probe.module)
+    module.mode = mode
+    module._choose_trained()
+    encoder = module.encoder()
+    encoded, measured = encoder.encode(train), encoder.encode(evaluation)
+    groups = adamw_groups(module.model, plan.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98), fused=True)
+    scheduler = _scheduler(optimizer, order, plan)
+    for chosen in _batches(order, plan):
+        start = time.perf_counter()
+        batch = {k: v.to(module.device) for k, v in encoded.collate(chosen.tolist()).items()}
+        loss = F.cross_entropy(*_masked(_naive_logits(module, batch), batch))
+        torch.autograd.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        scheduler.step()
+        clock.naive_steps[mode].append(time.perf_counter() - start)
+    start = time.perf_counter()
+    scores = []
+    with torch.no_grad():
+        for first in range(0, len(measured), 16):
+            items = range(first, min(first + 16, len(measured)))
+            batch = {k: v.to(module.device) for k, v in measured.collate(items).items()}
+            scores.append(_naive_logits(module, batch).gather(1, batch["candidate_ids"]).cpu())
+    clock.naive_scoring.append(time.perf_counter() - start)
+    heads = StackedHeads(probe.module.head, probe.vocabulary, 1, mode)
+    heads.train([probe.cached[0][0]], order[None], plan)
+    _compare(heads.scores([probe.cached[0][1]])[0], torch.cat(scores), clock)
+
+
+def _naive_logits(module: MaskedChoice, batch: dict[str, Tensor]) -> Tensor:
+    """(B, V): the frozen encoder's output at the mask through the whole head."""
+    with torch.no_grad():
+        hidden = run_encoder(module.head.encoder, batch).last_hidden_state
+    rows = torch.arange(len(hidden), device=hidden.device)
+    return module.head.full_logits(hidden[rows, batch["mask_position"]])
+
+
+def _masked(logits: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    mask = torch.full_like(logits, float("-inf"))
+    mask.scatter_(1, batch["candidate_ids"], 0.0)
+    gold = batch["candidate_ids"].gather(1, batch["labels"][:, None])[:, 0]
+    return logits + mask, gold
+
+
+def _scheduler(
+    optimizer: torch.optim.Optimizer, order: np.ndarray, plan: HeadPlan
+) -> torch.optim.lr_scheduler.LambdaLR:
+    factor = slanted_triangular(sum(1 for _ in _batches(order, plan)))
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+def _batches(order: np.ndarray, plan: HeadPlan) -> list[Tensor]:
+    return [part for epoch in torch.from_numpy(order) for part in epoch.split(plan.batch_size)]
+
+
+def _compare(ours: Tensor, theirs: Tensor, clock: Clock) -> None:
+    """Notes the largest difference; a prediction counts as another one beyond rounding only."""
+    difference = float((ours - theirs).abs().max())
+    clock.differences.append(difference)
+    other = ours.argmax(dim=1) != theirs.argmax(dim=1)
+    top = theirs.topk(2, dim=1).values
+    clock.agreeing.append(not bool((other & (top[:, 0] - top[:, 1] > 1e-3)).any()))
+
+
+def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
+    """Train and evaluation rows under standard, no_language and perturbed_language."""
+    config = load_probe_config("age_small")
+    built = age_comparison(num_train=grid.num_train, num_dev=grid.num_evaluation, num_test=0)
+    standard = (built["train"], built["dev"])
+    substitutes = draw_substitutes(config, 0)
+    changes: list[Callable[[Record], Record]] = [
+        lambda record: record,
+        lambda record: no_language(record, config, config.nonsense),
+        lambda record: perturbed_language(record, config, substitutes),
+    ]
+    return [tuple([change(r) for r in part] for part in standard) for change in changes]  # type: ignore[misc]
+
+
+def _warm_up(module: MaskedChoice) -> None:
+    encode(module, _records(QUICK)[0][1], 512)
+
+
+def _figures(grid: Grid, clock: Clock) -> dict[str, float]:
+    runs = 3 * grid.num_seeds
+    steps = runs * sum(grid.num_steps(size) for size in grid.sizes)  # of one mode
+    ours = clock.encoding + sum(clock.heads.values())
+    scoring = median(clock.naive_scoring)
+    naive = sum(
+        steps * median(clock.naive_steps[mode]) + runs * len(grid.sizes) * scoring for mode in MODES
+    )
+    figures: dict[str, float] = {
+        "runs": runs * len(grid.sizes) * len(MODES),
+        "steps": steps * len(MODES),
+        "texts encoded": 3.0 * (grid.num_train + grid.num_evaluation),
+        "ours, s": ours,
+        "ours, encoding, s": clock.encoding,
+    }
+    for mode in MODES:
+        figures[f"ours, {mode} heads, s"] = clock.heads[mode]
+    for mode in MODES:
+        figures[f"(a) naive, {mode}, ms a step"] = 1000 * median(clock.naive_steps[mode])
+    figures["(a) naive, whole grid, s, extrapolated"] = naive
+    figures["(a) / ours"] = naive / ours
+    for mode in MODES:
+        figures[f"(b) one by one, {mode} heads, s, extrapolated"] = clock.one_by_one[mode]
+        figures[f"(b) / ours, {mode} heads"] = clock.one_by_one[mode] / clock.heads[mode]
+    figures["largest difference of a score"] = max(clock.differences)
+    return figures
+
+
+if __name__ == "__main__":
+    main()

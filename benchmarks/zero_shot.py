@@ -1,0 +1,313 @@
+"""Zero-shot scoring of MC-MLM probes against three ways that people use.
+
+    python -m benchmarks.zero_shot [--mirror FOLDER] [--model FOLDER] [--threads 2] [--quick]
+
+All read the same records and give a score for each candidate, with the same weights; tokenising is
+part of every time. Ours computes the candidates' rows alone, and the last layer at the mask. The
+peers take the order of the file: the `fill-mask` pipeline with `targets`, one call an item; batches
+of 8 through `cloze_distribution` of minicons (left out, and said, where it is not installed; its
+`cloze` is wrong when a candidate also stands in the stem); and plain batches of 8 with the logits
+of the whole vocabulary. The softmax over the candidates is compared with each of theirs.
+
+The share of GEMM speed is the encoder's number of operations on real tokens, not padding, over its
+time, against matrix products of the encoder's shapes measured in the same rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import pipeline
+
+from benchmarks.interleaved import interleave, ratios
+from benchmarks.random_model import write_random_model
+from benchmarks.results import report
+from datamodules.candidates import Blank
+from datamodules.sampler import evaluation_batches
+from lightning_modules.masked_choice import MaskedChoice
+from probes.record import MASK, Record
+from probes.source import load_probe
+
+PEER_BATCH = 8
+EMBEDDED_PROBES = ("age_small", "antonym_small", "multihop_small", "taxonomy_small")
+RELEASED_PROBES = (
+    "age_comparison",
+    "objects_comparison",
+    "always_never",
+    "antonym_negation",
+    "multihop_composition",
+)
+OURS, PIPELINE, MINICONS, PLAIN = "ours", "fill-mask pipeline", "minicons", "batches of 8"
+BLANK = "qblankq"  # one word that no stem holds
+Scores = list[Tensor]  # one (K,) an item
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", help="a folder or name; none: 6 layers of 384, random weights")
+    parser.add_argument("--mirror", help="the released files; none: the embedded probes")
+    parser.add_argument("--items", type=int, help="only the first so many of each probe")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch of ours")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--quick", action="store_true", help="tiny, to see that it works")
+    parser.add_argument("--output", help="JSON file for the figures")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    measure(chosen)
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, float]:
+    """Items a second of each, ratios, differences and the share of GEMM speed.
+
+    Raises:
+        RuntimeError: If a peer's predictions or scores differ, or ours makes logits of the whole
+            vocabulary.
+    """
+    module = _module(chosen)
+    records = _records(module, chosen)
+    said: dict[str, Scores] = {}
+    clock: dict[str, list[float]] = {"forward": [], "gemm": []}
+    peers: dict[str, Callable[[], object]] = {
+        OURS: _ours(module, records, chosen.max_tokens, said, clock),
+        PIPELINE: _pipeline(module, records, said),
+        PLAIN: _plain(module, records, said),
+    }
+    if minicons := _minicons(module, records, said):
+        peers[MINICONS] = minicons
+    else:
+        print("minicons is not installed: pip install minicons, or the extra `benchmarks`")
+    seconds = interleave(peers, 1 if chosen.quick else chosen.rounds)
+    figures = {f"items a second, {n}": len(records) / median(t) for n, t in seconds.items()}
+    figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
+    for name in peers.keys() - {OURS}:
+        figures[f"largest difference, {name}"] = agreement(said[OURS], said[name])
+    figures |= _shares(module, records, seconds[OURS], clock)
+    with no_vocabulary_logits(module.head.weight.shape[0]):
+        peers[OURS]()
+    report(f"zero-shot, {len(records)} items", figures, chosen)
+    return figures
+
+
+def agreement(ours: Scores, theirs: Scores) -> float:
+    """The largest difference of a log-probability among the candidates.
+
+    Raises:
+        RuntimeError: If it is above 1e-5, or a prediction differs.
+    """
+    largest = 0.0
+    for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        a, b = a.double().log_softmax(0), b.double().log_softmax(0)
+        largest = max(largest, float((a - b).abs().max()))
+        tied = float((b.max() - b[a.argmax()]).abs()) < 1e-6
+        if largest > 1e-5 or not (a.argmax() == b.argmax() or tied):
+            raise RuntimeError(f"item {place}: scores {a.tolist()} and {b.tolist()}")
+    return largest
+
+
+def _module(chosen: argparse.Namespace) -> MaskedChoice:
+    if chosen.model:
+        return MaskedChoice(chosen.model, multi_token="skip").eval().to(chosen.device)
+    sizes = (2, 64, 2000) if chosen.quick else (6, 384, 30000)
+    with tempfile.TemporaryDirectory() as folder:
+        name = write_random_model(folder, *sizes)
+        module = MaskedChoice(name, multi_token="skip", random_weights=True)
+    return module.eval().to(chosen.device)
+
+
+def _records(module: MaskedChoice, chosen: argparse.Namespace) -> list[Record]:
+    """The items of all probes that this vocabulary can answer."""
+    limit = 12 if chosen.quick else chosen.items
+    records: list[Record] = []
+    for name in RELEASED_PROBES if chosen.mirror else EMBEDDED_PROBES:
+        records += load_probe(name, "dev", mirror=chosen.mirror).records[:limit]
+    return [records[place] for place in module.encoder().encode(records).kept]
+
+
+def _ours(
+    module: MaskedChoice,
+    records: Sequence[Record],
+    max_tokens: int,
+    said: dict[str, Scores],
+    clock: dict[str, list[float]],
+) -> Callable[[], float]:
+    @torch.no_grad()
+    def call() -> float:
+        begin, forward = time.perf_counter(), 0.0
+        encoded = module.encoder().encode(records)
+        scores: Scores = [torch.empty(0)] * len(records)
+        for batch in evaluation_batches(encoded.lengths, max_tokens):
+            inputs = {k: v.to(module.device) for k, v in encoded.collate(batch).items()}
+            start = time.perf_counter()
+            rows = module(inputs).cpu()
+            forward += time.perf_counter() - start
+            for place, row in zip(batch, rows, strict=True):
+                scores[place] = row[: len(records[place].choices)]
+        said[OURS] = scores
+        seconds = time.perf_counter() - begin
+        clock["forward"].append(forward)
+        clock["gemm"].append(_gemm_speed(module, max_tokens))
+        return seconds
+
+    return call
+
+
+def _pipeline(
+    module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
+) -> Callable[[], None]:
+    fill = pipeline(
+        "fill-mask", model=module.model, tokenizer=module.tokenizer, device=module.device
+    )
+    texts, candidates = _texts(module, records), _ids(module, records)
+    pieces = [module.tokenizer.convert_ids_to_tokens(ids.tolist()) for ids in candidates]
+
+    def call() -> None:
+        scores = []
+        for text, targets, ids in zip(texts, pieces, candidates, strict=True):
+            found = fill(text, targets=targets, top_k=len(targets))
+            by_id = {entry["token"]: entry["score"] for entry in found}
+            scores.append(torch.tensor([by_id[i] for i in ids.tolist()]).double().log())
+        said[PIPELINE] = scores
+
+    return call
+
+
+def _plain(
+    module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
+) -> Callable[[], None]:
+    texts, candidates = _texts(module, records), _ids(module, records)
+
+    @torch.no_grad()
+    def call() -> None:
+        scores = []
+        for start in range(0, len(texts), PEER_BATCH):
+            part = slice(start, start + PEER_BATCH)
+            batch = module.tokenizer(texts[part], return_tensors="pt", padding=True)
+            batch = batch.to(module.device)
+            logits = module.model(**batch).logits  # (B, L, V)
+            place = (batch["input_ids"] == module.tokenizer.mask_token_id).long().argmax(dim=1)
+            rows = logits[torch.arange(len(place)), place].cpu()
+            scores += [row[ids] for row, ids in zip(rows, candidates[part], strict=True)]
+        said[PLAIN] = scores
+
+    return call
+
+
+def _minicons(
+    module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
+) -> Callable[[], None] | None:
+    try:
+        from minicons.scorer import MaskedLMScorer  # type: ignore[import-untyped]
+    except ImportError:
+        return None
+    scorer = MaskedLMScorer(module.model, device=str(module.device), tokenizer=module.tokenizer)
+    texts = [record.stem.replace(MASK, BLANK) for record in records]
+    candidates = _ids(module, records)
+
+    def call() -> None:
+        scores = []
+        for start in range(0, len(texts), PEER_BATCH):
+            part = slice(start, start + PEER_BATCH)
+            rows = scorer.cloze_distribution([(text, BLANK) for text in texts[part]])
+            scores += [row[ids] for row, ids in zip(rows, candidates[part], strict=True)]
+        said[MINICONS] = scores
+
+    return call
+
+
+def _texts(module: MaskedChoice, records: Sequence[Record]) -> list[str]:
+    return [Blank.of(record.stem, module.tokenizer.mask_token).text for record in records]
+
+
+def _ids(module: MaskedChoice, records: Sequence[Record]) -> Scores:
+    whole = module.encoder().encode(records).collate(range(len(records)))
+    pairs = zip(whole["candidate_ids"], whole["choice_mask"], strict=True)
+    return [ids[exists] for ids, exists in pairs]
+
+
+def _gemm_speed(module: MaskedChoice, num_tokens: int) -> float:
+    """Operations a second of products (tokens, H) x (H, H), x (H, 4H) and (tokens, 4H) x (4H, H).
+
+    In the proportion in which a layer has them: 4 of the first kind to one of the others.
+    """
+    config: Any = module.head.encoder.config
+    size, wide = config.hidden_size, getattr(config, "intermediate_size", 4 * config.hidden_size)
+    shapes = [(size, size)] * 4 + [(size, wide), (wide, size)]
+    inputs = {n: torch.randn(num_tokens, n, device=module.device) for n in {size, wide}}
+    weights = [torch.randn(m, n, device=module.device) for n, m in shapes]
+    start, rounds = time.perf_counter(), 5
+    for _ in range(rounds):
+        for (n, _m), weight in zip(shapes, weights, strict=True):
+            F.linear(inputs[n], weight)
+    seconds = time.perf_counter() - start
+    products = sum(n * m for n, m in shapes)
+    return float(rounds * 2 * num_tokens * products / seconds)
+
+
+def num_operations(module: MaskedChoice, lengths: Sequence[int]) -> float:
+    """Operations of our encoder on sequences of so many tokens; its last layer is at the mask."""
+    config: Any = module.head.encoder.config
+    size, wide = config.hidden_size, getattr(config, "intermediate_size", 4 * config.hidden_size)
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    total = 0.0
+    for tokens in lengths:
+        per_token = 2 * (4 * size * size + 2 * size * wide) + 4 * tokens * size
+        last = tokens * per_token
+        if module.reader.is_reduced:
+            last = 2 * (4 * size * size + 2 * size * wide) + 4 * tokens * heads * size
+        total += (layers - 1) * tokens * per_token + last
+    return total
+
+
+@torch.no_grad()
+def _shares(
+    module: MaskedChoice,
+    records: Sequence[Record],
+    seconds: Sequence[float],
+    clock: dict[str, list[float]],
+) -> dict[str, float]:
+    operations = num_operations(module, module.encoder().encode(records).lengths.tolist())
+    forward, gemm = clock["forward"][-len(seconds) :], clock["gemm"][-len(seconds) :]
+    pairs = list(zip(forward, seconds, gemm, strict=True))
+    return {
+        "GEMM speed, GFLOP/s": median(gemm) / 1e9,
+        "share of it, forward": median(operations / f / speed for f, _, speed in pairs),
+        "share of it, with tokenising": median(operations / s / speed for _, s, speed in pairs),
+    }
+
+
+@contextmanager
+def no_vocabulary_logits(vocab_size: int) -> Iterator[None]:
+    """Fails where an operation makes scores of the whole vocabulary, for one place or many."""
+    with _Watch(vocab_size):
+        yield
+
+
+class _Watch(TorchDispatchMode):
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.vocab_size = vocab_size
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result.dim() and result.shape[-1] == self.vocab_size:
+            # The decoder's weight, seen the other way round, is no new tensor.
+            if result.is_contiguous():
+                raise RuntimeError(f"{func} made a tensor {tuple(result.shape)}")
+        return result
+
+
+if __name__ == "__main__":
+    main()
