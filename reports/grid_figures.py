@@ -98,7 +98,7 @@ def size_grid_figure(results: Results) -> Figure | None:
             _size_panel(axis, grid, published)
         _key(canvas, 0.36, found[0].candidates)
         return drawn(
-            "grid_sizes",
+            "sizes_grid",
             "Smaller or larger? Every pair of objects",
             "“The size of a (row) is usually much … than the size of a (column).” Objects stand "
             "from small to large: smaller is right above the diagonal, larger below. A frame and "

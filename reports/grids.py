@@ -128,10 +128,11 @@ def grid_table(results: Results) -> Table | None:
         "grid",
         "Predictions over all pairs of values",
         f"{INTERVAL} (Wilson); the pairs of a grid share their values, so it is too narrow. "
-        "Chance is 50%. First answers: younger, smaller. Orders told apart: the pairs "
-        "whose first answer is more probable in the order where it is right; it does not suffer "
-        "when a model always says one word. Paper: Talmor et al. 2020, who do not say over which "
-        "values they ran; of the released wording there is no published number.",
+        "Chance is 50%. First answers: younger, smaller. Orders told apart: the pairs whose first "
+        "answer is more probable in the order where it is right; it does not suffer when a model "
+        "always says one word, but it says something only beside the same model with random "
+        "weights, which may be far from 50% too. Paper: Talmor et al. 2020, who do not say over "
+        "which values they ran; of the released wording there is no published number.",
         heads,
         tuple(_accuracy_cells(grid) for grid in found),
         tuple(_accuracy_fields(grid) for grid in found),
@@ -152,7 +153,7 @@ def sizes_table(results: Results) -> Table | None:
         for i, value in enumerate(grid.values)
     ]
     return Table(
-        "grid_sizes",
+        "sizes_grid",
         "Which of two objects is larger?",
         "Objects stand from small to large, so “smaller” is right above the diagonal and "
         "“larger” below; ✗ marks a wrong answer. Beside each answer stands its probability among "

@@ -33,7 +33,7 @@ class Section:
 
 SECTIONS = (
     ("before", "Before any training", ("zero_shot*", "predicted_shares")),
-    ("grids", "Predictions over all pairs of values", ("grid", "grid_sizes")),
+    ("grids", "Predictions over all pairs of values", ("grid", "sizes_grid")),
     ("curves", "Learning curves", ("learning_curve*", "curve_*")),
     ("analyses", "What the answers follow", ("taxonomy_distance", "unigrams")),
     (

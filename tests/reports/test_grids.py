@@ -227,7 +227,7 @@ def test_the_page_has_a_section_with_both(
     assert "What m knew before training" in page
     assert "Predictions over all pairs of values" in page
     assert page.count("<svg") >= 2
-    for name in ("grid", "grid_sizes"):
+    for name in ("grid", "sizes_grid"):
         assert (tmp_path / "figures" / f"{name}.png").exists()
         assert (tmp_path / "figures" / f"{name}.svg").exists()
         assert (tmp_path / "tables" / f"{name}.csv").exists()
