@@ -35,7 +35,7 @@ PAPER = "Talmor et al. 2020"
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 # Score, its heading, and the group it stands in; LangSense has its unclipped sum beside it.
 HEADINGS = {"ws": "WS %", "max": "MAX %"}
-CONTROL_HEADINGS = {"langsense_pert": "perturbed", "langsense_nolang": "no language"}
+CONTROL_HEADINGS = {"langsense_pert": "pert", "langsense_nolang": "nolang"}
 Entry = dict[str, Summary]  # the curves of one model by mode
 
 
@@ -61,8 +61,8 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table:
     heads += [] if suffix else [Column("zero-shot %")]
     heads += [Column(HEADINGS[n.split("_")[1]], group=TRAINED[n.split("_")[0]]) for n in names]
     for label in CONTROL_HEADINGS.values():
-        heads += [Column("clipped", group=f"LangSense, {label}")]
-        heads += [Column("unclipped", group=f"LangSense, {label}")]
+        heads += [Column("clipped", group=f"LangSense {label}")]
+        heads += [Column("unclipped", group=f"LangSense {label}")]
     heads += [Column("points", "left")]
     scores = [*([] if suffix else ["zero_shot"]), *names]
     rows: list[tuple[Cell, ...]] = []
@@ -183,7 +183,8 @@ def _note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> str:
         "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
         "best of them. LangSense: the same weighted sum over standard minus control, in points, "
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
-        "sum stands beside it. Below each number its 95% interval, from items and seeds drawn anew."
+        "sum stands beside it (pert: key words perturbed; nolang: no language). Below each number "
+        "its 95% interval, from items and seeds drawn anew."
     )
     if part := [s for s in found if not s.complete and s.sizes]:
         sums = "; ".join(dict.fromkeys(f"N = {points_text(s.sizes)}" for s in part))

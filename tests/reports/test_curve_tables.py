@@ -45,14 +45,14 @@ def test_summary_stands_among_the_papers_rows(tmp_path: Path, write_curve_runs: 
     assert ours["zero-shot %"].text == "50.0"
     assert ours["MLP: WS %"].text == "90.0"
     assert ours["MLP: WS %"].detail
-    assert ours["LangSense, perturbed: clipped"].text == "0.0"
-    assert ours["LangSense, perturbed: unclipped"].text == "−5.0"
-    assert ours["LangSense, no language: unclipped"].text == "+40.0"
+    assert ours["LangSense pert: clipped"].text == "0.0"
+    assert ours["LangSense pert: unclipped"].text == "−5.0"
+    assert ours["LangSense nolang: unclipped"].text == "+40.0"
     assert ours["points"] == Cell("all 7")
     assert paper["model"] == Cell("Talmor et al. 2020: RoBERTa-L", "table 2")
     assert paper["zero-shot %"] == Cell("98", "ours −48.0")
     assert paper["linear: MAX %"] == Cell("100", "ours −10.0")
-    assert paper["LangSense, no language: clipped"] == Cell("51", "ours −11.0")
+    assert paper["LangSense nolang: clipped"] == Cell("51", "ours −11.0")
     others = [row[0].text for row in table.rows[2:]]
     assert others == [
         f"Talmor et al. 2020: {name}"
