@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import pipeline
+from transformers import FillMaskPipeline
 
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
@@ -167,9 +167,8 @@ def _ours(
 def _pipeline(
     module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
 ) -> Callable[[], None]:
-    fill = pipeline(
-        "fill-mask", model=module.model, tokenizer=module.tokenizer, device=module.device
-    )
+    tokenizer: Any = module.tokenizer
+    fill: Any = FillMaskPipeline(model=module.model, tokenizer=tokenizer, device=module.device)
     texts, candidates = _texts(module, records), _ids(module, records)
     pieces = [module.tokenizer.convert_ids_to_tokens(ids.tolist()) for ids in candidates]
 
@@ -302,10 +301,10 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result.dim() and result.shape[-1] == self.vocab_size:
-            # The decoder's weight, seen the other way round, is no new tensor.
-            if result.is_contiguous():
-                raise RuntimeError(f"{func} made a tensor {tuple(result.shape)}")
+        # The decoder's weight, seen the other way round, is no new tensor and not contiguous.
+        made = isinstance(result, Tensor) and result.dim() and result.is_contiguous()
+        if made and result.shape[-1] == self.vocab_size:
+            raise RuntimeError(f"{func} made a tensor {tuple(result.shape)}")
         return result
 
 

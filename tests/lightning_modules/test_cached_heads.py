@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
-from lightning_modules import cached_heads
+from lightning_modules import cached_heads, stacked_runs
 from lightning_modules.cached_heads import CachedItems, HeadPlan, StackedHeads, sample_orders
 from lightning_modules.candidate_head import CandidateHead
 from lightning_modules.optimization import adamw_groups, slanted_triangular
@@ -252,7 +252,7 @@ def test_runs_that_share_a_set_share_its_features(model: BertForMaskedLM) -> Non
     part = items(0)
     order = torch.from_numpy(np.stack([sample_orders(NUM_ITEMS, 10, 2, seed) for seed in range(4)]))
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 4, "mlp")
-    sample = cached_heads._Sample(heads, [part] * 4, order)
+    sample = stacked_runs.Sample(heads, [part] * 4, order)
     assert len(sample.features) == len(order.unique())
     assert torch.equal(sample.features[sample.index[3, 1]], part.features[order[3, 1]])
 
