@@ -19,7 +19,7 @@ from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
 try:
     from protocols.sweep.plan import detectable_table, plan_cells, plan_lines
     from protocols.sweep.process import Orders
-    from protocols.sweep.queue import Queue
+    from protocols.sweep.queue import RUNNING, Queue
     from protocols.sweep.status import show_status
     from protocols.sweep.storage import open_study
     from protocols.sweep.worker import Worker
@@ -92,10 +92,17 @@ def work(
     study = open_study(folder, storage)
     orders = Orders(
         trainer=replace(trainer, progress_bar=False),
-        wandb=replace(wandb, group=wandb.group or study.study_name),
+        wandb=replace(wandb, group=wandb.group or f"{folder.resolve().name}-{study.study_name}"),
         mirror=mirror,
     )
-    code = Worker(folder, Queue(study), engine, orders, wait, say=_say).run()
+    queue = Queue(study)
+    elsewhere = {str(e.owner) for e in queue.entries() if e.state is RUNNING and e.elsewhere}
+    if elsewhere and storage is None:
+        _say(
+            f"{', '.join(sorted(elsewhere))} seems to work on another machine: an SQLite file is "
+            "for the workers of one; give them all a PostgreSQL with --storage"
+        )
+    code = Worker(folder, queue, engine, orders, wait, say=_say).run()
     path = CommandFolder(folder, {"command": "sweep"}).write_results()
     print(f"results so far: {path}")
     if code:

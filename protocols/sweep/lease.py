@@ -57,9 +57,13 @@ class LeasedRunFolder(RunFolder):
     def write(self, name: str, value: Any) -> None:
         """Writes a JSON file; `result.json` at most once, and only under the newest lease.
 
+        Of a DDP cell's processes the first one writes.
+
         Raises:
             LeaseLostError: If another worker has the cell or has finished it.
         """
+        if local_rank() != 0:
+            return
         check_lease(self.path, self.token)
         if name != RESULT:
             super().write(name, value)
@@ -74,6 +78,11 @@ class LeasedRunFolder(RunFolder):
             raise LeaseLostError(f"{self.result_path}: another worker has finished it") from None
         finally:
             part.unlink()
+
+
+def local_rank() -> int:
+    """Place of this process among those of a DDP cell on this machine; 0 without DDP."""
+    return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def grant_lease(folder: Path, token: int) -> None:

@@ -26,6 +26,7 @@ from protocols.sweep.lease import (
     LeasedRunFolder,
     LeaseLostError,
     inside,
+    local_rank,
     watch_lease,
 )
 
@@ -83,7 +84,7 @@ def cell(run_dir: str) -> None:
     orders, folder = Orders.load(text), Path(run_dir).resolve()
     die_with_worker(orders.parent)
     config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-    if os.environ.get("LOCAL_RANK", "0") != "0":
+    if local_rank() != 0:
         # A further process of a DDP cell: the first one holds the folder.
         _run(LeasedRunFolder(folder, config, orders.token), orders)
         return
@@ -114,7 +115,7 @@ def die_with_worker(parent: int) -> None:
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.environ.get("LOCAL_RANK", "0") == "0" and os.getppid() != parent:
+        if local_rank() == 0 and os.getppid() != parent:
             os._exit(LEASE_LOST)  # it died before the line above
 
     def watch() -> None:

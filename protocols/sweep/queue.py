@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from optuna.trial import TrialState
 
 from protocols.sweep.cell import Cell
-from protocols.sweep.host import Process, this_process
+from protocols.sweep.host import Process, host_id, this_process
 from protocols.sweep.storage import (
     ATTRIBUTES,
     HEARTBEATS,
@@ -76,6 +76,11 @@ class Entry:
     group: str = ""
     drawn: dict[str, Any] = field(default_factory=dict)
     objectives: tuple[float, ...] = ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether its worker is on another host."""
+        return self.owner is not None and self.owner.host != host_id()
 
 
 class Queue:

@@ -156,7 +156,7 @@ class Worker:
         finally:
             # Also what the process has started itself: further processes of DDP, loaders.
             self._pass_on(signal.SIGKILL)
-            process.wait()
+            process.communicate()
             self._process = None
 
     def _watched(self, entry: Entry, process: subprocess.Popen[bytes]) -> int | None:
