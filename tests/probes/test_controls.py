@@ -12,6 +12,7 @@ from probes.controls import (
     perturbed_language,
 )
 from probes.record import Record, RecordError
+from probes.source import load_probe
 
 AGE = Record(
     "1", "A 24 year old person age is [MASK] than a 55 year old person .", ("older", "younger"), 1
@@ -133,3 +134,48 @@ def test_controls_that_cannot_work_name_the_record() -> None:
         perturbed_language(other, config, {})
     with pytest.raises(RecordError, match="no nonsense word stands for 'younger'"):
         no_language(AGE, config, {"older": "blah"})
+
+
+@pytest.mark.parametrize("name", ["age_small", "antonym_small", "multihop_small", "taxonomy_small"])
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_controls_fit_every_row_of_the_shipped_probes(name: str, split: str) -> None:
+    data = load_probe(name, split)
+    nonsense = choose_nonsense(data.config, lambda word: True)
+    substitutes = draw_substitutes(data.config, seed=0)
+    for record in data.records:
+        bare = no_language(record, data.config, nonsense)
+        words = bare.stem.replace("[MASK]", "").split()
+        assert words == [str(argument) for argument in record.meta["arguments"]]
+        assert set(bare.choices).isdisjoint(record.choices) == bool(data.config.candidates)
+        changed = perturbed_language(record, data.config, substitutes)
+        lost = set(record.stem.split()) - set(changed.stem.split())
+        assert 0 < len(lost) <= len(substitutes)
+        assert (changed.choices, changed.answer) == (record.choices, record.answer)
+
+
+OPEN_WORDINGS = [
+    # the paper's wording, and with the spaces of the released files
+    ("property_conjunction", "What is usually located at hand and used for writing?"),
+    ("property_conjunction", "What is part of a city and is made of stone ?"),
+    ("encyclopedic_composition", "When did the band where Junior Cony played first form?"),
+    ("encyclopedic_composition", "when did the band where John Lennon played first form ?"),
+    ("encyclopedic_composition", "Who is the spouse of the actor that played in Hannah Free?"),
+    (
+        "encyclopedic_composition",
+        "where is the headquarters of the company that Bjarke Ingels established located ?",
+    ),
+    ("taxonomy_conjunction", "A germ and a human are both a type of [MASK]."),
+    ("taxonomy_conjunction", "A beer and an apple pie are both a type of [MASK] ."),
+]
+
+
+@pytest.mark.parametrize(("name", "stem"), OPEN_WORDINGS)
+def test_perturbed_language_keeps_arguments_of_open_probes(name: str, stem: str) -> None:
+    config = load_probe_config(name)
+    record = Record("1", stem, ("one", "two", "three"), 1)
+    changed = perturbed_language(record, config, draw_substitutes(config, seed=0))
+    found = config.find_arguments(stem)
+    assert found is not None
+    for start, end in found[1]:
+        assert stem[start:end] in changed.stem
+    assert any(word in changed.stem.split() for word in NONSENSE_WORDS)

@@ -4,8 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonargparse import ArgumentParser
 
 import train
+from probes.catalog import load_probe_config
+from protocols.curve import curve
+from protocols.curve_models import chosen_models
+from protocols.curve_settings import check_names
+from protocols.provenance import ROOT
 from reports.results import read_results
 
 
@@ -67,3 +73,38 @@ def test_finished_points_are_not_computed_again(
 def test_the_mapping_of_the_control_is_said(traced: Path) -> None:
     result = json.loads(next(traced.glob("runs/*-62-*/result.json")).read_text())
     assert any("for younger" in notice and "for older" in notice for notice in result["notices"])
+
+
+CONFIGS = sorted(
+    path.name
+    for path in (ROOT / "configs" / "experiment").glob("*.yaml")
+    if "train.py curve --config" in path.read_text()
+)
+
+
+def test_there_are_configs() -> None:
+    assert set(CONFIGS) >= {
+        "dictionary_qa_curve.yaml",
+        "olmpics_baselines.yaml",
+        "olmpics_curve.yaml",
+        "olmpics_curve_dev.yaml",
+        "olmpics_curve_mc_qa.yaml",
+    }
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configs_are_valid(name: str) -> None:
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--config", action="config")
+    parser.add_function_arguments(curve)
+    path = ROOT / "configs" / "experiment" / name
+    asked = parser.instantiate(parser.parse_args([f"--config={path}", "--output_dir=out"]))
+    models = chosen_models(asked["models"], asked["model"], asked["random_weights"])
+    assert len(models) >= 1
+    check_names(asked["grid"], asked["probes"])
+    for probe in asked["probes"]:
+        config = load_probe_config(probe)
+        assert asked["grid"].split in config.splits
+        if "perturbed_language" in asked["grid"].controls:
+            assert config.arguments
+            assert config.key_words

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from probes.catalog import load_probe_config
+from probes.catalog import ProbeConfig, load_probe_config
 from probes.controls import NonsenseError
-from protocols.curve_models import chosen_models, model_of, nonsense_for
+from probes.record import Record
+from protocols.curve_data import CurveData
+from protocols.curve_models import chosen_models, model_of, nonsense_for, only_posed
 from protocols.settings import ModelSettings, UsageError
 
 
@@ -65,3 +69,32 @@ def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_
     ):
         nonsense_for(three, [both, other])
     assert nonsense_for(load_probe_config("taxonomy_conjunction"), [both]) == {}
+
+
+def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model: Path) -> None:
+    config = ProbeConfig(
+        "open",
+        "mc_mlm",
+        2,
+        0.5,
+        arguments={"1": re.compile(r"a (\w+) is \[MASK\] \.")},
+        key_words=("is",),
+    )
+
+    def row(name: str, choices: tuple[str, str]) -> Record:
+        return Record(name, f"a {name} is [MASK] .", choices, 0)
+
+    train = (row("w1", ("red", "green")), row("w2", ("red", "greenish")))
+    measured = (row("w3", ("crimson", "red")), row("w4", ("blue", "red")))
+    data = CurveData(config, config, "mc_mlm", train, measured, "dev", "train of open", ())
+    skipping = ModelSettings(name_or_path=str(curve_model), multi_token="skip")
+    found = only_posed(data, [skipping], ["standard", "no_language"])
+    assert [r.id for r in found.train + found.evaluation] == ["w1", "w4"]
+    assert [notice[:30] for notice in found.notices] == [
+        "1 of 2 train rows left out: a ",
+        "1 of 2 measured rows left out:",
+    ]
+    strict = ModelSettings(name_or_path=str(curve_model))
+    assert only_posed(data, [strict], ["standard"]) == data
+    with pytest.raises(UsageError, match="open: no row has candidates of one piece"):
+        only_posed(replace(data, train=train[1:]), [skipping], ["standard"])
