@@ -208,7 +208,7 @@ def _minicons(
     module: MaskedChoice, records: Sequence[Record], said: dict[str, Scores]
 ) -> Callable[[], None] | None:
     try:
-        from minicons.scorer import MaskedLMScorer  # type: ignore[import-untyped]
+        from minicons.scorer import MaskedLMScorer
     except ImportError:
         return None
     scorer = MaskedLMScorer(module.model, device=str(module.device), tokenizer=module.tokenizer)
