@@ -47,7 +47,7 @@ def soft_alignment(
 
 
 def enhance(tokens: Tensor, aligned: Tensor) -> Tensor:
-    """[a; a~; a - a~; a * a~], (P, L, 4D) from tokens and what is aligned to them (P, L, D)."""
+    """[a; a~; a - a~; a * a~], (..., 4D) from tokens and what is aligned to them (..., D)."""
     return torch.cat([tokens, aligned, tokens - aligned, tokens * aligned], dim=-1)
 
 

@@ -10,9 +10,10 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from datamodules.choices import ChoiceDataModule
-from lightning_modules.esim import ESIM, SequenceDropout
+from lightning_modules.esim import ESIM, BiLSTM, SequenceDropout
 from lightning_modules.inoculation import Inoculation
 from lightning_modules.pretrained import PretrainedError, model_fingerprint
 from probes.record import Record
@@ -67,9 +68,13 @@ def _scores(module: ESIM, records: list[Record]) -> Tensor:
 def _by_hand(module: ESIM, question: str, answer: str) -> Tensor:
     """The logit of one pair of texts, token by token, with nothing padded or masked."""
 
+    def both_ways(layer: BiLSTM, tokens: Tensor) -> Tensor:
+        turned = layer.backwards(tokens.flip(0))[0]
+        return torch.cat([layer.onward(tokens)[0], turned.flip(0)], dim=1)
+
     def read(text: str) -> Tensor:
         ids = module.words.ids(text.split())
-        return module.read.lstm(module.words.weight[torch.from_numpy(ids)])[0]
+        return both_ways(module.read, module.words.weight[torch.from_numpy(ids)])
 
     def align(tokens: Tensor, others: Tensor) -> Tensor:
         rows = []
@@ -85,7 +90,7 @@ def _by_hand(module: ESIM, question: str, answer: str) -> Tensor:
         whole = torch.cat([tokens, matched, tokens - matched, tokens * matched], dim=1)
         layer = module.project[0]
         local = (whole @ layer.weight.T + layer.bias).clamp(min=0)
-        states = module.infer.lstm(local)[0]
+        states = both_ways(module.infer, local)
         pooled += [states.mean(dim=0), states.max(dim=0).values]
     hidden = module.head.dense(torch.cat(pooled)).clamp(min=0)
     return module.head.score(hidden)[0]
@@ -136,6 +141,21 @@ def test_an_empty_question_gives_no_nan(vectors: str) -> None:
     assert torch.isfinite(_scores(module, [Record("e", " ", ("cat", "dog"), 0)])).all()
 
 
+def test_the_reader_is_pytorchs_over_packed_sequences() -> None:
+    torch.manual_seed(0)
+    layer, whole = BiLSTM(3, 4), torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    with torch.no_grad():
+        for name, value in layer.onward.named_parameters():
+            getattr(whole, name).copy_(value)
+        for name, value in layer.backwards.named_parameters():
+            getattr(whole, f"{name}_reverse").copy_(value)
+    lengths = torch.tensor([5, 1, 7, 2, 7, 3, 4])
+    tokens, mask = torch.randn(7, 7, 3), torch.arange(7) < lengths[:, None]
+    packed = pack_padded_sequence(tokens, lengths, batch_first=True, enforce_sorted=False)
+    expected, _ = pad_packed_sequence(whole(packed)[0], batch_first=True)
+    torch.testing.assert_close(layer(tokens, mask), expected)
+
+
 def test_dropout_leaves_out_whole_columns() -> None:
     drop = SequenceDropout(0.5)
     torch.manual_seed(0)
@@ -148,9 +168,9 @@ def test_dropout_leaves_out_whole_columns() -> None:
 def test_the_authors_sizes() -> None:
     module = ESIM()
     shapes = {name: tuple(p.shape) for name, p in module.named_parameters() if p.ndim == 2}
-    assert shapes["read.lstm.weight_ih_l0"] == (4 * 300, 50)
+    assert shapes["read.onward.weight_ih_l0"] == (4 * 300, 50)
     assert shapes["project.0.weight"] == (300, 2400)
-    assert shapes["infer.lstm.weight_ih_l0"] == (4 * 300, 300)
+    assert shapes["infer.backwards.weight_ih_l0"] == (4 * 300, 300)
     assert shapes["head.dense.weight"] == (300, 2400)
     assert shapes["head.score.weight"] == (1, 300)
 
