@@ -13,10 +13,23 @@ from protocols.console import print_tables
 from protocols.curve_data import CurveData
 from protocols.curve_full import MODE
 from protocols.curve_models import chosen_models
+from protocols.curve_phrasing import best_phrasing
 from protocols.curve_runs import CurveRuns
-from protocols.curve_settings import PROTOCOL, CurveSettings, ProbeOptions, check_names
+from protocols.curve_settings import (
+    PROTOCOL,
+    CurveSettings,
+    ProbeOptions,
+    check_names,
+    listed,
+)
 from protocols.run_folder import CommandFolder
-from protocols.settings import DEFAULT_MODEL, DEFAULT_TRAINER, ModelSettings, TrainerSettings
+from protocols.settings import (
+    DEFAULT_MODEL,
+    DEFAULT_TRAINER,
+    ModelSettings,
+    TrainerSettings,
+    UsageError,
+)
 
 DEFAULT_GRID = CurveSettings()
 DEFAULT_OPTIONS = ProbeOptions()
@@ -24,13 +37,14 @@ DEFAULT_OPTIONS = ProbeOptions()
 
 def curve(
     output_dir: str,
-    probes: str | list[str],
+    probes: str | list[str] = "",
     models: str | list[str] = "",
     model: ModelSettings = DEFAULT_MODEL,
     random_weights: bool = False,
     setup: Literal["mc_qa"] | None = None,
     variant: str | None = None,
     first_stage: str | None = None,
+    phrasings: str | list[str] = "",
     grid: CurveSettings = DEFAULT_GRID,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
@@ -50,24 +64,30 @@ def curve(
         setup: "mc_qa" also poses MC-MLM probes as questions with the candidates as answers.
         variant: A variant that the probes' configs declare, such as but_not.
         first_stage: Questions that MC-QA models are trained on first: `probe:split` or a file.
+        phrasings: Probes that ask the same in other words: the one with the best mean zero-shot
+            accuracy over the models on train rows is traced beside `probes`.
         grid: Points, seeds, modes, controls and where the train rows come from.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
-    names = probes.split(",") if isinstance(probes, str) else probes
-    names = [name.strip() for name in names if name.strip()]
+    names, worded = listed(probes), listed(phrasings)
+    if not names and not worded:
+        raise UsageError("give --probes a,b, or --phrasings a,b of one probe")
     compared = chosen_models(models, model, random_weights)
     options = ProbeOptions(setup, variant, first_stage)
     config = {
         "command": "curve",
         "models": [asdict(one) for one in compared],
         "probes": names,
+        "phrasings": worded,
         "options": asdict(options),
         "grid": asdict(grid),
     }
-    check_names(grid, names)
+    check_names(grid, [*names, *worded])
     folder = CommandFolder(Path(output_dir), config)
+    if worded:
+        names.append(best_phrasing(folder, worded, compared, grid.train_split, mirror, trainer))
     trace_curves(folder, names, compared, grid, mirror, trainer, options, wandb)
     print_tables(folder.path, PROTOCOL)
 

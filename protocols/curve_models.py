@@ -17,7 +17,7 @@ from probes.catalog import ROOT, ProbeConfig
 from probes.controls import NONSENSE_WORDS, NonsenseError, choose_nonsense
 from probes.record import Record
 from protocols.curve_data import CurveData
-from protocols.curve_settings import Control
+from protocols.curve_settings import Control, listed
 from protocols.settings import DEFAULT_MODEL, ModelSettings, UsageError
 
 MODEL_CONFIGS = ROOT / "configs" / "model"
@@ -40,11 +40,10 @@ def chosen_models(
         UsageError: If names and a model are given, a config is malformed, or two models have the
             same name in tables.
     """
-    listed = names.split(",") if isinstance(names, str) else list(names)
-    listed = [name.strip() for name in listed if name.strip()]
-    if listed and model != DEFAULT_MODEL:
+    given = listed(names)
+    if given and model != DEFAULT_MODEL:
         raise UsageError("give either --models a,b or --model, not both")
-    models = [model_of(name) for name in listed] if listed else [model]
+    models = [model_of(name) for name in given] if given else [model]
     if random_weights:
         models += [
             replace(one, random_weights=True)

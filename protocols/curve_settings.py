@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -94,6 +94,12 @@ class ProbeOptions:
     setup: Literal["mc_qa"] | None = None
     variant: str | None = None
     first_stage: str | None = None
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names given as a list, or in one text with commas."""
+    parts = names.split(",") if isinstance(names, str) else names
+    return [name.strip() for name in parts if name.strip()]
 
 
 def check_names(settings: CurveSettings, probes: list[str]) -> None:

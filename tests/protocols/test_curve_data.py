@@ -108,3 +108,20 @@ def test_a_control_that_does_not_fit_names_probe_or_record(curve_probes: Path) -
     other = load(curve_probes, "asked").config
     with pytest.raises(RecordError, match=r"s0@1: the arguments of asked are not in"):
         data.controlled("perturbed_language", data.train, other)
+
+
+def test_a_variant_has_rows_controls_and_a_name_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "olmpics/challenge/conjunction"
+    folder.mkdir(parents=True)
+    pen = ("pen", "spoon", "computer")
+    for split, thing in (("train", "in a house"), ("dev", "at hand")):
+        stem = f"What is usually located {thing} and used for writing?"
+        write_ai2(folder / f"conjunction_filt4_{split}.jsonl", [Record("1", stem, pen, 0)])
+    options = ProbeOptions(variant="but_not")
+    data = load_curve_data("property_conjunction", CurveSettings(sizes=[1]), options, str(tmp_path))
+    [record] = data.evaluation
+    assert data.config.name == "property_conjunction_but_not"
+    assert record.stem == "What is usually located at hand but not used for writing?"
+    assert record.gold == "spoon"
+    assert data.under("no_language")[1][0].stem == "located at hand used for writing"
+    assert set(data.substitutes) == {"but", "not"}
