@@ -13,7 +13,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.candidate_head import CandidateHead
-from lightning_modules.pretrained import EMBEDDED, PretrainedError, load_pretrained, run_encoder
+from lightning_modules.last_layer import EncoderAt
+from lightning_modules.pretrained import EMBEDDED, PretrainedError, load_pretrained
 
 if TYPE_CHECKING:
     from datamodules.encoding import ChoiceEncoder
@@ -87,6 +88,7 @@ class PseudoLogLikelihood(ChoiceModule):
         self.model = model
         self.tokenizer = tokenizer
         self.head = head
+        self.reader = EncoderAt(head.encoder)
         self.normalise = normalise
         self.max_length = max_length
         self.eval()
@@ -126,6 +128,6 @@ class PseudoLogLikelihood(ChoiceModule):
         rows = torch.arange(len(text), device=text.device)
         gold = copies["input_ids"][rows, place]
         copies["input_ids"][rows, place] = self.tokenizer.mask_token_id
-        hidden = run_encoder(self.head.encoder, copies).last_hidden_state  # (R, L, H)
-        logits = self.head.full_logits(hidden[rows, place]).float()  # (R, V)
+        hidden = self.reader(copies, place).last_hidden_state  # (R, 1, H)
+        logits = self.head.full_logits(hidden[:, 0]).float()  # (R, V)
         return logits[rows, gold] - logits.logsumexp(dim=1)

@@ -173,7 +173,8 @@ class TrainingRuns:
         if self.plan.mode == "mlp":
             for value in self.parameters.values():
                 value.grad = None
-            torch.autograd.backward(z, torch.bmm(slope, self.weight))
+            if z.requires_grad:  # a head may have no hidden layer
+                torch.autograd.backward(z, torch.bmm(slope, self.weight))
 
     def _slope(self, z: Tensor, epoch: int, part: slice) -> Tensor:
         """Gradient of the cross-entropy by the logits of all words (R, B, W): softmax - gold."""
