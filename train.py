@@ -30,7 +30,7 @@ PROTOCOLS = {
     "sweep plan": ("protocols.sweep.command:plan", "queue an inoculation sweep's missing cells"),
     "sweep work": ("protocols.sweep.command:work", "run queued cells until none is left"),
     "sweep status": ("protocols.sweep.command:status", "what is done, running, waiting, failed"),
-    "report": ("reports.build:build_report", "tables, figures and one page from result files"),
+    "report": ("protocols.report:report", "tables, figures and one page from result files"),
     "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),
     "export": ("protocols.shipped:export_language_model", "a pre-training state as a model folder"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytorch_lightning as pl
 
-from callbacks.aggregate_checkpoint import ORIGINAL, PROBE
+from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 
 COST = "inoculation_cost"
 
@@ -19,6 +19,13 @@ class InoculationCost(pl.Callback):
 
     def __init__(self, before: dict[str, float]) -> None:
         self.before = before
+
+    def summary(self, best: Scores | None) -> dict[str, float]:
+        """What the kept epoch scored and cost on the selection splits: a run's last word on it."""
+        if best is None:
+            return {}
+        scores = {name: best[name] for name in (PROBE, ORIGINAL, AGGREGATE)}
+        return {**scores, COST: self.before[ORIGINAL] - best[ORIGINAL], "best_epoch": best["epoch"]}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Logs where the model stood before the first step."""

@@ -32,6 +32,8 @@ class WandbSettings:
 
     def offline(self) -> bool:
         """Whether the run is written to disk only, for `wandb sync` later."""
+        if os.environ.get("WANDB_MODE") == "disabled":
+            return False  # then W&B does nothing at all, and no mode of ours may wake it
         if self.mode != "auto":
             return self.mode == "offline"
         return not _has_api_key()

@@ -127,15 +127,17 @@ class InoculationSteps:
         )
         keep = AggregateCheckpoint(best_dir(run))
         start = {f"val/{n}_accuracy": before[f"selection_{n}"].accuracy for n in (PROBE, ORIGINAL)}
+        cost = InoculationCost(start)
         plan = FitPlan(
             epochs=setting.epochs,
             batch_size=setting.batch_size,
             seed=setting.seed,
-            callbacks=[InoculationCost(start), LearningCurve(setting.batch_size), keep],
+            callbacks=[cost, LearningCurve(setting.batch_size), keep],
             description=(
                 f"inoculation with {setting.dose} examples of {self.probe_name} "
                 f"(add-some {setting.extra}), {setting.epochs} epochs"
             ),
+            summary=lambda: cost.summary(keep.best),
         )
         module = Inoculation(task, learning_rate=setting.learning_rate)
         problems = fit(module, data, run, plan, self.trainer, self.wandb)

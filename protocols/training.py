@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,8 @@ class FitPlan:
         seed: Seeds the order of the items and the dropout of each step.
         callbacks: Callbacks besides those that every fit has.
         description: Shown before the progress bar.
+        summary: Gives, after the fit, what belongs in the summary of the W&B run besides the last
+            values of all metrics.
     """
 
     epochs: int
@@ -45,6 +47,7 @@ class FitPlan:
     seed: int
     callbacks: Sequence[Callback]
     description: str
+    summary: Callable[[], Mapping[str, float]] = dict
 
 
 def fit(
@@ -91,7 +94,8 @@ def fit(
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     for logger in loggers:
         if isinstance(logger, WandbGuard):
-            logger.summarise({name: float(v) for name, v in trainer.callback_metrics.items()})
+            last = {name: float(value) for name, value in trainer.callback_metrics.items()}
+            logger.summarise({**last, **plan.summary()})
             logger.close()
     return problems
 

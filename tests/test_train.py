@@ -68,5 +68,5 @@ def test_the_report_of_an_empty_folder_is_a_failure(
 
 
 def test_the_report_needs_no_lightning() -> None:
-    code = "import sys, reports.build; sys.exit('torch' in sys.modules)"
+    code = "import sys, protocols.report; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

@@ -56,11 +56,15 @@ def guard(tmp_path: Path, make: Any = Recorder, **more: Any) -> WandbGuard:
 
 
 def test_no_key_means_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: False)
     assert WandbSettings(project="p").offline()
     monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: True)
     assert not WandbSettings(project="p").offline()
     assert WandbSettings(project="p", mode="offline").offline()
+    # Lightning's logger would wake a client that is switched off to write to disk.
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    assert not WandbSettings(project="p", mode="offline").offline()
 
 
 def test_ids_are_fixed_and_not_too_long() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from callbacks.aggregate_checkpoint import ORIGINAL, PROBE
+from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
 from callbacks.inoculation_cost import InoculationCost
 from callbacks.learning_curve import LearningCurve
 from callbacks.step_seed import StepSeed
@@ -42,6 +42,19 @@ def test_the_cost_is_what_the_original_task_lost() -> None:
     after = trainer_at(7, probe=0.5, original=0.5)
     cost.on_validation_end(after, None)  # type: ignore[arg-type]
     assert after.loggers[0].logged == [({"inoculation_cost": 0.25}, 6)]
+
+
+def test_the_summary_is_of_the_epoch_that_is_kept() -> None:
+    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75})
+    best = {PROBE: 0.5, ORIGINAL: 0.625, AGGREGATE: 0.5625, "epoch": 2.0, "step": 40.0}
+    assert cost.summary(best) == {
+        PROBE: 0.5,
+        ORIGINAL: 0.625,
+        AGGREGATE: 0.5625,
+        "inoculation_cost": 0.125,
+        "best_epoch": 2.0,
+    }
+    assert cost.summary(None) == {}
 
 
 def test_a_resumed_run_does_not_log_its_start_again() -> None:

@@ -1,0 +1,37 @@
+"""`train.py report`: makes the page, and shows a sweep's end in Weights & Biases if asked to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
+from reports.build import build_report
+
+
+def report(
+    folder: Path,
+    output_dir: Path | None = None,
+    medals: Path | None = None,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> Path:
+    """Tables, figures and one page from the result files below a folder.
+
+    Args:
+        folder: Output folder of a command, or one that holds several.
+        output_dir: Where the report goes; the folder itself where it is none.
+        medals: A YAML file with the rule for medals; the shipped one where it is none.
+        wandb: With a project, the inoculation plot, the Pareto figure and the tables are logged
+            as a small run of the group.
+
+    Returns:
+        The path of the HTML page.
+
+    Raises:
+        FileNotFoundError: If the folder holds no result that can be read.
+    """
+    page_path = build_report(folder, output_dir, medals)
+    if wandb.project:
+        from callbacks.wandb_publish import publish
+
+        publish(page_path.parent, wandb)
+    return page_path
