@@ -33,12 +33,15 @@ def queue_of(folder: Path, storage: str | None = None, create: bool = False) -> 
     return Queue(open_study(folder, storage, create))
 
 
-def start_worker(folder: Path, storage: str | None = None, **engine: Any) -> subprocess.Popen[str]:
+def start_worker(
+    folder: Path, storage: str | None = None, devices: int = 1, **engine: Any
+) -> subprocess.Popen[str]:
     """A worker process; what it says goes to OUTPUT_DIR/worker.log."""
     command = [sys.executable, ROOT / "train.py", "sweep", "work", f"--output_dir={folder}"]
     options = [f"--engine.{name}={value}" for name, value in {**FAST, **engine}.items()]
     options += [] if storage is None else [f"--storage={storage}"]
     options += ["--trainer.accelerator=cpu", "--trainer.checkpoint_every=1", "--trainer.threads=1"]
+    options += [f"--trainer.devices={devices}", "--trainer.strategy=ddp"] if devices > 1 else []
     with (folder / "worker.log").open("a") as log:
         return subprocess.Popen(
             [*map(str, command), *options],

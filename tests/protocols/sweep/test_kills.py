@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from tests.protocols.sweep.harness import (
     planned,
     queue_of,
     results,
+    said,
+    start_worker,
+    wait_until,
 )
 
 pytestmark = pytest.mark.slow
@@ -88,3 +92,28 @@ def test_no_cell_is_claimed_twice_on_postgresql(tmp_path: Path, postgres: str) -
         assert worker.exitcode == 0
     claimed = [line for path in tmp_path.glob("by*") for line in path.read_text().split()]
     assert sorted(claimed) == sorted(queued)
+
+
+def _cell_processes(folder: Path) -> list[int]:
+    """Processes that run a cell of this sweep."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().decode().split("\0")
+            if "cell" in words and any(word.startswith(f"{folder}/") for word in words):
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_both_processes_of_a_ddp_cell_end_with_their_worker_and_it_goes_on(tmp_path: Path) -> None:
+    [cell] = tiny_training.cells(1)
+    planned(tmp_path, [cell])
+    worker = start_worker(tmp_path, devices=2, **CALM)
+    checkpoint = tmp_path / "runs" / cell.key / "checkpoints" / "last.ckpt"
+    wait_until(checkpoint.exists, seconds=300)
+    assert len(_cell_processes(tmp_path)) == 2
+    worker.kill()
+    worker.wait()
+    wait_until(lambda: not _cell_processes(tmp_path), seconds=20)
+    assert start_worker(tmp_path, devices=2, **CALM).wait(timeout=300) == 0, said(tmp_path)
+    assert log_lines(tmp_path) == [cell.key]

@@ -16,6 +16,7 @@ from datamodules.sampler import EpochBatchSampler, ResumableData, ResumableLoade
 from protocols.run_folder import RunFolder
 from protocols.settings import TrainerSettings
 from protocols.sweep.cell import Cell
+from protocols.sweep.lease import local_rank
 from protocols.training import FitPlan, fit
 from tests.protocols.sweep.trivial import note
 
@@ -54,7 +55,8 @@ def run(
             "notices": list(notices),
         }
     )
-    note(run.path.parent.parent, run.key)
+    if local_rank() == 0:
+        note(run.path.parent.parent, run.key)
 
 
 class Points(ResumableData):
