@@ -15,7 +15,7 @@ from reports.curves import NO_LANGUAGE, PERTURBED, STANDARD, Curve
 from reports.figures import example_axis, left_out, limits
 from reports.layout import percent, rate
 from reports.load import Results
-from reports.published import SHORT_NAMES
+from reports.published import short_name
 from reports.style import (
     BLUE,
     GREEN,
@@ -144,7 +144,7 @@ def _legend(canvas: Canvas, looks: Mapping[str, Line]) -> None:
     handles = [
         canvas.axes[0].plot(
             [], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.2,
-            linewidth=1.7, label=SHORT_NAMES.get(model, model),
+            linewidth=1.7, label=short_name(model),
         )[0]
         for model, look in looks.items()
     ]  # fmt: skip
@@ -207,7 +207,7 @@ def _bands(shown: Sequence[Summary]) -> str:
 
 def _head(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, str]:
     """Title of a panel, and what else identifies it; the model is left out where all share it."""
-    probe, model = curve.probe.replace("_", " "), SHORT_NAMES.get(curve.model, curve.model)
+    probe, model = curve.probe.replace("_", " "), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)
     if not first:
         return probe, " · ".join(text for text in (trained, curve.split) if text)

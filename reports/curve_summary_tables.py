@@ -29,7 +29,7 @@ from reports.layout import (
     unsigned,
 )
 from reports.load import Results
-from reports.published import PublishedCurve
+from reports.published import PublishedCurve, short_name
 
 PAPER = "Talmor et al. 2020"
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
@@ -111,7 +111,7 @@ def _our_cells(entry: Entry, scores: Sequence[str]) -> tuple[Cell, ...]:
     about = ", ".join(
         text for text in (first.curve.split, f"rates {rates}" if rates else "") if text
     )
-    cells = [Cell(first.curve.model, about)]
+    cells = [Cell(short_name(first.curve.model), about)]
     cells += [estimate_cell(_score(entry, name)) for name in scores]
     held = _language(entry)
     for control in LANGUAGE.values():

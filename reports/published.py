@@ -149,6 +149,16 @@ def published_sizes() -> dict[tuple[str, str], str]:
     return {(row["first"], row["second"]): row["prediction"] for _, row in rows}
 
 
+def published_size_errors() -> frozenset[tuple[str, str]]:
+    """The pairs of table 4 that roberta-large got wrong; objects stand from small to large."""
+    order = list(dict.fromkeys(first for first, _ in published_sizes()))
+    return frozenset(
+        pair
+        for pair, said in published_sizes().items()
+        if (order.index(pair[0]) > order.index(pair[1])) != (said == "larger")
+    )
+
+
 @lru_cache(maxsize=1)
 def published_probes() -> tuple[PublishedProbe, ...]:
     """Table 7 of Richardson & Sabharwal 2020.
@@ -189,6 +199,12 @@ def paper_model(label: str) -> str | None:
         if label.startswith(name):
             return published if f"({PAPER_VECTORS}" in label else None
     return label if label in SHORT_NAMES else None
+
+
+def short_name(label: str) -> str:
+    """A model's name as the paper has it, where it has one, for headings and narrow columns."""
+    name = label.removesuffix(RANDOM_WEIGHTS).rstrip()
+    return SHORT_NAMES.get(name, name) + label[len(name) :]
 
 
 def _read(name: str, columns: str) -> list[tuple[str, dict[str, str]]]:

@@ -41,7 +41,7 @@ def test_summary_stands_among_the_papers_rows(tmp_path: Path, write_curve_runs: 
     assert table.name == "curve_summary_age_comparison"
     assert {len(row) for row in table.rows} == {len(table.columns)}
     ours, paper = named(table, 0), named(table, 1)
-    assert ours["model"] == Cell("roberta-large", "dev, rates MLP 0.001, linear 0.001")
+    assert ours["model"] == Cell("RoBERTa-L", "dev, rates MLP 0.001, linear 0.001")
     assert ours["zero-shot %"].text == "50.0"
     assert ours["MLP: WS %"].text == "90.0"
     assert ours["MLP: WS %"].detail

@@ -11,8 +11,10 @@ from reports.published import (
     paper_model,
     published_curves,
     published_probes,
+    published_size_errors,
     published_sizes,
     published_templates,
+    short_name,
 )
 
 
@@ -57,12 +59,7 @@ def test_table_4_and_6() -> None:
     sizes = published_sizes()
     assert len(sizes) == 8 * 7
     # "Errors are concentrated around the diagonal, and when we compare objects to sun".
-    order = ["nail", "pen", "laptop", "table", "house", "airplane", "city", "sun"]
-    wrong = {
-        pair
-        for pair, said in sizes.items()
-        if (order.index(pair[0]) > order.index(pair[1])) != (said == "larger")
-    }
+    wrong = published_size_errors()
     assert {second for _, second in wrong} == {"nail", "table", "airplane", "city", "sun"}
     assert len([pair for pair in wrong if pair[1] == "sun"]) == 4
     assert [row.accuracy for row in published_templates()] == [0.75, 0.68, 0.61, 0.47, 0.41, 0.3]
@@ -75,6 +72,13 @@ def test_expert_probes() -> None:
     assert (best.dev_accuracy, best.test_accuracy) == (0.812, 0.894)
     assert best.original_task_change == pytest.approx(-0.0164)
     assert rows["human", "human", "definitions"].dev_accuracy is None
+
+
+def test_short_names_keep_what_stands_behind() -> None:
+    assert short_name("bert-large-uncased-whole-word-masking") == "BERT-WWM"
+    assert short_name("roberta-large (random weights)") == "RoBERTa-L (random weights)"
+    assert short_name("MLM-baseline (word_vectors)") == "MLM-baseline (word_vectors)"
+    assert short_name("embedded (random weights)") == "embedded (random weights)"
 
 
 def test_which_models_have_a_row_in_the_paper() -> None:
