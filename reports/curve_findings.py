@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.curve_summary import Estimate, Summary, random_twin, summaries
+from reports.curve_summary import Summary, random_twin, summaries
 from reports.curves import STANDARD, Curve
 from reports.inoculation_findings import AT_CHANCE
 from reports.layout import between, count, percent, unsigned
@@ -34,7 +34,7 @@ def learned(results: Results) -> list[str]:
 def _knew(model: str, found: Sequence[Summary]) -> str:
     by_side: dict[str, list[Summary]] = {"above": [], AT_CHANCE: [], "below chance": []}
     for summary in found:
-        by_side[_side(summary.zero_shot, summary.curve.chance or 0.0)].append(summary)
+        by_side[_side(summary.curve)].append(summary)
     above = by_side["above"]
     number = "all" if len(above) == len(found) else f"{len(above)} of" if above else "none of"
     text = f"Before any training, {model} was above chance on {number} {len(found)} probes"
@@ -45,23 +45,22 @@ def _knew(model: str, found: Sequence[Summary]) -> str:
     return " ".join(sentences)
 
 
-def _side(estimate: Estimate | None, chance: float) -> str:
-    if estimate is None or estimate.low is None or estimate.high is None:
+def _side(curve: Curve) -> str:
+    low, high = curve.interval(STANDARD, 0)
+    chance = curve.chance
+    if low is None or high is None or chance is None or low <= chance <= high:
         return AT_CHANCE
-    if estimate.low > chance:
-        return "above"
-    return "below chance" if estimate.high < chance else AT_CHANCE
+    return "above" if low > chance else "below chance"
 
 
 def _listed(found: Sequence[Summary]) -> str:
     texts = []
     for summary in found:
-        score, curve = summary.zero_shot, summary.curve
-        if score is not None:
-            size = _number(curve, curve.points[STANDARD][0].num_items)
-            facts = [between(score.low, score.high), size, f"chance {percent(curve.chance)}%"]
-            inside = ", ".join(fact for fact in facts if fact)
-            texts.append(f"{curve.probe} {percent(score.value)}% ({inside})")
+        curve = summary.curve
+        first = curve.points[STANDARD][0]
+        facts = [between(*curve.interval(STANDARD, 0)), _number(curve, first.num_items)]
+        inside = ", ".join(fact for fact in (*facts, f"chance {percent(curve.chance)}%") if fact)
+        texts.append(f"{curve.probe} {percent(first.mean)}% ({inside})")
     return "; ".join(texts)
 
 

@@ -183,9 +183,16 @@ def _note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> str:
         "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
         "best of them. LangSense: the same weighted sum over standard minus control, in points, "
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
-        "sum stands beside it (pert: key words perturbed; nolang: no language). Below each number "
-        "its 95% interval, from items and seeds drawn anew."
+        "sum stands beside it (pert: key words perturbed; nolang: no language)."
     )
+    if groups := {s.curve.num_groups for s in found if s.curve.num_groups is not None}:
+        numbers = " or ".join(map(count, sorted(groups)))
+        said += (
+            " Below each number its 95% interval, from items and seeds drawn anew (the items in "
+            f"{numbers} groups: of few groups it is wide and rough)."
+        )
+    else:
+        said += " There is no interval: the runs did not record which items were right."
     if part := [s for s in found if not s.complete and s.sizes]:
         sums = "; ".join(dict.fromkeys(f"N = {points_text(s.sizes)}" for s in part))
         said += f" Sums over {sums} are renormalised and stand beside no number of the paper."
