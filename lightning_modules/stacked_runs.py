@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -41,6 +40,11 @@ class CachedItems:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def at(self, rows: Tensor) -> CachedItems:
+        """Some of the items."""
+        columns = (self.features, self.candidates, self.choice_mask, self.labels)
+        return CachedItems(*(column[rows] for column in columns))
 
 
 @dataclass(frozen=True)
@@ -76,28 +80,35 @@ class Sample:
     """
 
     def __init__(self, heads: StackedHeads, train: Sequence[CachedItems], order: Tensor) -> None:
-        order = order.to(heads.device)
-        distinct = list({id(items): items for items in train}.values())
-        places = {id(items): place for place, items in enumerate(distinct)}
-        offsets = np.cumsum([0, *(len(items) for items in distinct)])
-        shift = [int(offsets[places[id(items)]]) for items in train]
-        index = order + torch.tensor(shift, device=heads.device)[:, None, None]
-        used, self.index = torch.unique(index, return_inverse=True)
-        features = torch.cat([items.features for items in distinct])[used.cpu()].to(heads.device)
+        distinct = {id(items): items for items in train}
+        self.index = torch.empty_like(order)
+        parts: list[CachedItems] = []
+        begin = 0
+        for key, items in distinct.items():
+            runs = torch.tensor([run for run, own in enumerate(train) if id(own) == key])
+            used, places = torch.unique(order[runs], return_inverse=True)
+            self.index[runs] = places + begin
+            parts.append(items.at(used))
+            begin += len(used)
+        self.index = self.index.to(heads.device)
+        features, rows, exists, labels = (
+            torch.cat(columns).to(heads.device)
+            for columns in zip(
+                *((p.features, heads.rows_of(p), p.choice_mask, p.labels) for p in parts),
+                strict=True,
+            )
+        )
         if heads.mode == "linear":
             with torch.no_grad():
                 features = heads.transform(heads.parameters, features[None])[0]
         self.features = features
-        exists = torch.cat([items.choice_mask for items in distinct]).to(heads.device)[used]
-        labels = torch.cat([items.labels for items in distinct]).to(heads.device)[used]
-        rows = torch.cat([heads.rows_of(items) for items in distinct])[used]
         first = rows.gather(1, exists.long().argmax(dim=1, keepdim=True))
-        rows = torch.where(exists, rows, first)[self.index]  # (R, epochs, T, K)
         self.gold = labels[self.index][..., None]
         self.mask = None
         if not bool(exists.all()):
             absent = torch.zeros(exists.shape, dtype=features.dtype, device=heads.device)
             self.mask = absent.masked_fill(~exists, float("-inf"))[self.index]
+        rows = torch.where(exists, rows, first)[self.index]  # (R, epochs, T, K)
         self.words, self.rows, self.num_words = _own_words(rows)
 
 
