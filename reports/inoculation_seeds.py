@@ -22,11 +22,12 @@ from reports.layout import (
 )
 from reports.load import Results
 
+ORIGINAL_GROUP, COST_GROUP = "original task %", "cost, points"
 # Stands side by side; the spread is that of the last one of each group.
 SEEDS_GROUPS = (
     ("probe %", {"before": "probe_accuracy_before", "after": "probe_accuracy"}),
     (
-        "original task %",
+        ORIGINAL_GROUP,
         {"before": "original_accuracy_before", "after": "original_accuracy_after"},
     ),
     ("both %", {"above chance": "aggregate_above_chance", "average": "aggregate"}),
@@ -46,7 +47,8 @@ def seeds_table(results: Results) -> Table | None:
     for group, metrics in SEEDS_GROUPS:
         heads += [Column(label, group=group) for label in metrics]
         heads.append(Column("over seeds", group=group))
-    heads += [Column("cost, points"), Column("over seeds")]
+        if group == ORIGINAL_GROUP:
+            heads += [Column("mean", group=COST_GROUP), Column("over seeds", group=COST_GROUP)]
     return Table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
@@ -63,18 +65,23 @@ def seeds_table(results: Results) -> Table | None:
 
 def _seeds_cells(dose: Dose) -> tuple[Cell, ...]:
     cells = [what_cell(dose.series), Cell(count(dose.dose)), Cell(count(len(dose.runs)))]
-    for _, metrics in SEEDS_GROUPS:
+    for group, metrics in SEEDS_GROUPS:
         cells += [Cell(percent(dose.mean(m)), between(*dose.interval(m))) for m in metrics.values()]
         spread = dose.spread(list(metrics.values())[-1])
         cells.append(Cell(between(*spread) if spread else ABSENT))
+        cells += _cost_cells(dose) if group == ORIGINAL_GROUP else []
+    return tuple(cells)
+
+
+def _cost_cells(dose: Dose) -> list[Cell]:
     cost, spread = dose.mean("inoculation_cost"), dose.spread("inoculation_cost")
     if not dose.interpretable:
-        return (*cells, Cell(NOT_INTERPRETABLE), Cell(ABSENT))
+        return [Cell(NOT_INTERPRETABLE), Cell(ABSENT)]
     if cost is None:
-        return (*cells, Cell(ABSENT), Cell(ABSENT))
+        return [Cell(ABSENT), Cell(ABSENT)]
     interval = points_between(*dose.interval("inoculation_cost"))
     over_seeds = points_between(*spread) if spread else ABSENT
-    return (*cells, Cell(points(cost), interval), Cell(over_seeds))
+    return [Cell(points(cost), interval), Cell(over_seeds)]
 
 
 def _seeds_record(dose: Dose) -> dict[str, object]:

@@ -49,9 +49,9 @@ def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]
     after = (
         unigrams_table,
         original_table,
-        inoculation_table,
         seeds_table,
         science_models_table,
+        inoculation_table,
         pareto_table,
         inoculation_parts_table,
     )
