@@ -17,9 +17,10 @@ from protocols.settings import DEFAULT_TRAINER, TrainerSettings, UsageError
 from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
 
 try:
+    from protocols.sweep.entry import RUNNING
     from protocols.sweep.plan import detectable_table, plan_cells, plan_lines
     from protocols.sweep.process import Orders
-    from protocols.sweep.queue import RUNNING, Queue
+    from protocols.sweep.queue import Queue
     from protocols.sweep.status import show_status
     from protocols.sweep.storage import open_study
     from protocols.sweep.worker import Worker
@@ -89,7 +90,7 @@ def work(
             over; without, end as soon as no cell can be started.
     """
     folder = Path(output_dir)
-    study = open_study(folder, storage)
+    study = open_study(folder, storage, busy_seconds=engine.grace_seconds)
     orders = Orders(
         trainer=replace(trainer, progress_bar=False),
         wandb=replace(wandb, group=wandb.group or f"{folder.resolve().name}-{study.study_name}"),

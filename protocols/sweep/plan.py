@@ -12,9 +12,10 @@ from rich.table import Table
 from metrics.power import effective_items, paired, two_proportions
 from protocols.run_folder import RunFolder
 from protocols.sweep.cell import Cell
+from protocols.sweep.entry import FAIL, RUNNING, WAITING, Entry
 from protocols.sweep.lease import RESULT
 from protocols.sweep.progress import Progress, duration
-from protocols.sweep.queue import FAIL, RUNNING, WAITING, Entry, Queue
+from protocols.sweep.queue import Queue
 
 # The rule for the time of a step as long as no cell is finished: forward and backward pass of 16
 # questions with 5 choices of 64 tokens.

@@ -127,7 +127,7 @@ def die_with_worker(parent: int) -> None:
 
 
 def _run(run: LeasedRunFolder, orders: Orders) -> None:
-    config = drawn_config(run.config, run.path)
+    run.config = config = drawn_config(run.config, run.path)
     module_name, function_name = runner_of(config).split(":")
     runner: Callable[..., None] = getattr(importlib.import_module(module_name), function_name)
     # What the key was made with holds, whatever the worker was started with.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from protocols.sweep.queue import COMPLETE, FAIL, RUNNING, WAITING, Entry
+from protocols.sweep.entry import COMPLETE, FAIL, RUNNING, WAITING, Entry
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -65,6 +65,11 @@ def duration(seconds: float) -> str:
     if whole < DAY:
         return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def last_line(text: str) -> str:
+    """The last line with something on it: of a traceback, the error itself."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _seconds(entry: Entry) -> float:

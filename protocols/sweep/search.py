@@ -24,7 +24,8 @@ from metrics.aggregate import aggregate
 from probes.files import write_text_atomic
 from protocols.settings import UsageError
 from protocols.sweep.cell import DRAWN_NAME
-from protocols.sweep.queue import COMPLETE, Entry, Queue
+from protocols.sweep.entry import COMPLETE, Entry
+from protocols.sweep.queue import Queue
 
 NUM_RANDOM = 4  # draws before the sampler has anything to go by
 

@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from protocols.sweep.progress import Progress, duration
-from protocols.sweep.queue import Entry, Queue
-from protocols.sweep.worker import last_line
+from protocols.sweep.entry import Entry
+from protocols.sweep.progress import Progress, duration, last_line
+from protocols.sweep.queue import Queue
 
 _MOST_FAILED = 20  # rows; `error.txt` in the run folders has them all
 

@@ -23,8 +23,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from probes.files import write_text_atomic
 from protocols.settings import UsageError
+from protocols.sweep.host import stopped_holders
 
-BUSY_SECONDS = 120  # how long a transaction waits for another process's
+BUSY_SECONDS = 60.0  # how long a transaction waits for another process's
 _ATTEMPTS = 8  # at making the tables, which two processes may do at once
 
 # The columns of Optuna's tables that the queue uses.
@@ -51,7 +52,9 @@ HEARTBEATS = sa.table(
 )
 
 
-def open_study(output_dir: Path, url: str | None, create: bool = False) -> optuna.Study:
+def open_study(
+    output_dir: Path, url: str | None, create: bool = False, busy_seconds: float = BUSY_SECONDS
+) -> optuna.Study:
     """The study that holds the queue of the sweep in `output_dir`.
 
     Args:
@@ -59,6 +62,7 @@ def open_study(output_dir: Path, url: str | None, create: bool = False) -> optun
             database.
         url: SQLAlchemy URL of the storage; OUTPUT_DIR/sweep.db when None.
         create: Make what is missing.
+        busy_seconds: How long a transaction on SQLite waits for another process's.
 
     Raises:
         UsageError: If there is no such sweep, or the database cannot be used.
@@ -72,14 +76,27 @@ def open_study(output_dir: Path, url: str | None, create: bool = False) -> optun
         if not create and not path.exists():
             raise UsageError(f"{path}: not there; run `train.py sweep plan`, or name --storage")
         url = f"sqlite:///{path}"
-    storage = _storage(url)
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _study(url, name, create, busy_seconds)
+        except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+            # Another process makes the tables, or holds the file.
+            if attempt == _ATTEMPTS - 1:
+                raise UsageError(f"the storage cannot be used: {cause_of(error)}") from error
+            free_storage(url)
+            time.sleep(0.1 * 2**attempt * (0.5 + secrets.randbelow(100) / 100))
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _study(url: str, name: str, create: bool, busy_seconds: float) -> optuna.Study:
+    storage = _storage(url, busy_seconds)
+    if create:
+        return optuna.create_study(storage=storage, study_name=name, load_if_exists=True)
     try:
-        if create:
-            return optuna.create_study(storage=storage, study_name=name, load_if_exists=True)
         return optuna.load_study(storage=storage, study_name=name)
     except KeyError:
         raise UsageError(
-            f"the storage holds no sweep of {output_dir}; run `train.py sweep plan` with it"
+            f"the storage holds no sweep {name}; run `train.py sweep plan` with it"
         ) from None
 
 
@@ -109,6 +126,28 @@ def storage_of(study: optuna.Study) -> optuna.storages.RDBStorage:
     return backend
 
 
+def free_storage(url: str | sa.URL) -> None:
+    """Kills workers that were stopped in the middle of a transaction on SQLite.
+
+    The file stays locked as long as they are stopped, and no other worker could go on. What they
+    had not written to the end is rolled back by SQLite itself.
+    """
+    address = sa.make_url(url)
+    if address.get_backend_name() != "sqlite" or not Path(address.database or "").is_file():
+        return
+    for holder in stopped_holders(Path(str(address.database))):
+        print(f"{holder} was stopped in the middle of a transaction, and is killed", flush=True)
+        holder.kill()
+
+
+def cause_of(error: Exception) -> str:
+    """What a storage's error comes down to: the driver's own words."""
+    found: BaseException = error
+    while (inner := getattr(found, "orig", None) or found.__cause__) is not None:
+        found = inner
+    return str(found).split("\n")[0]
+
+
 def storage_now(connection: sa.Connection) -> datetime:
     """The storage's time in UTC, so that clocks of workers need not agree."""
     if connection.dialect.name == "sqlite":
@@ -128,23 +167,22 @@ def set_attribute(connection: sa.Connection, trial_id: int, key: str, value: Any
         )
 
 
-def _storage(url: str) -> optuna.storages.RDBStorage:
+def _storage(url: str, busy_seconds: float) -> optuna.storages.RDBStorage:
     options: dict[str, Any] = {"pool_pre_ping": True}
+    if url.startswith("postgresql"):
+        # A worker that is stopped in the middle of a transaction loses its locks.
+        limit = int(busy_seconds * 1000)
+        limits = f"-c idle_in_transaction_session_timeout={limit} -c lock_timeout={limit}"
+        options["connect_args"] = {"options": limits}
     if url.startswith("sqlite"):
-        options = {"connect_args": {"timeout": BUSY_SECONDS}}
-    for attempt in range(_ATTEMPTS):
-        try:
-            storage = optuna.storages.RDBStorage(url, engine_kwargs=options)
-            break
-        except ImportError as error:
-            raise UsageError(
-                f"--storage {url.split(':')[0]}: {error}. For PostgreSQL install "
-                "probelight[postgres] and write postgresql+psycopg://user@host/database"
-            ) from error
-        except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-            if attempt == _ATTEMPTS - 1:
-                raise UsageError(f"the storage cannot be used: {error}") from error
-            time.sleep(0.1 * 2**attempt * (0.5 + secrets.randbelow(100) / 100))
+        options = {"connect_args": {"timeout": busy_seconds}}
+    try:
+        storage = optuna.storages.RDBStorage(url, engine_kwargs=options)
+    except ImportError as error:
+        raise UsageError(
+            f"--storage {url.split(':')[0]}: {error}. For PostgreSQL install "
+            "probelight[postgres] and write postgresql+psycopg://user@host/database"
+        ) from error
     if storage.engine.dialect.name == "sqlite":
         # The driver's own transactions begin with the first write: too late for a compare-and-set.
         event.listen(storage.engine, "connect", _no_transactions_of_the_driver)

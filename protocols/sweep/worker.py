@@ -21,12 +21,14 @@ from optuna.exceptions import StorageInternalError
 from sqlalchemy.exc import SQLAlchemyError
 
 from protocols.provenance import ROOT
+from protocols.sweep.entry import COMPLETE, FAIL, RUNNING, Entry
 from protocols.sweep.lease import LEASE_LOST, RESULT, LeaseLostError, grant_lease
 from protocols.sweep.process import ERROR_NAME, ORDERS_VARIABLE, Orders
-from protocols.sweep.progress import Progress, line_of
-from protocols.sweep.queue import COMPLETE, FAIL, RUNNING, Entry, Queue
+from protocols.sweep.progress import Progress, last_line, line_of
+from protocols.sweep.queue import Queue
 from protocols.sweep.search import draw, objectives_of
 from protocols.sweep.settings import EngineSettings
+from protocols.sweep.storage import cause_of, free_storage
 
 TERMINATED, INTERRUPTED, FAILED = 143, 130, 1
 LOG_NAME = "log.txt"
@@ -170,9 +172,7 @@ class Worker:
                 if not self.queue.beat(entry):
                     return None
             except (SQLAlchemyError, StorageInternalError) as error:
-                self.say(
-                    f"the storage does not answer, {entry.key} goes on: {last_line(str(error))}"
-                )
+                self.say(f"the storage does not answer, {entry.key} goes on: {cause_of(error)}")
             if self._stop.is_set():
                 stopping = stopping or time.monotonic()
                 if time.monotonic() - stopping > self.engine.stop_seconds:
@@ -210,7 +210,8 @@ class Worker:
             except (SQLAlchemyError, StorageInternalError) as error:
                 if time.monotonic() > end or self._stop.is_set():
                     raise
-                self.say(f"the storage does not answer, trying again: {last_line(str(error))}")
+                self.say(f"the storage does not answer, trying again: {cause_of(error)}")
+                free_storage(self.queue.url)
                 self._stop.wait(self.engine.poll_seconds)
 
     def _pass_on(self, signum: int) -> None:
@@ -233,11 +234,6 @@ class Worker:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def last_line(text: str) -> str:
-    """The last line with something on it: of a traceback, the error itself."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def _start(folder: Path, environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -16,8 +16,9 @@ from typing import Any
 
 from protocols.provenance import ROOT
 from protocols.sweep.cell import Cell
+from protocols.sweep.entry import RUNNING
 from protocols.sweep.plan import Plan, plan_cells
-from protocols.sweep.queue import RUNNING, Queue
+from protocols.sweep.queue import Queue
 from protocols.sweep.storage import open_study
 
 FAST = {"heartbeat_seconds": 0.5, "grace_seconds": 4.0, "poll_seconds": 0.1, "stop_seconds": 20.0}

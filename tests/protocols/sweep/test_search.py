@@ -9,7 +9,8 @@ import pytest
 
 from protocols.settings import UsageError
 from protocols.sweep.cell import Cell, drawn_config
-from protocols.sweep.queue import COMPLETE, Entry, Queue
+from protocols.sweep.entry import COMPLETE, Entry
+from protocols.sweep.queue import Queue
 from protocols.sweep.search import draw, objectives_of, sample
 from tests.protocols.sweep.harness import planned, queue_of
 

@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from protocols.sweep.cell import Cell
-from protocols.sweep.host import process
+from protocols.sweep.entry import RUNNING
+from protocols.sweep.host import process, stopped_holders
 from protocols.sweep.lease import grant_lease
-from protocols.sweep.queue import RUNNING
 from tests.protocols.sweep.harness import (
     disturbed_sweep,
     log_lines,
@@ -136,3 +138,24 @@ def test_a_cell_whose_lease_was_lost_ends_although_its_worker_is_stopped(tmp_pat
     finally:
         worker.kill()
         worker.wait()
+
+
+IN_A_TRANSACTION = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE trials SET state = 'FAIL'")
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_process_stopped_in_the_middle_of_a_transaction_holds_nobody_up(tmp_path: Path) -> None:
+    planned(tmp_path, cells(1))
+    database = tmp_path / "sweep.db"
+    stopped = subprocess.Popen([sys.executable, "-c", IN_A_TRANSACTION, database])
+    wait_until(lambda: stopped_holders(database))
+    assert work(tmp_path, heartbeat_seconds=0.3, grace_seconds=1.0) == 0, said(tmp_path)
+    assert stopped.wait() == -signal.SIGKILL
+    assert "was stopped in the middle of a transaction" in said(tmp_path)
+    [entry] = queue_of(tmp_path).entries()
+    assert entry.state.name == "COMPLETE"
