@@ -19,7 +19,10 @@ def unfinished(root: Path, runs_folder: str, result_file: str) -> list[str]:
     found = [
         path.parent
         for path in sorted(root.rglob(CONFIG_FILE))
-        if path.parent.parent.name == runs_folder and not (path.parent / result_file).exists()
+        if path.parent.parent.name == runs_folder
+        and not (path.parent / result_file).exists()
+        # A command's own folder may lie in a folder of that name, as in runs/curve.
+        and not (path.parent / runs_folder).is_dir()
     ]
     failed = [run for run in found if (run / ERROR_FILE).exists()]
     waiting = [run.relative_to(root).as_posix() for run in found if run not in failed]

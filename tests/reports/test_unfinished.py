@@ -34,3 +34,15 @@ def test_many_are_counted(tmp_path: Path) -> None:
     assert said[12] == "8 more runs failed; each has its error.txt"
     assert said[13].startswith("20 runs are not finished yet: runs/w00, runs/w01,")
     assert said[13].endswith("runs/w11, ...")
+
+
+def test_a_commands_folder_in_a_folder_named_runs_is_not_a_run(tmp_path: Path) -> None:
+    command = tmp_path / "runs" / "curve"
+    for folder in (command, command / "runs" / "a"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.yaml").write_text("{}")
+    assert unfinished(command, "runs", "result.json") == [
+        "runs/a: not finished yet, so not in this report"
+    ]
+    said = unfinished(tmp_path, "runs", "result.json")
+    assert said == ["runs/curve/runs/a: not finished yet, so not in this report"]
