@@ -24,11 +24,15 @@ class Progress:
             for state in (COMPLETE, RUNNING, WAITING, FAIL)
         )
 
-    def seconds_left(self) -> float | None:
-        """Seconds until the last cell is done by the workers there are; None if unknown."""
+    def seconds_left(self, between: int = 0) -> float | None:
+        """Seconds until the last cell is done by the workers there are; None if unknown.
+
+        Args:
+            between: Workers that are about to take a cell, besides those that run one.
+        """
         left = {entry.key: entry.num_steps for entry in (*self.running, *self.waiting)}
         seconds = self.seconds_of(left)
-        return None if seconds is None else seconds / max(1, len(self.running))
+        return None if seconds is None else seconds / max(1, len(self.running) + between)
 
     def seconds_of(self, steps: Mapping[str, int]) -> float | None:
         """Seconds that one worker takes for cells with so many steps; None if nothing is known.
@@ -51,7 +55,7 @@ def line_of(progress: Progress, entry: Entry) -> str:
     """One line for a worker that has finished a cell."""
     done = f"{len(progress.done)} of {len(progress.entries)} done in {duration(_seconds(entry))}"
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
-    left = progress.seconds_left()
+    left = progress.seconds_left(between=1)  # the one that says this
     return f"{done}{failed}" + (f", about {duration(left)} left" if left else "")
 
 
