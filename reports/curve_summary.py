@@ -111,11 +111,17 @@ class Summary:
         """The paper's number, where comparing is legitimate.
 
         The same model (with the same vectors, SPEC E10), the whole released set, and for what is
-        trained the released train file, the paper's stages and all seven points (SPEC E8).
+        trained the released train file, the paper's stages and all seven points (SPEC E8), for
+        LangSense those of the control too. The paper's LangSense is that of `mlp`, or of `full`
+        where the whole network is trained.
         """
         row, curve = self.paper, self.curve
         if row is None or curve.split != PAPER_SPLIT or not curve.whole:
             return None
+        if control := LANGUAGE.get(score):
+            alike = curve.mode != "linear" and f"{curve.mode}_ws" in row.scores
+            if not (alike and is_complete(curve.means(control))):
+                return None
         trained_alike = (
             self.complete
             and curve.train in ("", f"train of {curve.probe}")

@@ -181,7 +181,8 @@ def points_text(sizes: Sequence[int]) -> str:
 def _note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> str:
     said = (
         "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
-        "best of them. LangSense: the same weighted sum over standard minus control, in points, "
+        "best of them, chosen on the items that it is measured on, as in the paper, so a little "
+        "too high. LangSense: the same weighted sum over standard minus control, in points, "
         "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
         "sum stands beside it (pert: key words perturbed; nolang: no language)."
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -165,3 +166,30 @@ def test_whole_networks_have_no_zero_shot(tmp_path: Path, write_curve_runs: Writ
     (found,) = read(tmp_path)
     assert set(found.scores) == {"full_ws", "full_max", "langsense_pert", "langsense_nolang"}
     assert found.beside_paper("full_max") == 0.87
+
+
+def test_langsense_stands_beside_the_papers_mode_and_whole_control(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    own = {"model": "roberta-large", "train": "train of age_comparison"}
+    for mode in ("mlp", "linear", "full"):
+        write_curve_runs(tmp_path / mode, shares, mode=mode, **own)
+    found = {mode: read(tmp_path / mode)[0] for mode in ("mlp", "linear", "full")}
+    beside = {mode: one.beside_paper("langsense_nolang") for mode, one in found.items()}
+    # The paper's table 2 has LangSense of the MLP alone.
+    assert beside == {"mlp": 0.51, "linear": None, "full": None}
+    assert found["linear"].beside_paper("linear_ws") == 0.97
+
+    write_curve_runs(tmp_path / "part", shares, **own)
+    for path in (tmp_path / "part").rglob("result.json"):
+        result = json.loads(path.read_text())
+        result["rows"] = [
+            row
+            for row in result["rows"]
+            if (row.get("control"), row.get("num_train")) != ("no_language", 4000)
+        ]
+        path.write_text(json.dumps(result))
+    (part,) = read(tmp_path / "part")
+    assert part.lang_sense("no_language") is not None
+    assert part.beside_paper("langsense_nolang") is None
+    assert (part.beside_paper("langsense_pert"), part.beside_paper("mlp_ws")) == (0.31, 0.98)
