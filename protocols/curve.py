@@ -20,6 +20,7 @@ from protocols.curve_settings import (
     CurveSettings,
     ProbeOptions,
     check_names,
+    check_points,
     listed,
 )
 from protocols.run_folder import CommandFolder
@@ -84,6 +85,7 @@ def curve(
         "options": asdict(options),
         "grid": asdict(grid),
     }
+    check_points(grid)
     check_names(grid, [*names, *worded])
     folder = CommandFolder(Path(output_dir), config)
     if worded:

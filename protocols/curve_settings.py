@@ -102,6 +102,29 @@ def listed(names: str | Sequence[str]) -> list[str]:
     return [name.strip() for name in parts if name.strip()]
 
 
+def check_points(settings: CurveSettings) -> None:
+    """Refuses points that are none, or that would be trained twice.
+
+    Raises:
+        UsageError: If there are any, or a mode has no learning rate.
+    """
+    for name, values, least in (
+        ("sizes", settings.sizes, 1),  # the untrained model is measured anyway
+        ("seeds", settings.seeds, 0),
+    ):
+        if any(value < least for value in values):
+            raise UsageError(f"grid.{name} {values}: give whole numbers from {least} on")
+    for name in ("sizes", "seeds", "modes", "controls"):
+        given = getattr(settings, name)
+        if len(set(given)) < len(given) or (not given and name != "sizes"):
+            raise UsageError(f"grid.{name} {given}: give at least one, each once")
+    if missing := set(settings.modes) - set(settings.learning_rate):
+        raise UsageError(
+            f"grid.learning_rate has no rate of mode {min(missing)}: give every mode one, or leave "
+            "it out of grid.modes"
+        )
+
+
 def check_names(settings: CurveSettings, probes: list[str]) -> None:
     """Refuses a probe under `train_from` or `train_probe` that the command does not have.
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonargparse import ArgumentParser
@@ -10,8 +11,9 @@ import train
 from probes.catalog import load_probe_config
 from protocols.curve import curve
 from protocols.curve_models import chosen_models
-from protocols.curve_settings import check_names
+from protocols.curve_settings import CurveSettings, check_names, check_points
 from protocols.provenance import ROOT
+from protocols.settings import UsageError
 from reports.results import read_results
 
 
@@ -101,6 +103,7 @@ def test_configs_are_valid(name: str) -> None:
     asked = parser.instantiate(parser.parse_args([f"--config={path}", "--output_dir=out"]))
     models = chosen_models(asked["models"], asked["model"], asked["random_weights"])
     assert len(models) >= 1
+    check_points(asked["grid"])
     check_names(asked["grid"], asked["probes"])
     for probe in asked["probes"]:
         config = load_probe_config(probe)
@@ -108,3 +111,19 @@ def test_configs_are_valid(name: str) -> None:
         if "perturbed_language" in asked["grid"].controls:
             assert config.arguments
             assert config.key_words
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sizes": [0, 62]}, r"grid.sizes \[0, 62\]: give whole numbers from 1 on"),
+        ({"sizes": [62, 62]}, r"grid.sizes \[62, 62\]: .*each once"),
+        ({"seeds": [-1]}, r"grid.seeds \[-1\]"),
+        ({"seeds": []}, r"grid.seeds \[\]: give at least one"),
+        ({"controls": ["standard", "standard"]}, "grid.controls"),
+        ({"learning_rate": {"mlp": 1e-3}}, "no rate of mode linear"),
+    ],
+)
+def test_points_that_are_none_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check_points(CurveSettings(**given))
