@@ -81,7 +81,12 @@ def hold_out(data: CurveData, settings: FitSettings, seed: int) -> HeldOut:
     kept, rest = grouped_split(
         data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
     )
-    return HeldOut(replace(data, train=tuple(rest)), tuple(kept))
+    said = (
+        f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
+        f"samples are drawn from the other {len(rest)}"
+    )
+    kept_out = replace(data, train=tuple(rest), notices=(*data.notices, said))
+    return HeldOut(kept_out, tuple(kept))
 
 
 def full_points(
@@ -123,7 +128,7 @@ def run_point(
     held_out = data.controlled(control, rows.records, data.train_config)
     module, epoch, problems = _trained(
         run,
-        _fresh(model, settings, point.seed, start),
+        fresh_module(model, settings, point.seed, start),
         sample,
         held_out,
         point,
@@ -161,19 +166,27 @@ def forget_states(run: RunFolder) -> None:
     shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
 
 
-def _fresh(
+def fresh_module(
     model: ModelSettings, settings: FitSettings, seed: int, start: Path | None
 ) -> ChoiceModule:
+    """The module that a point's training begins with.
+
+    Args:
+        model: The pre-trained model.
+        settings: How it is trained.
+        seed: Of the fresh head; what a first stage left has a trained one.
+        start: Folder of the model that a first stage left, if there was one.
+    """
     options: dict[str, Any] = {
         "learning_rate": settings.learning_rate,
         "weight_decay": settings.weight_decay,
         "max_grad_norm": settings.max_grad_norm,
+        # ESIM halves its rate when the held-out accuracy stands still.
+        "monitor": HELD_OUT if settings.patience is not None else None,
     }
     if start is not None:
         return saved_module(start, **options)
-    # ESIM halves its rate when the held-out accuracy stands still.
-    monitor = HELD_OUT if settings.patience is not None else None
-    return sentence_module(model, seed=seed, monitor=monitor, **options)
+    return sentence_module(model, seed=seed, **options)
 
 
 def _trained(

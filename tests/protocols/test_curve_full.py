@@ -13,12 +13,16 @@ import pytest
 import yaml
 
 import train
+from callbacks.aggregate_checkpoint import HELD_OUT
+from lightning_modules.base import ChoiceModule
+from lightning_modules.esim import ESIM
 from probes.splits import group_of
 from protocols.curve_data import load_curve_data
-from protocols.curve_full import full_points, hold_out
+from protocols.curve_full import fresh_module, full_points, hold_out
+from protocols.curve_probe import CurveProbe
 from protocols.curve_settings import CurveSettings, ProbeOptions
 from protocols.provenance import ROOT
-from protocols.settings import FitSettings
+from protocols.settings import FitSettings, ModelSettings
 from reports.results import read_results
 
 KILLER = """
@@ -89,10 +93,62 @@ def outcome(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
+class Stopped(BaseException):
+    """Handled by nobody, as a kill is."""
+
+
+@pytest.mark.parametrize(
+    ("probe", "owner", "method", "calls", "finished", "points"),
+    [
+        pytest.param("pairs", CurveProbe, "point", 3, 2, 3, id="between two sizes"),
+        # Two epochs of two steps a fit.
+        pytest.param("asked", ChoiceModule, "training_step", 8, 1, 2, id="within the second fit"),
+    ],
+)
+def test_a_stopped_curve_ends_with_the_same_bytes(
+    config: Path,
+    tmp_path: Path,
+    curve_probes: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe: str,
+    owner: type,
+    method: str,
+    calls: int,
+    finished: int,
+    points: int,
+) -> None:
+    values = yaml.safe_load(config.read_text())
+    values["probes"] = [str(curve_probes / f"{probe}.yaml")]
+    values["grid"]["sizes"] = [8, 16] if probe == "pairs" else [8]
+    values["grid"]["full"]["epochs"] = 2
+    small = written(values, tmp_path / "small.yaml")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(small, whole) == 0
+    original, left = getattr(owner, method), [calls]
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Stopped
+        return original(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, counted)
+        with pytest.raises(Stopped):
+            run(small, stopped)
+    assert len(list(stopped.glob("runs/*/result.json"))) == finished
+    assert run(small, stopped) == 0
+    expected = outcome(whole)
+    assert len(expected) == 1 + 3 * points
+    assert outcome(stopped) == expected
+    assert not list(stopped.glob("runs/*/checkpoints"))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "step", "finished"),
     [
-        pytest.param(3, -1, 2, marks=pytest.mark.slow, id="between two sizes"),
+        pytest.param(3, -1, 2, id="between two sizes"),
         pytest.param(-1, 6, 4, id="within an epoch of the second fit"),
     ],
 )
@@ -115,17 +171,16 @@ def test_a_killed_curve_ends_with_the_same_bytes(
 def test_rows_of_a_fine_tuned_curve(config: Path, tmp_path: Path) -> None:
     values = yaml.safe_load(config.read_text())
     values["probes"] = values["probes"][1:]
-    values["grid"]["full"]["patience"] = None
+    values["grid"] |= {"sizes": [8], "full": {**values["grid"]["full"], "patience": None}}
     folder = tmp_path / "out"
     assert run(written(values, tmp_path / "last.yaml"), folder) == 0
     rows = read_results(folder / "results.csv")
     points = {(r["metric"], r["control"], r["num_train"], r["num_items"], r["epoch"]) for r in rows}
     assert points == {
         *(
-            (metric, control, size, items, "3")
+            (metric, control, "8", items, "3")
             for control in ("standard", "no_language")
-            for size in ("8", "16")
-            for metric, items in (("accuracy", "12"), ("train_accuracy", size))
+            for metric, items in (("accuracy", "12"), ("train_accuracy", "8"))
         ),
         ("chance", "standard", "8", "12", ""),
         ("majority_accuracy", "standard", "8", "12", ""),
@@ -133,7 +188,7 @@ def test_rows_of_a_fine_tuned_curve(config: Path, tmp_path: Path) -> None:
     assert {(r["mode"], r["seed"], r["learning_rate"]) for r in rows if r["seed"]} == {
         ("full", "1", "0.001")
     }
-    [path] = folder.glob("runs/curve-asked-full-16-standard-1-*/result.json")
+    [path] = folder.glob("runs/curve-asked-full-8-standard-1-*/result.json")
     facts = json.loads(path.read_text())
     assert (facts["early_stopping"], facts["train"]) == (None, "train of asked")
     hits = json.loads((path.parent / "hits.json").read_text())
@@ -165,7 +220,6 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
     values |= {"probes": [asked], "first_stage": f"{asked}:dev"}
     values["grid"] |= {
         "sizes": [8],
-        "seeds": [1, 2],
         "full": {"epochs": 1, "batch_size": 8, "learning_rate": 0.0},
     }
     folder = tmp_path / "out"
@@ -175,7 +229,7 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
     assert sorted(stages) == ["no_language", "standard"]
     assert stages["standard"]["counts"] == {"train": 12}
     points = [r for r in results if r["protocol"] == "curve"]
-    assert len(points) == 4
+    assert len(points) == 2
     # At a learning rate of 0 the weights of every point are those of its control's first stage.
     for point in points:
         control = point["rows"][0]["control"]
@@ -193,8 +247,24 @@ def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:
         for part in (rows.records, rows.data.train)
     )
     assert held.isdisjoint(pool)
+    assert rows.data.notices[-1] == (
+        "8 of 40 train rows stop the training and are in no sample: samples are drawn from the "
+        "other 32"
+    )
     whole = hold_out(data, FitSettings(), seed=0)
     assert (whole.records, whole.data) == ((), data)
+
+
+def test_early_stopping_halves_the_rate_of_esim_with_and_without_a_first_stage(
+    tmp_path: Path,
+) -> None:
+    ESIM(hidden_size=4).save_pretrained(tmp_path)
+    model = ModelSettings(kind="esim")
+    for start in (None, tmp_path):
+        for patience, monitor in ((2, HELD_OUT), (None, None)):
+            module = fresh_module(model, FitSettings(patience=patience), 1, start)
+            assert isinstance(module, ESIM)
+            assert module.monitor == monitor
 
 
 def test_one_point_gives_the_levels() -> None:
