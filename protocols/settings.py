@@ -9,6 +9,7 @@ from datamodules.word_vectors import vectors_label
 
 _BASELINE_NAMES = {"mlm_baseline": "MLM-baseline", "esim": "ESIM"}
 
+
 class UsageError(ValueError):
     """A command that was asked for something it cannot do; the message says what to change."""
 
