@@ -1,0 +1,99 @@
+"""What the states to resume from cost a fine-tuning, at the default interval.
+
+    python -m benchmarks.checkpointing [--probe hypernymy --mirror FOLDER] [--steps 100]
+
+One fit with the states of `--trainer.checkpoint_every`: the seconds spent in writing them, each
+synced to the disk, as a share of the seconds of all steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+
+from benchmarks.results import report
+from callbacks.checkpoint_io import AtomicCheckpointIO
+from callbacks.last_state import LastState
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.pretrained import EMBEDDED
+from lightning_modules.sentence_choice import SentenceChoice
+from probes.source import load_probe
+from protocols.settings import TrainerSettings
+from protocols.training import make_trainer
+
+BATCH_SIZE = 16
+
+
+class SaveClock(pl.Callback):
+    """Times every call of the trainer's `save_checkpoint`, gathering the state included."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def setup(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
+        """Puts the clock around the trainer's method."""
+        save = trainer.save_checkpoint
+
+        def timed(*arguments: Any, **options: Any) -> None:
+            start = time.perf_counter()
+            save(*arguments, **options)
+            self.seconds.append(time.perf_counter() - start)
+
+        trainer.save_checkpoint = timed  # type: ignore[method-assign]
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", default=EMBEDDED)
+    parser.add_argument("--probe", default="hypernymy_small")
+    parser.add_argument("--mirror")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--every", type=int, default=TrainerSettings().checkpoint_every)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--output", help="JSON file for the figures")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    measure(chosen)
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, float]:
+    """Seconds of a state, and the states' share of the whole fit."""
+    records = list(load_probe(chosen.probe, "train", mirror=chosen.mirror).records)
+    module = SentenceChoice(chosen.model, head="pooler")
+    data = ChoiceDataModule(train=records, evaluation={"probe": records[:1]}, batch_size=BATCH_SIZE)
+    clock = SaveClock()
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = make_trainer(
+            TrainerSettings(accelerator="cpu", progress_bar=False),
+            max_steps=chosen.steps,
+            logger=False,
+            plugins=[AtomicCheckpointIO()],
+            callbacks=[clock, LastState(folder, chosen.every)],
+            limit_val_batches=0,
+        )
+        start = time.perf_counter()
+        trainer.fit(module, datamodule=data)
+        whole = time.perf_counter() - start
+        size = sum(path.stat().st_size for path in Path(folder).glob("*.ckpt"))
+    figures = {
+        "steps between two states": float(chosen.every),
+        "states written": float(len(clock.seconds)),
+        "MB of a state": size / 1e6,
+        "seconds of a state (median)": median(clock.seconds),
+        "seconds of the fit": whole,
+        "states' share of the fit, %": 100 * sum(clock.seconds) / whole,
+    }
+    report(f"States to resume from, {chosen.probe}, {chosen.steps} steps", figures, chosen)
+    return figures
+
+
+if __name__ == "__main__":
+    main()
