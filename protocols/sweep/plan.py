@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ def plan_cells(output_dir: Path, cells: Sequence[Cell], queue: Queue) -> Plan:
     """Makes the run folders and queues the cells without a result that nobody has queued."""
     runs_dir = output_dir / "runs"
     entries = {entry.key: entry for entry in queue.entries()}
+    for cell in cells:
+        _drop_incomplete(runs_dir / cell.key / RESULT)
     done = [cell.key for cell in cells if (runs_dir / cell.key / RESULT).exists()]
     missing = [cell for cell in cells if cell.key not in set(done)]
     for cell in missing:
@@ -68,6 +71,15 @@ def plan_cells(output_dir: Path, cells: Sequence[Cell], queue: Queue) -> Plan:
         queued=tuple(queued),
         stray=tuple(k for k, e in entries.items() if e.state is WAITING and k not in keys),
     )
+
+
+def _drop_incomplete(result_path: Path) -> None:
+    """Removes a result that was made without some of the runs it needs: they are tried again."""
+    if not result_path.exists():
+        return
+    missing = json.loads(result_path.read_text(encoding="utf-8")).get("missing")
+    if missing:
+        result_path.unlink()
 
 
 def plan_lines(

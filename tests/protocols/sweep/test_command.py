@@ -127,3 +127,19 @@ def test_the_slurm_example_is_valid_shell() -> None:
     path = ROOT / "configs" / "sweep" / "slurm.sh"
     subprocess.run(["bash", "-n", path], check=True)
     assert "train.py sweep work" in path.read_text()
+
+
+def test_a_choice_made_without_a_failed_candidate_is_made_again(
+    config_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    assert sweep("plan", config_path, folder) == 0
+    [chosen] = folder.glob("runs/chosen-*")
+    [before] = folder.glob("runs/before-*")
+    (before / "result.json").write_text('{"rows": []}')
+    (chosen / "result.json").write_text('{"rows": [], "missing": ["inoculate-..."]}')
+    capsys.readouterr()
+    assert sweep("plan", config_path, folder) == 0
+    assert "1 done, 4 queued before" in capsys.readouterr().out
+    assert not (chosen / "result.json").exists()
+    assert (before / "result.json").exists()
