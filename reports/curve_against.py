@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from reports.curve_summary import Summary, baselines, difference, random_twin, summaries
+from reports.curve_summary import Summary, difference, rivals, summaries
 from reports.curve_summary_tables import estimate_cell, gap_cell, points_text
 from reports.layout import Cell, Column, Table
 from reports.load import Results
@@ -13,7 +11,7 @@ from reports.load import Results
 def curve_against_table(results: Results) -> Table | None:
     """Each model against its architecture with random weights and against the baselines."""
     found = summaries(results)
-    pairs = [(s, o) for s in found if s.role == "model" for o in _others(s, found)]
+    pairs = [(s, o) for s in found if s.role == "model" for o in rivals(s, found)]
     if not pairs:
         return None
     heads = [Column("probe", "left"), Column("model", "left"), Column("against", "left")]
@@ -25,11 +23,11 @@ def curve_against_table(results: Results) -> Table | None:
     rows, records = [], []
     for one, other in pairs:
         curve = one.curve
-        cells = [Cell(curve.probe, curve.split), Cell(curve.model, curve.mode)]
+        cells = [Cell(curve.probe, curve.where), Cell(curve.model, curve.mode)]
         cells += [Cell(other.curve.model), Cell(points_text(_shared(one, other)))]
         record: dict[str, object] = {
             "probe": curve.probe,
-            "split": curve.split,
+            "split": curve.where,
             "mode": curve.mode,
             "model": curve.model,
             "against": other.curve.model,
@@ -60,11 +58,6 @@ def curve_against_table(results: Results) -> Table | None:
         tuple(rows),
         tuple(records),
     )
-
-
-def _others(summary: Summary, found: Sequence[Summary]) -> list[Summary]:
-    twin = random_twin(summary, found)
-    return [*([twin] if twin else []), *baselines(summary, found)]
 
 
 def _shared(one: Summary, other: Summary) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from reports.curve_summary import Summary, baselines, random_twin, summaries
+from reports.curve_summary import Summary, rivals, summaries
 from reports.curve_summary_tables import TRAINED
 from reports.curves import NO_LANGUAGE, PERTURBED, STANDARD, Curve
 from reports.figures import example_axis, left_out, limits
@@ -113,11 +113,8 @@ def _control_figure(
 def _model_figures(found: Sequence[Summary]) -> list[Figure]:
     """The standard curves of all models and baselines, a panel a probe and mode."""
     shown = [s for s in found if s.role != "random" and s.curve.mode != "linear"]
-    places = dict.fromkeys((s.curve.probe, s.curve.mode, s.curve.split) for s in shown)
-    by_place = [
-        [s for s in shown if (s.curve.probe, s.curve.mode, s.curve.split) == place]
-        for place in places
-    ]
+    places = dict.fromkeys((s.curve.source, s.curve.mode) for s in shown)
+    by_place = [[s for s in shown if (s.curve.source, s.curve.mode) == place] for place in places]
     several = [own for own in by_place if sum(s.role == "model" for s in own) > 1]
     if not several:
         return []
@@ -163,23 +160,18 @@ def _model_looks(found: Sequence[Summary]) -> dict[str, Line]:
     }
 
 
-def _rivals(summary: Summary, found: Sequence[Summary]) -> list[Summary]:
-    twin = random_twin(summary, found)
-    return [*([twin] if twin else []), *baselines(summary, found)]
-
-
 def _linear(summary: Summary, found: Sequence[Summary]) -> Summary | None:
     """The curve of the same model with its last layer alone trained, beside that of the head."""
     curve = summary.curve
-    place = (curve.probe, curve.model, curve.split, "linear")
-    own = [s for s in found if (s.curve.probe, s.curve.model, s.curve.split, s.curve.mode) == place]
+    place = (curve.source, curve.model, "linear")
+    own = [s for s in found if (s.curve.source, s.curve.model, s.curve.mode) == place]
     return own[0] if curve.mode == "mlp" and len(own) == 1 else None
 
 
 def _others(summary: Summary, found: Sequence[Summary]) -> list[Summary]:
     """The curves that stand in the panel of a model, besides its own."""
     linear = _linear(summary, found)
-    return [*([linear] if linear else []), *_rivals(summary, found)]
+    return [*([linear] if linear else []), *rivals(summary, found)]
 
 
 def _controls(summary: Summary, found: Sequence[Summary]) -> list[Drawn]:
@@ -190,7 +182,7 @@ def _controls(summary: Summary, found: Sequence[Summary]) -> list[Drawn]:
     if linear := _linear(summary, found):
         lines.append(Drawn(linear.curve, STANDARD, "standard, linear", LINEAR))
     looks = iter(BASELINES * len(found))
-    for other in _rivals(summary, found):
+    for other in rivals(summary, found):
         if other.role == "random":
             lines.append(Drawn(other.curve, STANDARD, "random weights", RANDOM))
         else:
@@ -210,10 +202,10 @@ def _head(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, str]
     probe, model = curve.probe.replace("_", " "), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)
     if not first:
-        return probe, " · ".join(text for text in (trained, curve.split) if text)
+        return probe, " · ".join(text for text in (trained, curve.where) if text)
     title, other = (probe, model) if first == "probe" else (model, probe)
     rate_said = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-    return title, " · ".join(text for text in (other, trained, curve.split, rate_said) if text)
+    return title, " · ".join(text for text in (other, trained, curve.where, rate_said) if text)
 
 
 def _canvas(lines: Sequence[Sequence[Drawn]], heads: Sequence[tuple[str, str]]) -> Canvas:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from reports.curves import Bounds, Curve, curves
+from reports.curve_points import Bounds
+from reports.curves import Curve, curves, origin_of
 from reports.layout import ABSENT, Cell, Column, Table, between, count, percent
 from reports.load import Results, Row
 from reports.published import published_templates
@@ -28,7 +29,7 @@ def curve_parts_table(results: Results) -> Table | None:
         before, after = _mean(untrained), _mean(trained)
         number = (untrained or trained)[0].num_items
         change = None if before is None or after is None else after - before
-        cells = [Cell(curve.probe, curve.split), Cell(curve.model, curve.mode)]
+        cells = [Cell(curve.probe, curve.where), Cell(curve.model, curve.mode)]
         cells += [Cell(part.removeprefix(TEMPLATE).replace("pair=", "")), Cell(count(number))]
         cells += [_cell(untrained), Cell(count(size)), _cell(trained)]
         cells += [Cell(ABSENT if change is None else f"{100 * change:+.1f}".replace("-", "−"))]
@@ -40,7 +41,7 @@ def curve_parts_table(results: Results) -> Table | None:
                 "probe": curve.probe,
                 "model": curve.model,
                 "mode": curve.mode,
-                "split": curve.split,
+                "split": curve.where,
                 "part": part,
                 "num_items": number,
                 "zero_shot": before,
@@ -73,6 +74,7 @@ def _lines(
     rows = [
         row
         for run in results.of("curve")
+        if origin_of(run) == (curve.train, curve.first_stage)
         for row in run.rows
         if row.subset
         and row.metric == "accuracy"

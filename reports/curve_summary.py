@@ -161,14 +161,19 @@ def baselines(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
     return [other for other in peers(summary, others) if other.role == "baseline"]
 
 
+def rivals(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
+    """What a model has to be better than: random weights, if they are there, and the baselines."""
+    twin = random_twin(summary, others)
+    return [*([twin] if twin else []), *baselines(summary, others)]
+
+
 def peers(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
-    """The curves of other models of the same probe, mode and split.
+    """The curves of other models of the same rows and mode, trained in the same stages.
 
     A baseline has one hidden layer to train, so it stands beside `mlp` and `full` alone.
     """
     curve = summary.curve
-    place = (curve.probe, curve.mode, curve.split)
-    same = [o for o in others if (o.curve.probe, o.curve.mode, o.curve.split) == place]
+    same = [o for o in others if (o.curve.source, o.curve.mode) == (curve.source, curve.mode)]
     return [other for other in same if other.curve.model != curve.model]
 
 

@@ -89,11 +89,11 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table:
 def _entries(found: Sequence[Summary]) -> list[Entry]:
     """The curves of a model by mode; one with several learning rates has several entries."""
     entries: list[Entry] = []
-    for model, split in dict.fromkeys((s.curve.model, s.curve.split) for s in found):
-        own = [s for s in found if (s.curve.model, s.curve.split) == (model, split)]
+    for place in dict.fromkeys((s.curve.model, s.curve.source) for s in found):
+        own = [s for s in found if (s.curve.model, s.curve.source) == place]
         by_mode = {m: [s for s in own if s.curve.mode == m] for m in TRAINED}
-        for place in range(max(map(len, by_mode.values()))):
-            entries.append({m: line[place] for m, line in by_mode.items() if place < len(line)})
+        for rank in range(max(map(len, by_mode.values()))):
+            entries.append({m: line[rank] for m, line in by_mode.items() if rank < len(line)})
     return entries
 
 
@@ -109,7 +109,7 @@ def _our_cells(entry: Entry, scores: Sequence[str]) -> tuple[Cell, ...]:
         if s.curve.learning_rate is not None
     )
     about = ", ".join(
-        text for text in (first.curve.split, f"rates {rates}" if rates else "") if text
+        text for text in (first.curve.where, f"rates {rates}" if rates else "") if text
     )
     cells = [Cell(short_name(first.curve.model), about)]
     cells += [estimate_cell(_score(entry, name)) for name in scores]

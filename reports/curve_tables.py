@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.curves import STANDARD, Curve, Difference, Point, curves
+from reports.curve_points import Difference, Point
+from reports.curves import STANDARD, Curve, curves
 from reports.layout import (
     ABSENT,
     INTERVAL,
@@ -60,7 +61,7 @@ def curve_table(results: Results) -> Table | None:
 
 
 def _curve_cells(curve: Curve, size: int, controls: Sequence[str], stuck: bool) -> tuple[Cell, ...]:
-    cells = [Cell(curve.probe, curve.split), Cell(curve.model)]
+    cells = [Cell(curve.probe, curve.where), Cell(curve.model)]
     cells += [Cell(curve.mode, f"rate {rate(curve.learning_rate)}" if curve.learning_rate else "")]
     cells += [Cell(count(size)), Cell(percent(curve.chance))]
     cells += _point_cells(curve, size, stuck)
@@ -112,7 +113,7 @@ def _point_record(curve: Curve, control: str, point: Point) -> dict[str, object]
         "model": curve.model,
         "probe": curve.probe,
         "mode": curve.mode,
-        "split": curve.split,
+        "split": curve.where,
         "learning_rate": curve.learning_rate,
         "control": control,
         "num_train": point.num_train,

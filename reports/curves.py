@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 
 import numpy as np
 
-from metrics.intervals import wilson
 from metrics.learning_curve import Floats, percentile_interval
+from reports.curve_points import Bounds, Difference, Point
 from reports.hits import Hits, Place, draws, joined
 from reports.load import Results, Row, Run
 from reports.zero_shot import chance_levels
@@ -19,81 +20,6 @@ STANDARD = "standard"
 NO_LANGUAGE = "no_language"
 PERTURBED = "perturbed_language"
 TRAIN_ACCURACY = "train_accuracy"
-Bounds = tuple[float | None, float | None]
-
-
-@dataclass(frozen=True)
-class Point:
-    """The runs of all seeds at one number of training examples.
-
-    Attributes:
-        by_seed: Row of each seed.
-        trained: Row of the accuracy on its own training examples of each seed that recorded it.
-    """
-
-    num_train: int
-    by_seed: Mapping[int | None, Row]
-    trained: Mapping[int | None, Row] = field(default_factory=dict)
-
-    @property
-    def values(self) -> list[float]:
-        """Accuracy of each seed."""
-        return [row.value for row in self.by_seed.values()]
-
-    @property
-    def mean(self) -> float:
-        """Accuracy averaged over seeds."""
-        return fmean(self.values)
-
-    @property
-    def median(self) -> float:
-        """Accuracy of the seed in the middle."""
-        return median(self.values)
-
-    @property
-    def spread(self) -> float | None:
-        """Standard deviation over seeds; None for a single seed."""
-        return stdev(self.values) if len(self.by_seed) > 1 else None
-
-    def stuck(self, chance: float | None) -> int | None:
-        """Runs whose training accuracy is not above chance (SPEC E6); None where none says."""
-        if chance is None or not self.trained:
-            return None
-        return sum(_lower_bound(row, self.num_train) <= chance for row in self.trained.values())
-
-    @property
-    def interval(self) -> Bounds:
-        """The seeds' intervals averaged: the uncertainty from the items, which all seeds share."""
-        lows = [row.ci_low for row in self.by_seed.values() if row.ci_low is not None]
-        highs = [row.ci_high for row in self.by_seed.values() if row.ci_high is not None]
-        if len(lows) != len(self.by_seed) or len(highs) != len(self.by_seed):
-            return None, None
-        return fmean(lows), fmean(highs)
-
-    @property
-    def num_items(self) -> int | None:
-        """Items evaluated by every seed; None where seeds differ or do not say."""
-        numbers = {row.num_items for row in self.by_seed.values()}
-        return numbers.pop() if len(numbers) == 1 else None
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Standard minus control over the seeds that both have.
-
-    Attributes:
-        low: Of the seed with the smallest difference.
-        high: Of the seed with the largest.
-        spread: Standard deviation over seeds; None for a single seed.
-        interval: 95% interval over items and seeds, where hits were recorded.
-    """
-
-    mean: float
-    low: float
-    high: float
-    spread: float | None
-    num_seeds: int
-    interval: Bounds = (None, None)
 
 
 @dataclass(frozen=True)
@@ -107,6 +33,7 @@ class Curve:
         train: How the train rows were got, as the runs say it.
         whole: Whether no row of the measured file was left out.
         first_stage: Whether the model was trained on other questions first.
+        told_apart: What tells it from another curve of the same name; empty where there is none.
     """
 
     model: str
@@ -121,6 +48,17 @@ class Curve:
     train: str = ""
     whole: bool = True
     first_stage: bool = False
+    told_apart: str = ""
+
+    @property
+    def source(self) -> tuple[str, str, str, bool]:
+        """What curves share that may be held against each other: rows and stages of training."""
+        return self.probe, self.split, self.train, self.first_stage
+
+    @property
+    def where(self) -> str:
+        """The split measured, with what tells the curve from another one of the same name."""
+        return ": ".join(text for text in (self.split, self.told_apart) if text)
 
     @property
     def num_groups(self) -> int | None:
@@ -189,15 +127,21 @@ class Curve:
 
 @lru_cache(maxsize=2)
 def curves(results: Results) -> tuple[Curve, ...]:
-    """All learning curves, by probe, model and mode."""
-    by_place: dict[tuple[str, str, str, str], list[tuple[Row, Run]]] = {}
+    """All learning curves, by probe, model and mode.
+
+    A folder can hold several commands: runs with other train rows, or with a first stage, are other
+    curves.
+    """
+    by_place: dict[tuple[str, str, str, str, str, bool], list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):
+        origin = origin_of(run)
         for row in filter(_is_point, run.rows):
-            place = (row.probe, row.model, row.mode, row.split)
+            place = (row.probe, row.model, row.mode, row.split, *origin)
             by_place.setdefault(place, []).append((row, run))
     chances = chance_levels(results)
     found = []
-    for (probe, model, mode, split), own in sorted(by_place.items(), key=lambda item: item[0]):
+    for place, own in sorted(by_place.items(), key=lambda item: item[0]):
+        probe, model, mode, split, train, first_stage = place
         # The point without training has no learning rate: it belongs to the curve of each.
         known = {row.learning_rate for row, _ in own if row.learning_rate is not None}
         rates: list[float | None] = [*sorted(known)] or [None]
@@ -217,12 +161,31 @@ def curves(results: Results) -> tuple[Curve, ...]:
                     points=_by_control(line),
                     hits=joined([run.hits for run in parts if run.hits is not None]),
                     majority=_majority(parts),
-                    train=next(_facts(parts, "train"), ""),
+                    train=train,
                     whole=all(map(_is_whole, parts)),
-                    first_stage=any(_facts(parts, "first_stage")),
+                    first_stage=first_stage,
                 )
             )
-    return tuple(found)
+    return _told_apart(found)
+
+
+def origin_of(run: Run) -> tuple[str, bool]:
+    """How the train rows of a run were got, and whether other questions were trained on first."""
+    return str(run.facts.get("train") or ""), bool(run.facts.get("first_stage"))
+
+
+def _told_apart(found: Sequence[Curve]) -> tuple[Curve, ...]:
+    names = [(c.probe, c.model, c.mode, c.split, c.learning_rate) for c in found]
+    repeats = Counter(names)
+    return tuple(
+        replace(curve, told_apart=_origin_text(curve)) if repeats[name] > 1 else curve
+        for curve, name in zip(found, names, strict=True)
+    )
+
+
+def _origin_text(curve: Curve) -> str:
+    stage = "after a first stage" if curve.first_stage else ""
+    return ", ".join(text for text in (curve.train, stage) if text)
 
 
 def _is_point(row: Row) -> bool:
@@ -233,10 +196,6 @@ def _is_point(row: Row) -> bool:
         and row.num_train is not None
         and not (row.subset or row.perturbation)
     )
-
-
-def _facts(runs: Sequence[Run], name: str) -> Iterator[str]:
-    return (str(run.facts[name]) for run in runs if run.facts.get(name))
 
 
 def _is_whole(run: Run) -> bool:
@@ -264,11 +223,3 @@ def _points(rows: list[Row]) -> list[Point]:
         measured, trained = by_size.setdefault(row.num_train or 0, ({}, {}))
         (trained if row.metric == TRAIN_ACCURACY else measured).setdefault(row.seed, row)
     return [Point(size, *both) for size, both in by_size.items() if both[0]]
-
-
-def _lower_bound(row: Row, num_train: int) -> float:
-    """Lower end of the interval of a training accuracy."""
-    if row.ci_low is not None:
-        return row.ci_low
-    number = row.num_items or num_train
-    return wilson(round(row.value * number), number)[0]

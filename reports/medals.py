@@ -16,6 +16,7 @@ from reports.curve_summary import (
     baselines,
     difference,
     random_twin,
+    rivals,
     summaries,
 )
 from reports.curves import NO_LANGUAGE
@@ -121,8 +122,7 @@ def judge(summary: Summary, others: Sequence[Summary], rule: MedalRule) -> Judge
     lacking += ["random weights"] * (rule.need_random and twin is None)
     lacking += ["a chance level"] * (summary.curve.chance is None)
     lacking += ["hits"] * (own is None or own.low is None)
-    rivals = [*lower, *([twin] if twin else [])]
-    gaps = [difference("weighted_sum", summary, other) for other in rivals]
+    gaps = [difference("weighted_sum", summary, other) for other in rivals(summary, others)]
     lacking += ["the baselines' curves on the same items and points"] * (None in map(_low, gaps))
     if lacking:
         return Judgement(summary, "not judged", lacking=tuple(lacking))
@@ -197,7 +197,7 @@ def _how(one: Judgement, found: Sequence[Judgement]) -> str:
         for other in found
         if (other.summary.curve.probe, other.summary.curve.mode) == (curve.probe, curve.mode)
     }
-    said = [curve.split, "whole network" if curve.mode == FULL else ""]
+    said = [curve.where, "whole network" if curve.mode == FULL else ""]
     said.append(f"rate {rate(curve.learning_rate)}" if len(alike) > 1 else "")
     return ", ".join(text for text in said if text)
 
@@ -215,7 +215,7 @@ def _record(one: Judgement) -> dict[str, object]:
     return {
         "probe": curve.probe,
         "model": curve.model,
-        "split": curve.split,
+        "split": curve.where,
         "mode": curve.mode,
         "learning_rate": curve.learning_rate,
         "medal": one.medal,

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from reports.curve_parts import curve_parts_table
+from reports.curve_summary import peers, summaries
 from reports.curves import Curve, curves
 from reports.load import load_results
 
@@ -123,3 +125,28 @@ def test_runs_stuck_at_chance_are_counted(
     assert point.stuck(0.5) == 3
     assert point.stuck(0.4) == 0
     assert point.stuck(None) is None
+
+
+def test_other_train_rows_and_stages_are_curves_of_their_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    own, lent = "train of p", "train of q, not the probe's own"
+    for name, right, facts in (
+        ("a", 60, {"train": own}),
+        ("b", 80, {"train": lent}),
+        ("c", 70, {"train": own, "first_stage": {"seed": 1}}),
+    ):
+        [row] = rows.curve("p", "standard", {62: [right]}, 100)
+        write_run(tmp_path / name, name, [row, {**row, "subset": "template=t"}], **facts)
+    results = load_results(tmp_path)
+    found = curves(results)
+    assert [(curve.means(), curve.where) for curve in found] == [
+        ({62: 0.6}, f"dev: {own}"),
+        ({62: 0.7}, f"dev: {own}, after a first stage"),
+        ({62: 0.8}, f"dev: {lent}"),
+    ]
+    first, *others = summaries(results)
+    assert peers(first, others) == []
+    parts = curve_parts_table(results)
+    assert parts is not None
+    assert [record["trained"] for record in parts.records] == [0.6, 0.7, 0.8]
