@@ -34,6 +34,7 @@ class CurveData:
         files: The files read.
         nonsense: Candidate to the meaningless word of `no_language`.
         notices: What a reader of the results should know.
+        held_out: Train rows that early stopping watches, in no sample; none without it.
     """
 
     config: ProbeConfig
@@ -46,6 +47,7 @@ class CurveData:
     files: tuple[ProbeData, ...]
     nonsense: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    held_out: tuple[Record, ...] = ()
 
     @cached_property
     def substitutes(self) -> dict[str, str]:
@@ -61,9 +63,9 @@ class CurveData:
 
     @cached_property
     def untouched(self) -> list[bool]:
-        """For each evaluation row whether its group is in no train row (SPEC E3)."""
+        """For each evaluation row whether its group is in no train or held-out row (SPEC E3)."""
         group_by = self.config.group_by
-        seen = {group_of(record, group_by) for record in self.train}
+        seen = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in seen for record in self.evaluation]
 
     def under(self, control: Control) -> tuple[list[Record], list[Record]]:

@@ -61,23 +61,13 @@ class FullPoint:
         return f"{MODE}-{self.size}-{self.control}-{self.seed}"
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """The train rows without those that early stopping watches.
+def hold_out(data: CurveData, settings: FitSettings, seed: int) -> CurveData:
+    """The probe with a part of its train rows, whole groups, for early stopping to watch.
 
-    Attributes:
-        data: The probe; its train rows are what samples are drawn from.
-        records: The held-out rows, of groups that are in no sample; empty without patience.
+    Without patience all train rows stay what samples are drawn from.
     """
-
-    data: CurveData
-    records: tuple[Record, ...] = ()
-
-
-def hold_out(data: CurveData, settings: FitSettings, seed: int) -> HeldOut:
-    """Divides the train rows where early stopping needs a part of them."""
     if settings.patience is None:
-        return HeldOut(data)
+        return data
     kept, rest = grouped_split(
         data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
     )
@@ -85,8 +75,7 @@ def hold_out(data: CurveData, settings: FitSettings, seed: int) -> HeldOut:
         f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
         f"samples are drawn from the other {len(rest)}"
     )
-    kept_out = replace(data, train=tuple(rest), notices=(*data.notices, said))
-    return HeldOut(kept_out, tuple(kept))
+    return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, said))
 
 
 def full_points(
@@ -101,7 +90,7 @@ def full_points(
 def run_point(
     run: RunFolder,
     model: ModelSettings,
-    rows: HeldOut,
+    data: CurveData,
     point: FullPoint,
     settings: FitSettings,
     start: Path | None,
@@ -113,7 +102,7 @@ def run_point(
     Args:
         run: The point's folder; its training states are removed when it is finished.
         model: The pre-trained model.
-        rows: The probe's rows.
+        data: The probe's rows.
         point: The point.
         settings: How it is trained.
         start: Folder of the model that a first stage left; None begins with the pre-trained one.
@@ -121,11 +110,11 @@ def run_point(
         wandb: Weights & Biases.
     """
     began = time.perf_counter()
-    data, control = rows.data, point.control
+    control = point.control
     train, evaluation = data.under(control)
     chosen = sample_orders(len(train), point.size, 1, point.seed)[0]
     sample = [train[place] for place in chosen]
-    held_out = data.controlled(control, rows.records, data.train_config)
+    held_out = data.controlled(control, data.held_out, data.train_config)
     module, epoch, problems = _trained(
         run,
         fresh_module(model, settings, point.seed, start),
@@ -137,7 +126,7 @@ def run_point(
         wandb,
     )
     said = predict(module, {"sample": sample, "evaluation": evaluation}, trainer)
-    stopping = _early_stopping(rows, settings, epoch)
+    stopping = _early_stopping(data, settings, epoch)
     notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
     name = f"{control}-seed{point.seed}"
     one = Measurement(
@@ -220,10 +209,10 @@ def _trained(
     return saved_module(best_dir(run)), int(keep.best["epoch"]), problems
 
 
-def _early_stopping(rows: HeldOut, settings: FitSettings, epoch: int) -> str | None:
+def _early_stopping(data: CurveData, settings: FitSettings, epoch: int) -> str | None:
     if settings.patience is None:
         return None
     return (
-        f"patience {settings.patience} on {len(rows.records)} held-out train rows, whole groups "
+        f"patience {settings.patience} on {len(data.held_out)} held-out train rows, whole groups "
         f"that are in no sample; epoch {epoch} of at most {settings.epochs} is reported"
     )

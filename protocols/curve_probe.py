@@ -114,9 +114,11 @@ def pose(module: ChoiceModule, records: Sequence[Record]) -> EncodedSet:
     """
     encoded = module.encoder().encode(records)
     if len(encoded) != len(records):
+        missing = sorted(set(range(len(records))) - set(encoded.kept))
         raise RecordError(
-            f"{len(records) - len(encoded)} of {len(records)} items cannot be posed to this model; "
-            "a curve compares the same rows under all controls, so it needs all of them"
+            f"{len(missing)} of {len(records)} items cannot be posed to this model, such as "
+            f"{records[missing[0]].name}; a curve compares the same rows under all controls: with "
+            "--model.multi_token skip such rows are left out of all models, and counted"
         )
     return encoded
 

@@ -104,7 +104,7 @@ class CurveRuns:
         """The whole network, one run a (N, control, seed)."""
         settings = self.settings.fit_of(model.kind)
         rows = hold_out(data, settings, self.settings.split_seed)
-        sizes = [size for size in self.settings.sizes if size <= len(rows.data.train)]
+        sizes = [size for size in self.settings.sizes if size <= len(rows.train)]
         points = full_points(sizes, self.settings.controls, self.settings.seeds)
         runs = {point: self._full_run(model, data, point) for point in points}
         missing = [point for point in points if runs[point].result() is None]

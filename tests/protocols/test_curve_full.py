@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,18 +242,18 @@ def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:
     path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
     data = load_curve_data(path, CurveSettings(), ProbeOptions(), mirror)
     rows = hold_out(data, FitSettings(patience=3, held_out=0.2), seed=0)
-    assert (len(rows.records), len(rows.data.train)) == (8, 32)
+    assert (len(rows.held_out), len(rows.train)) == (8, 32)
     held, pool = (
-        {group_of(record, "arguments") for record in part}
-        for part in (rows.records, rows.data.train)
+        {group_of(record, "arguments") for record in part} for part in (rows.held_out, rows.train)
     )
     assert held.isdisjoint(pool)
-    assert rows.data.notices[-1] == (
+    assert rows.notices[-1] == (
         "8 of 40 train rows stop the training and are in no sample: samples are drawn from the "
         "other 32"
     )
-    whole = hold_out(data, FitSettings(), seed=0)
-    assert (whole.records, whole.data) == ((), data)
+    assert hold_out(data, FitSettings(), seed=0) == data
+    # Rows that choose the epoch have seen their groups as much as rows of a sample.
+    assert not any(replace(rows, evaluation=rows.held_out).untouched)
 
 
 def test_early_stopping_halves_the_rate_of_esim_with_and_without_a_first_stage(

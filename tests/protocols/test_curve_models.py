@@ -9,9 +9,11 @@ import pytest
 
 from probes.catalog import ProbeConfig, load_probe_config
 from probes.controls import NonsenseError
-from probes.record import Record
+from probes.record import Record, RecordError
 from protocols.curve_data import CurveData
 from protocols.curve_models import chosen_models, model_of, nonsense_for, only_posed
+from protocols.curve_probe import pose
+from protocols.models import masked_module
 from protocols.settings import ModelSettings, UsageError
 
 
@@ -98,3 +100,5 @@ def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model:
     assert only_posed(data, [strict], ["standard"]) == data
     with pytest.raises(UsageError, match="open: no row has candidates of one piece"):
         only_posed(replace(data, train=train[1:]), [skipping], ["standard"])
+    with pytest.raises(RecordError, match=r"1 of 2 items .* such as .*w2.*multi_token skip"):
+        pose(masked_module(skipping), train)
