@@ -14,7 +14,7 @@ from probes.download import cache_folder
 from probes.source import ProbeData, load_file, load_probe
 from protocols.curve_data import CurveData
 from protocols.curve_settings import STANDARD, Control
-from protocols.evaluation import accuracy_row, predict
+from protocols.evaluation import Predictions, accuracy_row, predict
 from protocols.models import sentence_module
 from protocols.provenance import data_files, git_commit, versions
 from protocols.run_folder import CommandFolder, RunFolder
@@ -120,25 +120,13 @@ def _train(
     plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
     problems = fit(module, data, run, plan, replace(trainer, progress_bar=False), wandb)
     module.save_pretrained(best_dir(run))
-    fields = {
-        "protocol": PROTOCOL,
-        "model": model.label,
-        "probe": config.name,
-        "control": control,
-        "mode": "full",
-        "num_train": len(facts),
-        "learning_rate": settings.learning_rate,
-        "epoch": settings.epochs,
-        "seed": stage.seed,
-        "metric": "train_accuracy",
-    }
     said = predict(module, {"facts": facts}, trainer)["facts"]
     run.finish(
         {
             "protocol": PROTOCOL,
             "model": model.label,
             "probe": config.name,
-            "rows": [accuracy_row(said, **fields)],
+            "rows": [_train_row(said, model, stage, control)],
             "counts": {"train": len(facts)},
             "notices": [*problems, *stage.facts.notices],
             "versions": versions(),
@@ -148,4 +136,22 @@ def _train(
             "model_sha256": model_fingerprint(module),
             "seconds": round(time.perf_counter() - began, 3),
         }
+    )
+
+
+def _train_row(
+    said: Predictions, model: ModelSettings, stage: FirstStage, control: Control
+) -> dict[str, Any]:
+    return accuracy_row(
+        said,
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=stage.facts.config.name,
+        control=control,
+        mode="full",
+        num_train=len(said.records),
+        learning_rate=stage.settings.learning_rate,
+        epoch=stage.settings.epochs,
+        seed=stage.seed,
+        metric="train_accuracy",
     )
