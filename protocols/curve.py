@@ -111,6 +111,8 @@ def trace_curves(
     """
     runs = CurveRuns(folder, settings, mirror, trainer, options, wandb)
     sets = [runs.load(name, models) for name in names]
+    if options.first_stage and all(data.setup != "mc_qa" for data in sets):
+        raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
     for model in models:
         module: ChoiceModule | None = None
         for data in sets:

@@ -15,6 +15,7 @@ from callbacks.wandb_settings import WandbSettings
 from lightning_modules.base import ChoiceModule
 from lightning_modules.cached_heads import HeadMode
 from lightning_modules.pretrained import model_fingerprint
+from probes.splits import group_of
 from protocols.curve_data import CurveData, load_curve_data
 from protocols.curve_full import (
     MODE,
@@ -65,7 +66,13 @@ class CurveRuns:
             data = replace(data, nonsense=nonsense_for(data.config, models))
         for control in self.settings.controls:
             data.under(control)
-        return only_posed(data, models, self.settings.controls)
+        data = only_posed(data, models, self.settings.controls)
+        if self.facts is None or data.setup != "mc_qa":
+            return data
+        known = {group_of(record, "stem") for record in self.facts.records}
+        shared = sum(group_of(record, "stem") in known for record in data.evaluation)
+        said = f"{shared} of {len(data.evaluation)} measured questions are in the first stage too"
+        return replace(data, notices=(*data.notices, *[said] * bool(shared)))
 
     def frozen(
         self,

@@ -235,7 +235,11 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
     for point in points:
         control = point["rows"][0]["control"]
         assert point["model_sha256"] == stages[control]["model_sha256"]
+        assert "12 of 12 measured questions are in the first stage too" in point["notices"]
     assert run(tmp_path / "stage.yaml", folder) == 0
+
+    values["probes"] = [str(curve_probes / "pairs.yaml")]
+    assert run(written(values, tmp_path / "masked.yaml"), tmp_path / "masked") == train.USAGE_ERROR
 
 
 def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:
