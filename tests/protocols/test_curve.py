@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonargparse import ArgumentParser
 
 import train
@@ -127,3 +128,11 @@ def test_configs_are_valid(name: str) -> None:
 def test_points_that_are_none_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         check_points(CurveSettings(**given))
+
+
+def test_the_baselines_alone_are_trained_as_the_authors_did() -> None:
+    path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
+    grid = yaml.safe_load(path.read_text())["grid"]
+    assert (grid["learning_rate"], grid["epochs"], grid["batch_size"]) == ({"mlp": 4e-4}, 75, 16)
+    esim = grid["esim"]
+    assert (esim["learning_rate"], esim["epochs"], esim["patience"]) == (4e-4, 75, 10)
