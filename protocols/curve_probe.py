@@ -34,6 +34,7 @@ class CurveProbe:
         data: The probe's rows.
         settings: The curve.
         trainer: Batch settings of the encoding.
+        kind: The model's kind, which says how its head is trained.
 
     Attributes:
         notices: What the encoding has to say (cuts, unknown words).
@@ -45,9 +46,11 @@ class CurveProbe:
         data: CurveData,
         settings: CurveSettings,
         trainer: TrainerSettings,
+        kind: str = "transformer",
     ) -> None:
         self.module = module.eval()
         self.settings = settings
+        self.kind = kind
         self.records: dict[str, list[Record]] = {}
         self.train: dict[str, CachedItems] = {}
         self.evaluation: dict[str, CachedItems] = {}
@@ -64,6 +67,7 @@ class CurveProbe:
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Trains every control and seed at one N together and measures them; N = 0 trains none."""
         settings = self.settings
+        fit = settings.head_fit(self.kind, mode)
         seeds = settings.seeds if size else [0]
         cells = [(control, seed) for control in settings.controls for seed in seeds]
         train = [self.train[control] for control, _ in cells]
@@ -72,8 +76,7 @@ class CurveProbe:
         vocabulary = torch.from_numpy(np.unique(words.numpy()))
         heads = StackedHeads(self.module.head, vocabulary, len(cells), mode)  # type: ignore[arg-type]
         if size:
-            rate = settings.learning_rate[mode]
-            plan = HeadPlan(mode, rate, settings.epochs, settings.batch_size)
+            plan = HeadPlan(mode, fit.learning_rate, fit.epochs, settings.batch_size)
             orders = np.stack(
                 [sample_orders(len(train[0]), size, plan.epochs, seed) for _, seed in cells]
             )
@@ -83,7 +86,7 @@ class CurveProbe:
             Measurement(
                 control,
                 seed if size else None,
-                settings.epochs if size else 0,
+                fit.epochs if size else 0,
                 self._predictions(control, seed, table),
             )
             for (control, seed), table in zip(cells, scores, strict=True)

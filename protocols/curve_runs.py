@@ -91,10 +91,10 @@ class CurveRuns:
             return module
         module = module or masked_module(model).to(device_of(self.trainer))
         fingerprint = model_fingerprint(getattr(module, "model", module))
-        probe = CurveProbe(module, data, self.settings, self.trainer)
+        probe = CurveProbe(module, data, self.settings, self.trainer, model.kind)
         for mode, size in self._progress(missing, model, data):
             start = time.perf_counter()
-            rate = self.settings.learning_rate[mode] if size else None
+            rate = self.settings.head_fit(model.kind, mode).learning_rate if size else None
             finish_run(
                 runs[mode, size],
                 data,
@@ -155,8 +155,7 @@ class CurveRuns:
             "num_train": size,
             "seeds": settings.seeds,
             "controls": settings.controls,
-            "learning_rate": settings.learning_rate[mode],
-            "epochs": settings.epochs,
+            **asdict(settings.head_fit(model.kind, mode)),
             "batch_size": settings.batch_size,
         }
         return self.folder.run(f"curve-{data.config.name}-{mode}-{size}-{model.label}", config)
@@ -188,6 +187,9 @@ class CurveRuns:
             "split": data.split,
             "split_seed": self.settings.split_seed,
             "nonsense": dict(data.nonsense),
+            "substitutes": dict(data.substitutes) if data.config.key_words else {},
+            "arguments": {name: part.pattern for name, part in data.config.arguments.items()},
+            "group_by": data.config.group_by,
             "data": [file.sha256 for part in data.files for file in part.files],
             # Other models of the command can have left rows out.
             "rows": [len(data.train), len(data.evaluation)],

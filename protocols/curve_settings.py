@@ -25,6 +25,24 @@ ESIM_FIT = FitSettings(
 
 
 @dataclass(frozen=True)
+class HeadFit:
+    """How a head on a frozen encoder is trained.
+
+    Args:
+        learning_rate: Peak rate of AdamW.
+        epochs: Passes over each sample; the last one is reported.
+    """
+
+    learning_rate: float
+    epochs: int
+
+
+# The authors' settings of the MLM-baseline: its head begins at random, so the few epochs of a
+# pre-trained head would leave it undertrained, and every model above it.
+BASELINE_FIT = HeadFit(learning_rate=4e-4, epochs=75)
+
+
+@dataclass(frozen=True)
 class CurveSettings:
     """The points of a learning curve and how each is trained.
 
@@ -45,6 +63,7 @@ class CurveSettings:
         train_probe: Probe whose `train_split` is trained on instead, of all probes or as
             {probe: other probe}.
         split_seed: Seeds the division of `train_from` and the held-out part of early stopping.
+        mlm_baseline: How the head of the MLM-baseline is trained, in batches of `batch_size`.
         full: How a whole transformer is fine-tuned.
         esim: How ESIM is trained.
     """
@@ -64,6 +83,7 @@ class CurveSettings:
     train_share: float = 0.6
     train_probe: str | dict[str, str] | None = None
     split_seed: int = 0
+    mlm_baseline: HeadFit = BASELINE_FIT
     full: FitSettings = field(default_factory=FitSettings)
     esim: FitSettings = field(default_factory=lambda: ESIM_FIT)
 
@@ -74,6 +94,12 @@ class CurveSettings:
     def train_probe_of(self, probe: str) -> str | None:
         """Probe that lends this one its train rows; None where it has its own."""
         return _of(self.train_probe, probe)
+
+    def head_fit(self, kind: str, mode: HeadMode) -> HeadFit:
+        """How the head of a model of this kind is trained."""
+        if kind == "mlm_baseline":
+            return self.mlm_baseline
+        return HeadFit(self.learning_rate[mode], self.epochs)
 
     def fit_of(self, kind: str) -> FitSettings:
         """How a whole network of this kind is trained."""

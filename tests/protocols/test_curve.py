@@ -12,7 +12,7 @@ import train
 from probes.catalog import load_probe_config
 from protocols.curve import curve
 from protocols.curve_models import chosen_models
-from protocols.curve_settings import CurveSettings, check_names, check_points
+from protocols.curve_settings import CurveSettings, HeadFit, check_names, check_points
 from protocols.provenance import ROOT
 from protocols.settings import UsageError
 from reports.results import read_results
@@ -130,9 +130,35 @@ def test_points_that_are_none_are_refused(given: dict[str, Any], said: str) -> N
         check_points(CurveSettings(**given))
 
 
-def test_the_baselines_alone_are_trained_as_the_authors_did() -> None:
+def test_the_baselines_are_trained_as_the_authors_did() -> None:
+    assert CurveSettings().head_fit("mlm_baseline", "mlp") == HeadFit(4e-4, 75)
+    assert CurveSettings().head_fit("transformer", "linear") == HeadFit(3e-3, 4)
     path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
     grid = yaml.safe_load(path.read_text())["grid"]
-    assert (grid["learning_rate"], grid["epochs"], grid["batch_size"]) == ({"mlp": 4e-4}, 75, 16)
+    assert (grid["mlm_baseline"], grid["batch_size"]) == ({"learning_rate": 4e-4, "epochs": 75}, 16)
     esim = grid["esim"]
     assert (esim["learning_rate"], esim["epochs"], esim["patience"]) == (4e-4, 75, 10)
+
+
+def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    command = [
+        "curve",
+        "--probes=age_small",
+        "--models=embedded,mlm_baseline",
+        "--grid.sizes=[8]",
+        "--grid.seeds=[1]",
+        "--grid.modes=[mlp]",
+        "--grid.controls=[standard]",
+        "--grid.epochs=2",
+        "--grid.mlm_baseline.epochs=3",
+        "--grid.mlm_baseline.learning_rate=2e-4",
+        f"--output_dir={folder}",
+    ]
+    assert train.main(command) == 0
+    found = {
+        (row["model"].split(" ")[0], row["learning_rate"], row["epoch"])
+        for row in read_results(folder / "results.csv")
+        if (row["metric"], row["num_train"], row["subset"]) == ("accuracy", "8", "")
+    }
+    assert found == {("embedded", "0.001", "2"), ("MLM-baseline", "0.0002", "3")}
