@@ -74,7 +74,7 @@ class CurveSettings:
     controls: list[Control] = field(
         default_factory=lambda: ["standard", "no_language", "perturbed_language"]
     )
-    learning_rate: dict[str, float] = field(default_factory=lambda: {"mlp": 1e-3, "linear": 3e-3})
+    learning_rate: dict[str, float] = field(default_factory=lambda: {"mlp": 1e-3, "linear": 1e-3})
     epochs: int = 4
     batch_size: int = 16
     train_split: str = "train"
