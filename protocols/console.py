@@ -16,7 +16,7 @@ from reports.tables import tables
 _MOST_SIDEWAYS = 4  # rows that fit side by side
 _OF_PROTOCOL = {
     "zero_shot": ("zero_shot",),
-    "curve": ("curve_summary", "curve_medals", "curve_against"),
+    "curve": ("curve_summary", "curve_medals"),
     "grid": ("grid",),
     "taxonomy_distance": ("taxonomy_distance",),
     "unigrams": ("unigrams",),
