@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ seen = [0]
 def training_step(self, batch, batch_idx):
     seen[0] += 1
     if seen[0] == kill_at:
-        os.kill(os.getpid(), signal.{signal})
+        {fault}
     return start(self, batch, batch_idx)
 
 ChoiceModule.training_step = training_step
@@ -43,11 +44,15 @@ def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:
 def run_killed(
     config: dict[str, Any], output_dir: Path, tmp_path: Path, kill_at: int, signal: str = "SIGKILL"
 ) -> subprocess.CompletedProcess[str]:
+    """A run that meets a fault at its `kill_at`-th step: a signal, or "exception"."""
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     arguments = ["inoculate", "--config", str(path), "--output_dir", str(output_dir)]
+    fault = f"os.kill(os.getpid(), signal.{signal})"
+    if signal == "exception":
+        fault = "raise RuntimeError('the machine coughed')"
     return subprocess.run(
-        [sys.executable, "-c", KILLER.replace("{signal}", signal), str(kill_at), *arguments],
+        [sys.executable, "-c", KILLER.replace("{fault}", fault), str(kill_at), *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -156,6 +161,45 @@ def test_three_kills_change_nothing(
         assert killed.returncode == -9, killed.stderr
     assert run(inoculation_config, disturbed, tmp_path) == 0
     assert_same(disturbed, finished)
+
+
+@pytest.mark.slow
+def test_twenty_faults_of_five_kinds_change_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    config = {**inoculation_config, "epochs": 8}
+    config["original"] = {**inoculation_config["original"], "epochs": 4}  # 12 + 24 steps in all
+    assert run(config, tmp_path / "undisturbed", tmp_path) == 0
+    disturbed = tmp_path / "disturbed"
+    rng = random.Random(0)
+    exits = {"SIGKILL": -9, "SIGTERM": 143, "exception": train.FAILURE}
+    met: list[str] = []
+    while not list(disturbed.glob("runs/inoculate-*/result.json")):
+        kind = rng.choice([*exits, "truncated", "garbage"])
+        state = newest_state_of(disturbed)
+        if kind == "truncated" and state is not None:
+            state.write_bytes(state.read_bytes()[: rng.randrange(1, state.stat().st_size)])
+        elif kind == "garbage" and state is not None:
+            state.write_bytes(rng.randbytes(2000))
+        signal = kind if kind in exits else "SIGKILL"
+        # The second or third step of each start: one at least is new, and kept.
+        done = run_killed(config, disturbed, tmp_path, rng.choice([2, 2, 3]), signal)
+        if done.returncode == 0:
+            break
+        assert done.returncode == exits[signal], done.stderr
+        if kind not in exits and state is not None:
+            assert "not a readable training state" in done.stderr
+        met.append(kind)
+        assert len(met) < 80, "no progress"
+    assert len(met) >= 20
+    assert set(met) == {*exits, "truncated", "garbage"}
+    assert_same(disturbed, tmp_path / "undisturbed")
+
+
+def newest_state_of(folder: Path) -> Path | None:
+    """The state that the next start goes on from, if there is one."""
+    states = folder.glob("runs/*/checkpoints/last.ckpt")
+    return next((s for s in states if not (s.parents[1] / "result.json").exists()), None)
 
 
 def test_sigterm_saves_the_state_and_exits_with_143(
