@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,35 @@ from protocols.inoculation_settings import (
     OriginalTask,
     Setting,
 )
-from protocols.inoculation_steps import REPORT, SELECTION, InoculationSteps
+from protocols.inoculation_steps import REPORT, InoculationSteps
 from protocols.original_task import train_first_stage, train_original
 from protocols.run_folder import RunFolder
 from protocols.settings import ModelSettings, TrainerSettings
 from protocols.training import best_dir
 
 Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One cell and how it is run; see `run_cell`."""
+
+    run: RunFolder
+    config: Config
+    trainer: TrainerSettings
+    wandb: WandbSettings
+    mirror: str | None
+
+    def steps(self) -> InoculationSteps:
+        """The steps of the inoculation that the cell is a part of."""
+        return InoculationSteps(
+            ModelSettings(**self.config["model"]),
+            _task(self.config["original"]),
+            InoculatedProbe(**self.config["probe"]),
+            self.mirror,
+            self.trainer,
+            self.wandb,
+        )
 
 
 def run_cell(
@@ -43,60 +66,46 @@ def run_cell(
         FileNotFoundError: If a run that it needs is not finished.
     """
     kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _inoculate}
-    kinds.get(config["protocol"], _report_best)(run, config, trainer, wandb, mirror)
+    kinds.get(config["protocol"], _report_best)(Work(run, config, trainer, wandb, mirror))
 
 
-def _first(
-    run: RunFolder,
-    config: Config,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None,
-) -> None:
-    stage = FirstStage(**config["first"])
+def _first(work: Work) -> None:
+    stage = FirstStage(**work.config["first"])
     task = OriginalTask(
         stage.name,
         stage.sets,
         first=stage,
-        num_choices=config["num_choices"],
-        seed=config["seed"],
+        num_choices=work.config["num_choices"],
+        seed=work.config["seed"],
     )
-    splits = first_stage_splits(stage, task.seed, mirror)
-    train_first_stage(run, ModelSettings(**config["model"]), task, splits, trainer, wandb)
+    splits = first_stage_splits(stage, task.seed, work.mirror)
+    train_first_stage(
+        work.run, ModelSettings(**work.config["model"]), task, splits, work.trainer, work.wandb
+    )
 
 
-def _original(
-    run: RunFolder,
-    config: Config,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None,
-) -> None:
-    task = _task(config["original"])
-    start = [best_dir(_finished(run, key)) for key in config["model_run"]]
+def _original(work: Work) -> None:
+    task = _task(work.config["original"])
+    start = [best_dir(_finished(work.run, key)) for key in work.config["model_run"]]
     train_original(
-        run,
-        ModelSettings(**config["model"]),
+        work.run,
+        ModelSettings(**work.config["model"]),
         task,
-        original_splits(task, mirror),
+        original_splits(task, work.mirror),
         start[0] if start else None,
-        trainer,
-        wandb,
+        work.trainer,
+        work.wandb,
     )
 
 
-def _before(
-    run: RunFolder,
-    config: Config,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None,
-) -> None:
+def _before(work: Work) -> None:
     start = time.perf_counter()
-    steps = _steps(config, trainer, wandb, mirror)
-    model_folder = _original_folder(run, config)
-    scored = steps.before(run, model_folder, splits=(SELECTION, REPORT))
-    run.write_lines("predictions.jsonl", [row for said in scored.values() for row in said.rows()])
+    steps = work.steps()
+    model_folder = _original_folder(work.run, work.config)
+    scored = steps.before(work.run, model_folder)
+    work.run.write_lines(
+        "predictions.jsonl", [row for said in scored.values() for row in said.rows()]
+    )
     fields = {
         "protocol": BEFORE,
         "model": steps.model.label,
@@ -111,51 +120,42 @@ def _before(
         rows.append(accuracy_row(said, **fields, split=split, metric=f"{part}_accuracy"))
     for part, value in chances.items():
         rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": value})
-    run.finish(steps.result(model_folder, BEFORE, rows, (), start))
+    work.run.finish(steps.result(model_folder, BEFORE, rows, (), start))
 
 
-def _inoculate(
-    run: RunFolder,
-    config: Config,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None,
-) -> None:
+def _inoculate(work: Work) -> None:
     start = time.perf_counter()
-    steps = _steps(config, trainer, wandb, mirror)
-    before = steps.before(_finished(run, config["before_run"]), Path(), splits=(SELECTION, REPORT))
-    setting = Setting(**config["setting"])
-    history, problems = steps.train(run, _original_folder(run, config), setting, before)
+    steps = work.steps()
+    before = steps.kept(_finished(work.run, work.config["before_run"]))
+    setting = Setting(**work.config["setting"])
+    history, problems = steps.train(
+        work.run, _original_folder(work.run, work.config), setting, before
+    )
     rows = selection_rows(steps.fields(CELL, setting), before, history)
-    result = steps.result(best_dir(run), CELL, rows, problems, start)
-    run.finish({**result, "setting": config["setting"], "history": history})
+    result = steps.result(best_dir(work.run), CELL, rows, problems, start)
+    work.run.finish({**result, "setting": work.config["setting"], "history": history})
 
 
-def _report_best(
-    run: RunFolder,
-    config: Config,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None,
-) -> None:
+def _report_best(work: Work) -> None:
     """M*_k: the best of all settings and epochs goes to the report items."""
     start = time.perf_counter()
-    steps = _steps(config, trainer, wandb, mirror)
-    results = {key: _result_of(run.path.parent / key) for key in config["candidates"]}
+    steps = work.steps()
+    results = {key: _result_of(work.run.path.parent / key) for key in work.config["candidates"]}
     finished = {key: found for key, found in results.items() if found is not None}
     missing = sorted(set(results) - set(finished))
     if not finished:
-        raise FileNotFoundError(f"{run.key}: none of its {len(results)} candidates is finished")
+        raise FileNotFoundError(
+            f"{work.run.key}: none of its {len(results)} candidates is finished"
+        )
     best = best_candidate(finished)
     setting = Setting(**finished[best]["setting"])
-    checkpoint = best_dir(_finished(run, best))
-    before_run = _finished(run, config["before_run"])
-    before = steps.before(before_run, Path(), splits=(SELECTION, REPORT))
+    checkpoint = best_dir(_finished(work.run, best))
+    before = steps.kept(_finished(work.run, work.config["before_run"]))
     after = steps.score(checkpoint, steps.sets(REPORT))
     history = finished[best]["history"]
     problems = tuple(f"not among the candidates: {key} has no result" for key in missing)
-    result = steps.report(run, checkpoint, setting, before, after, history, problems, start)
-    run.finish({**result, "chosen": best, "candidates": sorted(finished), "missing": missing})
+    result = steps.report(work.run, checkpoint, setting, before, after, history, problems, start)
+    work.run.finish({**result, "chosen": best, "candidates": sorted(finished), "missing": missing})
 
 
 def best_candidate(results: Mapping[str, Mapping[str, Any]]) -> str:
@@ -182,19 +182,6 @@ def _scores(history: list[Scores]) -> list[Scores]:
 def _task(config: Config) -> OriginalTask:
     first = config["first"]
     return OriginalTask(**{**config, "first": None if first is None else FirstStage(**first)})
-
-
-def _steps(
-    config: Config, trainer: TrainerSettings, wandb: WandbSettings, mirror: str | None
-) -> InoculationSteps:
-    return InoculationSteps(
-        ModelSettings(**config["model"]),
-        _task(config["original"]),
-        InoculatedProbe(**config["probe"]),
-        mirror,
-        trainer,
-        wandb,
-    )
 
 
 def _original_folder(run: RunFolder, config: Config) -> Path:

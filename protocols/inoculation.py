@@ -11,7 +11,7 @@ from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
 from protocols.console import print_tables
 from protocols.inoculation_configs import INOCULATION, inoculation_config
 from protocols.inoculation_settings import Extra, InoculatedProbe, OriginalTask, Setting
-from protocols.inoculation_steps import REPORT, SELECTION, InoculationSteps
+from protocols.inoculation_steps import REPORT, InoculationSteps
 from protocols.original_task import original_model
 from protocols.run_folder import CommandFolder
 from protocols.settings import DEFAULT_MODEL, DEFAULT_TRAINER, ModelSettings, TrainerSettings
@@ -96,7 +96,7 @@ def inoculate_once(
         print(f"{run.key}: complete")
         return finished
     start = time.perf_counter()
-    before = steps.before(run, model_folder, splits=(SELECTION, REPORT))
+    before = steps.before(run, model_folder)
     history, problems = steps.train(run, model_folder, setting, before)
     after = steps.score(best_dir(run), steps.sets(REPORT))
     result = steps.report(run, best_dir(run), setting, before, after, history, problems, start)

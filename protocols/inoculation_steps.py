@@ -29,6 +29,7 @@ from protocols.settings import ModelSettings, TrainerSettings
 from protocols.training import FitPlan, best_dir, fit
 
 SELECTION, REPORT = "selection", "report"
+BEFORE_FILE = "before.json"
 Scored = Mapping[str, Predictions]
 
 
@@ -59,7 +60,7 @@ class InoculationSteps:
         self.mirror = mirror
         self.trainer = trainer
         self.wandb = wandb
-        self._scored: dict[tuple[Path, tuple[str, ...]], dict[str, Predictions]] = {}
+        self._scored: dict[Path, dict[str, Predictions]] = {}
 
     @cached_property
     def original_data(self) -> Splits:
@@ -94,20 +95,31 @@ class InoculationSteps:
         """Scores of the model in a folder."""
         return predict(saved_module(folder), sets, self.trainer, self.original.num_choices)
 
-    def before(
-        self, run: RunFolder, model_folder: Path, *, splits: Sequence[str]
-    ) -> dict[str, Predictions]:
+    def before(self, run: RunFolder, model_folder: Path) -> dict[str, Predictions]:
         """Scores before inoculation, kept so that a resumed run does not compute them again."""
-        sets = {name: part for split in splits for name, part in self.sets(split).items()}
-        kept = run.read("before.json")
-        if kept is None:
-            place = (model_folder, tuple(sets))
-            if place not in self._scored:  # all doses of a command share it
-                self._scored[place] = self.score(model_folder, sets)
-            scored = self._scored[place]
-            kept = {name: [list(s) for s in scored[name].scores] for name in sets}
-            run.write("before.json", kept)
-        return {name: Predictions(name, sets[name], kept[name]) for name in sets}
+        if run.read(BEFORE_FILE) is None:
+            if model_folder not in self._scored:  # all doses of a command share it
+                self._scored[model_folder] = self.score(model_folder, self._all_sets())
+            scored = self._scored[model_folder]
+            run.write(
+                BEFORE_FILE, {name: [list(s) for s in scored[name].scores] for name in scored}
+            )
+        return self.kept(run)
+
+    def kept(self, run: RunFolder) -> dict[str, Predictions]:
+        """The scores that `before` left in a run.
+
+        Raises:
+            FileNotFoundError: If there are none.
+        """
+        scores = run.read(BEFORE_FILE)
+        if scores is None:
+            raise FileNotFoundError(f"{run.path / BEFORE_FILE} is not there: run the cell again")
+        sets = self._all_sets()
+        return {name: Predictions(name, sets[name], scores[name]) for name in sets}
+
+    def _all_sets(self) -> dict[str, Sequence[Record]]:
+        return self.sets(SELECTION) | self.sets(REPORT)
 
     def train(
         self, run: RunFolder, model_folder: Path, setting: Setting, before: Scored
