@@ -16,7 +16,6 @@ from lightning_modules.pseudo_log_likelihood import PseudoLogLikelihood
 from metrics.intervals import wilson
 from probes.download import cache_folder
 from probes.record import Record
-from probes.record import chance_of as chance_of
 from protocols.settings import TrainerSettings
 from protocols.training import make_trainer
 

@@ -19,9 +19,10 @@ from probes.build.prediction_grids import (
     age_grids,
     size_grid,
 )
+from probes.record import chance_of
 from protocols.console import print_tables
 from protocols.curve_models import chosen_models
-from protocols.evaluation import Predictions, accuracy_row, chance_of, predict, proportion_row
+from protocols.evaluation import Predictions, accuracy_row, predict, proportion_row
 from protocols.models import masked_module
 from protocols.provenance import git_commit, versions
 from protocols.run_folder import CommandFolder, RunFolder

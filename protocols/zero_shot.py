@@ -20,13 +20,12 @@ from lightning_modules.sentence_choice import SentenceChoice, is_sentence_choice
 from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
 from probes.catalog import load_probe_config
 from probes.download import NotThereError
-from probes.record import Setup
+from probes.record import Setup, chance_of
 from probes.source import ProbeData, load_file, load_probe
 from protocols.console import print_tables
 from protocols.evaluation import (
     Predictions,
     accuracy_row,
-    chance_of,
     predict,
     subset_rows,
     templates_of,
