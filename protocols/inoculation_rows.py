@@ -10,7 +10,8 @@ from callbacks.aggregate_checkpoint import ORIGINAL as VAL_ORIGINAL
 from callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
 from lightning_modules.inoculation import ORIGINAL, PROBE
 from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
-from metrics.clusters import strict_cluster_accuracy
+from metrics.clusters import strict_by_size, strict_cluster_accuracy
+from metrics.difficulty import by_difficulty
 from metrics.intervals import paired_difference
 from protocols.evaluation import Predictions, proportion_row
 from protocols.inoculation_data import Splits, not_in_train
@@ -74,6 +75,7 @@ def report_rows(
         _plain("chance_original", original_data.chance, fields),
         *_untouched_rows(fields, probe_data, probe_before, probe_after),
         *_cluster_rows(fields, probe_before, probe_after),
+        *_difficulty_rows(fields, probe_before, probe_after),
     ]
     for subset, chosen in _subsets(old):
         rows += _cost_rows({**fields, "subset": subset}, old, new, chosen)
@@ -121,6 +123,28 @@ def _cluster_rows(fields: Row, before: Predictions, after: Predictions) -> Itera
         num_clusters = len(set(clusters))
         whole = round(strict_cluster_accuracy(predictions.correct, clusters) * num_clusters)
         yield proportion_row(whole, num_clusters, **fields, metric=metric)
+        by_size = strict_by_size(predictions.correct, clusters)
+        for size, own in by_size.items() if len(by_size) > 1 else ():
+            yield proportion_row(
+                own.num_strict,
+                own.num_clusters,
+                **fields,
+                metric=metric,
+                subset=f"clusters of {size}",
+            )
+
+
+def _difficulty_rows(fields: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
+    """The heat map: accuracy by hops and distractors (Richardson & Sabharwal 2020, figure 3)."""
+    metas = [record.meta for record in after.records]
+    for metric, predictions in (
+        ("difficulty_accuracy_before", before),
+        ("difficulty_accuracy", after),
+    ):
+        for difficulty, hits in by_difficulty(predictions.correct, metas).items():
+            yield proportion_row(
+                sum(hits), len(hits), **fields, metric=metric, subset=difficulty.subset
+            )
 
 
 def _subsets(predictions: Predictions) -> list[tuple[str, list[int]]]:

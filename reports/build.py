@@ -33,6 +33,7 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     results = load_results(folder)
     # Drawing needs matplotlib, a second to import: not before there is something to draw.
     from reports.curve_figures import curve_figures
+    from reports.difficulty_figures import difficulty_figure
     from reports.figures import zero_shot_figure
     from reports.grid_figures import age_grid_figure, size_grid_figure
     from reports.inoculation_figures import inoculation_figure
@@ -43,7 +44,7 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     from reports.tables import tables
 
     before = (zero_shot_figure, age_grid_figure, size_grid_figure)
-    after = (inoculation_figure, pareto_figure, trajectory_figure)
+    after = (inoculation_figure, difficulty_figure, pareto_figure, trajectory_figure)
     drawn = [
         *(make(results) for make in before),
         *curve_figures(results),

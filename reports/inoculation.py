@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from metrics.difficulty import Difficulty
 from reports.load import Results, Row, Run
 from reports.zero_shot import against
 
 SELECTION = "selection"
 SELECTION_METRICS = ("probe_accuracy", "original_accuracy", "aggregate")
+BY_DIFFICULTY = ("difficulty_accuracy_before", "difficulty_accuracy")
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
 
 
@@ -45,6 +47,7 @@ class Inoculation:
         measured: Rows of the report split by metric, for the whole sets.
         parts: The same for parts of the sets: data sets of the original task, or probe items
             that have no relative among the training items.
+        difficulties: Probe accuracy by metric of `BY_DIFFICULTY`, by hops and distractors.
         trajectory: Selection scores by metric and epoch.
         interpretable: False where the original task was at chance before inoculation.
         chosen: Best average on the selection split among the settings of its dose and seed.
@@ -66,6 +69,7 @@ class Inoculation:
     epoch: int | None
     measured: Mapping[str, Row]
     parts: Mapping[str, Mapping[str, Row]]
+    difficulties: Mapping[str, Mapping[Difficulty, Row]]
     trajectory: Mapping[str, Mapping[int, float]]
     interpretable: bool
     chosen: bool = True
@@ -120,6 +124,7 @@ def _cells(run: Run) -> Iterable[Inoculation]:
             epoch=after.epoch,
             measured=measured,
             parts=_parts(reported),
+            difficulties=_difficulties(reported),
             trajectory=trajectory(own),
             interpretable=_interpretable(run, measured),
             selection=selection,
@@ -138,8 +143,16 @@ def how_chosen(run: Run) -> tuple[str, str]:
 def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        if row.subset:
+        if row.subset and row.metric not in BY_DIFFICULTY:
             found.setdefault(row.subset, {})[row.metric] = row
+    return found
+
+
+def _difficulties(rows: Sequence[Row]) -> dict[str, dict[Difficulty, Row]]:
+    found: dict[str, dict[Difficulty, Row]] = {metric: {} for metric in BY_DIFFICULTY}
+    for row in rows:
+        if row.metric in found:
+            found[row.metric][Difficulty.parse(row.subset)] = row
     return found
 
 

@@ -112,12 +112,13 @@ def parts_table(results: Results) -> Table | None:
         measured = cell.parts[name]
         for whole, before, after in (
             ("probe", "probe_accuracy_before", "probe_accuracy"),
+            ("whole clusters", "strict_cluster_accuracy_before", "strict_cluster_accuracy"),
             ("original task", "original_accuracy_before", "original_accuracy_after"),
         ):
             if after not in measured:
                 continue
             num_items = measured[after].num_items
-            cost = measured.get("inoculation_cost") if whole != "probe" else None
+            cost = measured.get("inoculation_cost") if whole == "original task" else None
             texts = [Cell(cell.probe), Cell(count(cell.dose)), _setting_cell(cell), Cell(whole)]
             scores = [accuracy_cell(measured.get(before)), accuracy_cell(measured[after])]
             ending = [Cell(count(num_items)), _cost_cell(cost, cell.interpretable or cost is None)]
@@ -128,8 +129,9 @@ def parts_table(results: Results) -> Table | None:
     return Table(
         "inoculation_parts",
         "Inoculation, part by part",
-        f"{INTERVAL}. Parts are named by the runs: data sets of the original task, and probe items "
-        "without a relative in the training file.",
+        f"{INTERVAL}. Parts are named by the runs: data sets of the original task, probe items "
+        "without a relative in the training file, and groups of as many questions about one "
+        "concept, with every one right.",
         tuple(heads),
         tuple(rows),
         tuple(records),

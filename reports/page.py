@@ -43,6 +43,7 @@ SECTIONS = (
             "inoculation",
             "inoculation_seeds",
             "science_models",
+            "difficulty",
             "pareto",
             "selection",
             "original_task",

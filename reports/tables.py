@@ -7,6 +7,7 @@ from reports.curve_against import curve_against_table
 from reports.curve_parts import curve_parts_table
 from reports.curve_summary_tables import curve_summary_tables
 from reports.curve_tables import curve_table
+from reports.difficulty import difficulty_table
 from reports.grids import grid_table, sizes_table
 from reports.inoculation_candidates import pareto_table
 from reports.inoculation_published import science_models_table
@@ -53,6 +54,7 @@ def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]
         science_models_table,
         inoculation_table,
         pareto_table,
+        difficulty_table,
         inoculation_parts_table,
     )
     made = [

@@ -1,0 +1,63 @@
+"""What makes an expert-knowledge question hard: its hops and what its wrong answers are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Difficulty(NamedTuple):
+    """A cell of the heat maps of Richardson & Sabharwal 2020, figure 3.
+
+    Attributes:
+        hops: Edges between the concept and the right answer; 0 where it asks for the concept.
+        distractor_type: "random", "sister", "hypernym" or "hyponym" ("sense" in DictionaryQA).
+        distractor_hops: Edges between the concept and its wrong answers; 0 for random ones.
+    """
+
+    hops: int
+    distractor_type: str
+    distractor_hops: int
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Difficulty | None:
+        """The difficulty that a record's facts name; None where they name none."""
+        hops, kind = meta.get("hops"), meta.get("distractor_type")
+        if hops is None or not kind:
+            return None
+        return cls(int(hops), str(kind), int(meta.get("distractor_hops") or 0))
+
+    @property
+    def subset(self) -> str:
+        """How results.csv calls it."""
+        return f"hops={self.hops} distractors={self.distractor_type}:{self.distractor_hops}"
+
+    @classmethod
+    def parse(cls, subset: str) -> Difficulty:
+        """The difficulty that results.csv calls so.
+
+        Raises:
+            ValueError: If it is no such name.
+        """
+        try:
+            fields = dict(field.split("=") for field in subset.split(" "))
+            kind, distance = fields["distractors"].split(":")
+            return cls(int(fields["hops"]), kind, int(distance))
+        except (KeyError, ValueError):
+            raise ValueError(f"{subset!r} is not hops=N distractors=TYPE:N") from None
+
+
+def by_difficulty(
+    correct: Sequence[bool], metas: Sequence[Mapping[str, Any]]
+) -> dict[Difficulty, list[bool]]:
+    """Whether each item is right, by difficulty, easy ones first; items of none are left out.
+
+    Args:
+        correct: (N,) whether each item is right.
+        metas: (N,) the facts of each item.
+    """
+    found: dict[Difficulty, list[bool]] = {}
+    for hit, meta in zip(correct, metas, strict=True):
+        if (difficulty := Difficulty.of(meta)) is not None:
+            found.setdefault(difficulty, []).append(bool(hit))
+    return dict(sorted(found.items()))
