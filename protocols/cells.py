@@ -40,6 +40,8 @@ from protocols.inoculation_settings import Extra, InoculatedProbe, OriginalTask,
 from protocols.settings import ModelSettings, TrainerSettings, UsageError
 from protocols.sweep.cell import Cell
 
+ESIM_WEIGHTS = 3_730_501  # over vectors of 50 numbers, which are not counted
+
 
 @dataclass(frozen=True)
 class SweepRow:
@@ -108,7 +110,7 @@ def _row_cells(
     task = _named(grid.originals, row.original, f"{place}: original")
     task_data, probe_data = original_splits(task, mirror), probe_splits(row.probe, mirror)
     parts = (probe_data, task_data)
-    size = weights_bytes(model.name_or_path)
+    size = weights_bytes(model)
     needs: tuple[str, ...] = ()
     for needed in _original_cells(model, task, task_data, trainer, mirror, size):
         yield needed
@@ -227,9 +229,12 @@ def _checkpoint(task: OriginalTask) -> dict[str, str] | None:
 
 
 @cache
-def weights_bytes(name_or_path: str) -> int:
+def weights_bytes(model: ModelSettings) -> int:
     """Bytes of a local model's weights in single precision; 0 where it is not known."""
-    folder = ROOT / "assets" / "dictionary-lm" if name_or_path == "embedded" else Path(name_or_path)
+    if model.kind == "esim":
+        return 4 * ESIM_WEIGHTS
+    name = model.name_or_path
+    folder = ROOT / "assets" / "dictionary-lm" if name == "embedded" else Path(name)
     return 4 * sum(_num_weights(path) for path in folder.glob("*.safetensors"))
 
 

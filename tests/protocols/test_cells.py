@@ -12,9 +12,11 @@ import torch
 from safetensors.torch import save_file
 
 from callbacks.wandb_settings import DEFAULT_WANDB
+from lightning_modules.esim import ESIM
 from protocols.cell_runs import best_candidate, run_cell
 from protocols.cells import SweepGrid, SweepRow, enumerate_cells, weights_bytes
 from protocols.inoculation_settings import FirstStage, InoculatedProbe, OriginalTask
+from protocols.inoculation_steps import REPORT
 from protocols.provenance import ROOT
 from protocols.run_folder import RunFolder
 from protocols.settings import ModelSettings, TrainerSettings, UsageError
@@ -132,8 +134,13 @@ def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: s
 def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
     weights = {"a": torch.zeros(2, 3, dtype=torch.float16), "b": torch.zeros(5)}
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    assert weights_bytes(str(tmp_path)) == 4 * (6 + 5)
-    assert weights_bytes("some/hub-model") == 0
+    assert weights_bytes(ModelSettings(str(tmp_path))) == 4 * (6 + 5)
+    assert weights_bytes(ModelSettings("some/hub-model")) == 0
+
+
+def test_weights_of_esim_are_those_of_the_module() -> None:
+    counted = {name: p.numel() for name, p in ESIM().named_parameters() if "words" not in name}
+    assert weights_bytes(ModelSettings(kind="esim")) == 4 * sum(counted.values())
 
 
 def test_planning_imports_no_lightning() -> None:
@@ -176,6 +183,23 @@ def test_the_cells_give_what_one_command_gives(
     reported = {r["metric"]: r["value"] for r in before["rows"] if r["split"] == "report"}
     said = {r["metric"]: r["value"] for r in alone["rows"] if r["split"] == "report"}
     assert reported["probe_accuracy"] == said["probe_accuracy_before"]
+
+
+def test_esim_is_taught_and_inoculated_like_a_transformer(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    row = replace(grid.rows[0], doses=[12], learning_rates=[4e-4], extras=["x1"])
+    small = replace(grid, models={"tiny": ModelSettings(kind="esim", max_length=12)}, rows=[row])
+    cells = enumerate_cells(small, TRAINER, mirror)
+    results = run_all(cells, tmp_path, mirror)
+    original, before, trained, chosen = (results[cell.key] for cell in cells)
+    assert chosen["model"] == "ESIM (word_vectors)"
+    assert chosen["model_sha256"] == trained["model_sha256"] != original["model_sha256"]
+    scores = {r["metric"]: r["value"] for r in chosen["rows"] if r["split"] == REPORT}
+    start = {r["metric"]: r["value"] for r in before["rows"] if r["split"] == REPORT}
+    assert scores["original_accuracy_before"] == start["original_accuracy"]
+    cost = scores["original_accuracy_before"] - scores["original_accuracy_after"]
+    assert scores["inoculation_cost"] == pytest.approx(cost)
 
 
 def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost() -> None:
