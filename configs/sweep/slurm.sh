@@ -3,7 +3,7 @@
 #
 #   python train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/released \
 #       --storage "$PROBELIGHT_STORAGE"
-#   sbatch configs/sweep/slurm.sh configs/sweep/released.yaml runs/released
+#   sbatch configs/sweep/slurm.sh runs/released
 #   python train.py sweep status --output_dir runs/released --storage "$PROBELIGHT_STORAGE" --watch
 #
 # PROBELIGHT_STORAGE is a PostgreSQL that all nodes reach (postgresql+psycopg://user@host/database):
@@ -24,12 +24,11 @@
 #SBATCH --output=%x-%A-%a.log
 set -euo pipefail
 
-config="${1:?usage: sbatch slurm.sh CONFIG.yaml OUTPUT_DIR}"
-output_dir="${2:?usage: sbatch slurm.sh CONFIG.yaml OUTPUT_DIR}"
+output_dir="${1:?usage: sbatch slurm.sh OUTPUT_DIR}"
 
 # srun passes the signal on. 143 is a worker that was told to stop, not a failure.
 status=0
-srun --ntasks=1 python train.py sweep work --config "$config" --output_dir "$output_dir" \
+srun --ntasks=1 python train.py sweep work --output_dir "$output_dir" \
     ${PROBELIGHT_STORAGE:+--storage "$PROBELIGHT_STORAGE"} || status=$?
 if [[ $status -eq 143 ]]; then
     # Stopped by the time limit or a pre-emption: back into the queue for what is left.

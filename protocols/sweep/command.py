@@ -19,6 +19,7 @@ from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
 try:
     from protocols.sweep.entry import RUNNING
     from protocols.sweep.plan import detectable_table, plan_cells, plan_lines
+    from protocols.sweep.planned import Planned
     from protocols.sweep.process import Orders
     from protocols.sweep.queue import Queue
     from protocols.sweep.status import show_status
@@ -53,6 +54,7 @@ def plan(
     cells = enumerate_cells(grid, trainer, mirror)
     CommandFolder(folder, {"command": "sweep"})
     queue = Queue(open_study(folder, storage, create=True))
+    Planned(trainer, wandb, engine, mirror).keep(folder)
     found = plan_cells(folder, cells, queue)
     for line in plan_lines(found, queue.entries(), folder, _device(trainer)):
         print(line)
@@ -60,7 +62,8 @@ def plan(
     Console().print(detectable_table(rows))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
-    print(f"next: train.py sweep work --config ... --output_dir {folder}, as often as you like")
+    where = "" if storage is None else " --storage ..."
+    print(f"next: train.py sweep work --output_dir {folder}{where}, as often as you like")
 
 
 def work(
@@ -75,12 +78,13 @@ def work(
 ) -> None:
     """Runs queued cells until none is left; start it as often as you like, on any machine.
 
-    Exits with 0 when all cells are finished, with 1 when some have failed for good, and with 143
-    after SIGTERM, once its cell has saved its state and waits again.
+    Without a config it goes by the settings of the plan, but for those given here at other than
+    their default. Exits with 0 when all cells are finished, with 1 when some have failed for good,
+    and with 143 after SIGTERM, once its cell has saved its state and waits again.
 
     Args:
         output_dir: Folder of the sweep.
-        grid: Not used; what is queued is what `sweep plan` planned.
+        grid: What is queued is what `sweep plan` planned; a config may hold it all the same.
         storage: URL of the queue, as for `sweep plan`.
         engine: Retries, heartbeats and waiting times.
         mirror: Stands for the addresses of the released files.
@@ -90,11 +94,15 @@ def work(
             over; without, end as soon as no cell can be started.
     """
     folder = Path(output_dir)
-    study = open_study(folder, storage, busy_seconds=engine.grace_seconds)
+    said = Planned(trainer, wandb, engine, mirror)
+    planned = None if grid is not None else Planned.read(folder)
+    settings = said if planned is None else planned.under(said)
+    study = open_study(folder, storage, busy_seconds=settings.engine.grace_seconds)
+    group = settings.wandb.group or f"{folder.resolve().name}-{study.study_name}"
     orders = Orders(
-        trainer=replace(trainer, progress_bar=False),
-        wandb=replace(wandb, group=wandb.group or f"{folder.resolve().name}-{study.study_name}"),
-        mirror=mirror,
+        trainer=replace(settings.trainer, progress_bar=False),
+        wandb=replace(settings.wandb, group=group),
+        mirror=settings.mirror,
     )
     queue = Queue(study)
     elsewhere = {str(e.owner) for e in queue.entries() if e.state is RUNNING and e.elsewhere}
@@ -103,7 +111,7 @@ def work(
             f"{', '.join(sorted(elsewhere))} seems to work on another machine: an SQLite file is "
             "for the workers of one; give them all a PostgreSQL with --storage"
         )
-    code = Worker(folder, queue, engine, orders, wait, say=_say).run()
+    code = Worker(folder, queue, settings.engine, orders, wait, say=_say).run()
     path = CommandFolder(folder, {"command": "sweep"}).write_results()
     print(f"results so far: {path}")
     if code:

@@ -1,0 +1,45 @@
+"""What a plan leaves for workers that have no config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callbacks.wandb_settings import WandbSettings
+from protocols.settings import TrainerSettings, UsageError
+from protocols.sweep.planned import PLANNED_NAME, Planned
+from protocols.sweep.settings import EngineSettings
+
+PLANNED = Planned(
+    TrainerSettings(accelerator="cpu", threads=1, checkpoint_every=20),
+    WandbSettings(project="probes", tags=("a", "b")),
+    EngineSettings(max_retries=5),
+    "file:///mirror",
+)
+NOTHING_SAID = Planned(TrainerSettings(), WandbSettings(), EngineSettings())
+
+
+def test_what_was_planned_is_read_as_it_was(tmp_path: Path) -> None:
+    assert Planned.read(tmp_path) is None
+    PLANNED.keep(tmp_path)
+    assert Planned.read(tmp_path) == PLANNED
+
+
+def test_a_worker_without_options_takes_all_of_the_plan() -> None:
+    assert PLANNED.under(NOTHING_SAID) == PLANNED
+
+
+def test_an_option_of_the_worker_comes_before_the_plans() -> None:
+    said = Planned(TrainerSettings(threads=2), WandbSettings(), EngineSettings(), "elsewhere")
+    found = PLANNED.under(said)
+    assert found.trainer == TrainerSettings(accelerator="cpu", threads=2, checkpoint_every=20)
+    assert (found.wandb, found.engine) == (PLANNED.wandb, PLANNED.engine)
+    assert found.mirror == "elsewhere"
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]"])
+def test_a_damaged_file_is_said(tmp_path: Path, text: str) -> None:
+    (tmp_path / PLANNED_NAME).write_text(text)
+    with pytest.raises(UsageError, match="sweep plan` again"):
+        Planned.read(tmp_path)
