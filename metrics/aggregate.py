@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from metrics.intervals import wilson
-
 Row = TypeVar("Row", bound=Mapping[str, Any])
 
 _DIGITS = 9  # equal fractions may differ in the last bits once they are summed
@@ -62,16 +60,13 @@ def select_best(rows: Sequence[Row]) -> Row:
     return min(rows, key=_rank)
 
 
-def interpretable(num_correct: int, num_items: int, chance: float, level: float = 0.95) -> bool:
+def interpretable(low: float, chance: float) -> bool:
     """Whether a model was above chance before inoculation, so that it had something to lose.
 
     Args:
-        num_correct: Original-task items right before inoculation.
-        num_items: Original-task items.
+        low: Lower end of the 95% interval of original-task accuracy before inoculation.
         chance: 1 / number of real choices, averaged over the items.
-        level: Coverage of the Wilson interval that must lie above chance.
     """
-    low, _ = wilson(num_correct, num_items, level)
     return low > chance
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 from callbacks.wandb_settings import WandbSettings
 from metrics.aggregate import select_best
-from protocols.evaluation import accuracy_row
+from protocols.evaluation import grouped_row
 from protocols.inoculation_configs import BEFORE, CELL, FIRST, ORIGINAL_TASK
 from protocols.inoculation_data import first_stage_splits, original_splits
 from protocols.inoculation_rows import selection_rows
@@ -113,13 +113,15 @@ def _before(work: Work) -> None:
         "dose": 0,
         "epoch": 0,
     }
-    chances = {"probe": steps.probe_data.chance, "original": steps.original_data.chance}
+    parts = {"probe": steps.probe_data, "original": steps.original_data}
     rows: list[dict[str, Any]] = []
     for name, said in scored.items():
         split, _, part = name.partition("_")
-        rows.append(accuracy_row(said, **fields, split=split, metric=f"{part}_accuracy"))
-    for part, value in chances.items():
-        rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": value})
+        groups = parts[part].groups(said.records)
+        named = {**fields, "split": split, "metric": f"{part}_accuracy"}
+        rows.append(grouped_row(said.correct, groups, **named))
+    for part, data in parts.items():
+        rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": data.chance})
     work.run.finish(steps.result(model_folder, BEFORE, rows, (), start))
 
 

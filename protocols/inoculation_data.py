@@ -34,6 +34,15 @@ class Splits:
     chance: float
     files: tuple[ProbeData, ...]
 
+    def groups(self, records: Sequence[Record]) -> list[str]:
+        """The group of each record within its set: items of one are not independent (SPEC E3)."""
+        group_by = {data.config.name: data.config.group_by for data in self.files}
+        names = [str(record.meta["source_set"]) for record in records]
+        return [
+            f"{name}: {group_of(record, group_by[name])}"
+            for name, record in zip(names, records, strict=True)
+        ]
+
 
 def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
     """Train, selection, reserved and report items of the original task."""
@@ -42,7 +51,7 @@ def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
     for name in task.sets:
         data = load_probe(name, task.train_split, mirror=mirror)
         files.append(data)
-        rest = [_in_set(record, name) for record in data.records]
+        rest = [_in_set(record, data) for record in data.records]
         group_by = data.config.group_by
         if not task.report_sets:
             kept, rest = grouped_split(rest, group_by, fraction=task.report_share, seed=task.seed)
@@ -62,11 +71,11 @@ def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
     for name in task.reserved_sets:
         data = load_probe(name, task.train_split, mirror=mirror)
         files.append(data)
-        reserved += [_in_set(record, name) for record in data.records]
+        reserved += [_in_set(record, data) for record in data.records]
     for name in task.report_sets:
         data = load_probe(name, task.report_split, mirror=mirror)
         files.append(data)
-        report += [_in_set(record, name) for record in data.records]
+        report += [_in_set(record, data) for record in data.records]
     if task.report_items is not None:
         report = nested_sample(report, task.seed)[: task.report_items]
     return Splits(
@@ -83,9 +92,9 @@ def first_stage_splits(stage: FirstStage, seed: int, mirror: str | None) -> Spli
     """Train and selection items of what is trained before the original task."""
     files = tuple(load_probe(name, stage.train_split, mirror=mirror) for name in stage.sets)
     train, selection = [], []
-    for name, data in zip(stage.sets, files, strict=True):
+    for data in files:
         kept, rest = grouped_split(
-            [_in_set(record, name) for record in data.records],
+            [_in_set(record, data) for record in data.records],
             data.config.group_by,
             fraction=stage.selection_share,
             seed=seed,
@@ -106,14 +115,14 @@ def probe_splits(probe: InoculatedProbe, mirror: str | None) -> Splits:
     """The pool of doses, selection and report items of the probe."""
     train = load_probe(probe.name, probe.train_split, mirror=mirror)
     files, group_by = [train], train.config.group_by
-    pool = list(train.records)
+    pool = [_in_set(record, train) for record in train.records]
     if probe.report_split is None:
         reported, pool = grouped_split(
             pool, group_by, fraction=probe.report_share, seed=probe.split_seed + 1
         )
     else:
         files.append(load_probe(probe.name, probe.report_split, mirror=mirror))
-        reported = list(files[-1].records)
+        reported = [_in_set(record, files[-1]) for record in files[-1].records]
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]
     if probe.selection == "paper":
@@ -164,5 +173,5 @@ def not_in_train(records: Sequence[Record], train: ProbeData) -> list[bool]:
     return [group_of(record, group_by) not in seen for record in records]
 
 
-def _in_set(record: Record, name: str) -> Record:
-    return dataclasses.replace(record, meta={**record.meta, "source_set": name})
+def _in_set(record: Record, data: ProbeData) -> Record:
+    return dataclasses.replace(record, meta={**record.meta, "source_set": data.config.name})

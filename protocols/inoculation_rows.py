@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 from callbacks.aggregate_checkpoint import AGGREGATE, Scores, best_of
@@ -13,7 +14,8 @@ from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretab
 from metrics.clusters import strict_by_size, strict_cluster_accuracy
 from metrics.difficulty import by_difficulty
 from metrics.intervals import paired_difference
-from protocols.evaluation import Predictions, proportion_row
+from probes.record import chance_of
+from protocols.evaluation import Predictions, grouped_row, proportion_row
 from protocols.inoculation_data import Splits, not_in_train
 
 Row = dict[str, Any]
@@ -57,41 +59,49 @@ def report_rows(
     before: Mapping[str, Predictions],
     after: Mapping[str, Predictions],
     history: Sequence[Scores],
+    whole_clusters: bool,
 ) -> tuple[list[Row], bool]:
-    """The chosen checkpoint on untouched items, and whether its cost can be read as one."""
+    """The chosen checkpoint on untouched items, and whether its cost can be read as one.
+
+    Args:
+        fields: Columns that all rows share.
+        probe_data: The probe's items.
+        original_data: The original task's.
+        before: Scores before inoculation.
+        after: Scores of the chosen checkpoint.
+        history: Selection scores of each epoch.
+        whole_clusters: Whether the report items hold all questions about each of their concepts;
+            if they were cut down, strict cluster accuracy means nothing.
+    """
     fields = {**fields, "split": "report", "epoch": int(best_of(history)["epoch"])}
     probe_before, probe_after = before[f"report_{PROBE}"], after[f"report_{PROBE}"]
     old, new = before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]
     chances = (probe_data.chance, original_data.chance)
     above_chance = chance_corrected_aggregate(probe_after.accuracy, new.accuracy, *chances)
+    groups = probe_data.groups(probe_after.records)
     rows = [
-        _accuracy("probe_accuracy_before", probe_before, fields),
-        _accuracy("probe_accuracy", probe_after, fields),
-        _accuracy("original_accuracy_before", old, fields),
-        _accuracy("original_accuracy_after", new, fields),
+        grouped_row(probe_before.correct, groups, **fields, metric="probe_accuracy_before"),
+        grouped_row(probe_after.correct, groups, **fields, metric="probe_accuracy"),
         _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), fields),
         _plain("aggregate_above_chance", above_chance, fields),
         _plain("chance_probe", probe_data.chance, fields),
-        _plain("chance_original", original_data.chance, fields),
         *_untouched_rows(fields, probe_data, probe_before, probe_after),
-        *_cluster_rows(fields, probe_before, probe_after),
+        *(_cluster_rows(fields, probe_before, probe_after) if whole_clusters else ()),
         *_difficulty_rows(fields, probe_before, probe_after),
     ]
-    for subset, chosen in _subsets(old):
-        rows += _cost_rows({**fields, "subset": subset}, old, new, chosen)
-    readable = interpretable(sum(old.correct), len(old.correct), original_data.chance)
-    return rows, readable
+    original = [
+        row
+        for subset, items in _subsets(old)
+        for row in _cost_rows({**fields, "subset": subset}, original_data, old, new, items)
+    ]
+    start = next(row for row in original if row["metric"] == "original_accuracy_before")
+    return rows + original, interpretable(start["ci_low"], original_data.chance)
 
 
 def forgotten(before: Predictions, after: Predictions) -> list[dict[str, Any]]:
     """The items that were right before and are wrong after (SPEC E11)."""
     items = zip(before.records, before.correct, after.correct, strict=True)
     return [{"id": r.id, "position": r.position} for r, was, now in items if was and not now]
-
-
-def _accuracy(metric: str, predictions: Predictions, fields: Row) -> Row:
-    correct = predictions.correct
-    return proportion_row(sum(correct), len(correct), **fields, metric=metric)
 
 
 def _plain(metric: str, value: float, fields: Row) -> Row:
@@ -105,11 +115,10 @@ def _untouched_rows(
     clean = not_in_train(after.records, probe_data.files[0])
     if all(clean) or not any(clean):
         return
+    groups = list(compress(probe_data.groups(after.records), clean))
     for metric, predictions in (("probe_accuracy_before", before), ("probe_accuracy", after)):
-        hits = [hit for hit, kept in zip(predictions.correct, clean, strict=True) if kept]
-        yield proportion_row(
-            sum(hits), len(hits), **fields, metric=metric, subset="group not in train"
-        )
+        hits = list(compress(predictions.correct, clean))
+        yield grouped_row(hits, groups, **fields, metric=metric, subset="group not in train")
 
 
 def _cluster_rows(fields: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
@@ -157,12 +166,18 @@ def _subsets(predictions: Predictions) -> list[tuple[str, list[int]]]:
 
 
 def _cost_rows(
-    fields: Row, before: Predictions, after: Predictions, items: Sequence[int]
+    fields: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
 ) -> Iterator[Row]:
-    """The cost with its paired interval, and McNemar's flips."""
+    """Both scores and the cost with its paired interval, and McNemar's flips."""
     was = [before.correct[i] for i in items]
     now = [after.correct[i] for i in items]
-    paired = paired_difference(was, now)
+    records = [before.records[i] for i in items]
+    groups = data.groups(records)
+    several = len(set(groups)) < len(groups)
+    paired = paired_difference(was, now, groups=groups if several else None)
+    yield grouped_row(was, groups, **fields, metric="original_accuracy_before")
+    yield grouped_row(now, groups, **fields, metric="original_accuracy_after")
+    yield _plain("chance_original", chance_of(records), fields)
     yield {
         **_plain("inoculation_cost", sum(was) / len(was) - sum(now) / len(now), fields),
         "ci_low": -paired.high,
@@ -172,6 +187,3 @@ def _cost_rows(
     yield _plain("mcnemar_lost", paired.lost, fields)
     yield _plain("mcnemar_gained", paired.gained, fields)
     yield _plain("mcnemar_p", paired.p_value, fields)
-    if fields["subset"]:
-        yield proportion_row(sum(was), len(was), **fields, metric="original_accuracy_before")
-        yield proportion_row(sum(now), len(now), **fields, metric="original_accuracy_after")

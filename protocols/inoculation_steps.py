@@ -202,7 +202,13 @@ class InoculationSteps:
         fields = self.fields(INOCULATION, setting)
         rows = selection_rows(fields, before, history)
         chosen, interpretable = report_rows(
-            fields, self.probe_data, self.original_data, before, after, history
+            fields,
+            self.probe_data,
+            self.original_data,
+            before,
+            after,
+            history,
+            whole_clusters=self.probe.report_items is None,
         )
         result = self.result(model_folder, INOCULATION, rows + chosen, problems, start)
         return result | {

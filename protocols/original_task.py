@@ -14,7 +14,7 @@ from lightning_modules.base import ChoiceModule
 from lightning_modules.pretrained import model_fingerprint
 from probes.download import cache_folder
 from protocols.console import print_tables
-from protocols.evaluation import accuracy_row, predict
+from protocols.evaluation import grouped_row, predict
 from protocols.inoculation_configs import FIRST, ORIGINAL_TASK, first_stage_config, original_config
 from protocols.inoculation_data import Splits, first_stage_splits, original_splits
 from protocols.inoculation_settings import FirstStage, OriginalTask
@@ -142,7 +142,8 @@ def train_original(
     fields = _fields(ORIGINAL_TASK, model, task, task.seed, splits)
     assert keep.best is not None
     rows = _selection_rows(fields, keep.history, splits)
-    rows.append(accuracy_row(report, **fields, split="report", epoch=int(keep.best["epoch"])))
+    named = {**fields, "split": "report", "epoch": int(keep.best["epoch"]), "metric": "accuracy"}
+    rows.append(grouped_row(report.correct, splits.groups(report.records), **named))
     chance = {"metric": "chance", "split": "report", "value": splits.chance}
     rows.append({**fields, **chance, "num_items": len(splits.report)})
     result = result_of(

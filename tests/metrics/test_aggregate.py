@@ -73,9 +73,7 @@ def test_refuses_nothing_and_nan() -> None:
 
 
 def test_floor() -> None:
-    # Wilson for 30/100 is (0.219, 0.396), for 32/100 (0.237, 0.417), for 35/100 (0.264, 0.448).
-    assert not interpretable(30, 100, 0.25)
-    assert not interpretable(32, 100, 0.25)
-    assert interpretable(35, 100, 0.25)
-    assert not interpretable(5, 100, 0.25)  # below chance there is nothing to lose either
-    assert not interpretable(0, 0, 0.2)
+    # Wilson's interval of 30 right in 100 begins at 0.219, that of 35 at 0.264.
+    assert not interpretable(0.219, 0.25)
+    assert interpretable(0.264, 0.25)
+    assert not interpretable(0.25, 0.25)

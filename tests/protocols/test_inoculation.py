@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ import yaml
 import train
 from protocols.provenance import ROOT
 from reports.results import read_results
+from tests.protocols.small_disk import small_disk
 
+BALLAST = "ballast"
 KILLER = """
 import os, signal, sys
+from pathlib import Path
 from lightning_modules.base import ChoiceModule
+from tests.protocols import small_disk
 
 start, kill_at = ChoiceModule.training_step, int(sys.argv.pop(1))
 seen = [0]
@@ -44,13 +49,15 @@ def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:
 def run_killed(
     config: dict[str, Any], output_dir: Path, tmp_path: Path, kill_at: int, signal: str = "SIGKILL"
 ) -> subprocess.CompletedProcess[str]:
-    """A run that meets a fault at its `kill_at`-th step: a signal, or "exception"."""
+    """A run that meets a fault at its `kill_at`-th step: a signal, "exception" or "full disk"."""
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     arguments = ["inoculate", "--config", str(path), "--output_dir", str(output_dir)]
     fault = f"os.kill(os.getpid(), signal.{signal})"
     if signal == "exception":
         fault = "raise RuntimeError('the machine coughed')"
+    elif signal == "full disk":
+        fault = f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))"
     return subprocess.run(
         [sys.executable, "-c", KILLER.replace("{fault}", fault), str(kill_at), *arguments],
         cwd=ROOT,
@@ -163,16 +170,22 @@ def test_three_kills_change_nothing(
     assert_same(disturbed, finished)
 
 
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", "48m") as folder:
+        yield folder
+
+
 @pytest.mark.slow
-def test_twenty_faults_of_five_kinds_change_nothing(
-    inoculation_config: dict[str, Any], tmp_path: Path
+def test_twenty_faults_of_six_kinds_change_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path, disk: Path
 ) -> None:
     config = {**inoculation_config, "epochs": 8}
     config["original"] = {**inoculation_config["original"], "epochs": 4}  # 12 + 24 steps in all
     assert run(config, tmp_path / "undisturbed", tmp_path) == 0
-    disturbed = tmp_path / "disturbed"
+    disturbed = disk / "disturbed"
     rng = random.Random(0)
-    exits = {"SIGKILL": -9, "SIGTERM": 143, "exception": train.FAILURE}
+    exits = {"SIGKILL": -9, "SIGTERM": 143, "exception": 1, "full disk": 1}
     met: list[str] = []
     while not list(disturbed.glob("runs/inoculate-*/result.json")):
         kind = rng.choice([*exits, "truncated", "garbage"])
@@ -189,6 +202,9 @@ def test_twenty_faults_of_five_kinds_change_nothing(
         assert done.returncode == exits[signal], done.stderr
         if kind not in exits and state is not None:
             assert "not a readable training state" in done.stderr
+        if kind == "full disk":
+            assert "No space left on device" in done.stderr
+            (disturbed / BALLAST).unlink()
         met.append(kind)
         assert len(met) < 80, "no progress"
     assert len(met) >= 20

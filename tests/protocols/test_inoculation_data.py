@@ -79,7 +79,14 @@ def test_reserved_sets_are_kept_for_add_some_as_a_whole(
     splits = original_splits(other, mirror)
     # The share of 30% stays with the training items: 80 - 16 reported - 8 selected.
     assert [len(splits.train), len(splits.reserved)] == [56, 80]
-    assert {r.meta["source_set"] for r in splits.reserved} == {str(tiny_probes / "second.yaml")}
+    assert {r.meta["source_set"] for r in splits.reserved} == {"second"}
+
+
+def test_groups_are_those_that_splits_keep_together(task: OriginalTask, mirror: str) -> None:
+    splits = original_splits(task, mirror)
+    groups = splits.groups(splits.report)
+    assert groups == [f"first: {record.meta['cluster']}" for record in splits.report]
+    assert len(set(groups)) == len(groups) / 2  # two questions a cluster, none parted
 
 
 def test_add_some_takes_reserved_items(task: OriginalTask, mirror: str) -> None:
