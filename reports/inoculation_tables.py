@@ -87,8 +87,9 @@ def inoculation_table(results: Results) -> Table | None:
         "inoculation",
         "Inoculation",
         "k: probe examples trained on. Rate and epoch: the setting and the checkpoint with the "
-        "best average on the selection splits (epoch 0 = before inoculation); a dagger marks "
-        f"settings that were not chosen. Both scores are from the report split. {INTERVAL}. "
+        "best average on the selection splits (the model before inoculation is no candidate); a "
+        "dagger marks settings that were not chosen. Both scores are from the report split. "
+        f"{INTERVAL}. "
         "Cost: original-task accuracy before minus after, positive = lost. Lost / gained: "
         "original-task items that turned wrong / right, with the exact McNemar test. Above chance: "
         "the average of the scores rescaled so that chance is 0 and perfection 100. Whole "

@@ -111,7 +111,13 @@ def test_inoculation_is_told_with_its_cost(demo_folder: Path) -> None:
     )
     assert "definitions went from 60.2%" in said
     assert "The inoculation cost was 3.8 points (95% interval 0.8 to 6.8)." in said
-    assert said.endswith("With k = 100 it came to 41.2%, at a cost of 0.8 points.")
+    # (301 - 297) / 500, and 3 points each way.
+    assert said.endswith(
+        "With k = 100 it came to 41.2%, at a cost of 0.8 points (95% interval −2.2 to 3.8), not "
+        "distinguishable from none."
+    )
+    assert "added" not in said
+    assert "selection items" not in said
 
 
 def test_split_and_choice_on_reported_items_are_told(
@@ -150,14 +156,55 @@ def test_cost_at_chance_is_not_read(
     )
 
 
-def test_gain_of_the_original_task_and_an_idle_dose(
+def test_gain_of_the_original_task_is_told_with_what_was_added(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    found = inoculated(rows, original_correct=(300, 340), epoch=0)
+    for dose, seeds, after in ((1000, (1, 2, 3), 340), (100, (1, 2), 310)):
+        for seed in seeds:
+            extra = "none" if seed == 1 else "x1"
+            more = {"dose": dose, "seed": seed, "extra": extra}
+            found = inoculated(rows, original_correct=(300, after), **more)
+            write_run(tmp_path, f"{dose}-{seed}", found, cost_interpretable=True)
+    (said,) = findings(load_results(tmp_path))
+    assert "embedded (mean of 3 seeds) went from 20.0%" in said
+    assert "the original task went from 60.0% (55.6–64.2, n = 500) to 68.0% (63.8–71.9, n" in said
+    # 40 / 500 gained; at the small dose 10 / 500, which is less than the 3 points of doubt.
+    assert (
+        "was −8.0 points (95% interval −11.0 to −5.0): the original task gained, with "
+        "original-task examples added (extra x1 in 2 of 3 seeds). With k = 100 (mean of 2 seeds) "
+        "it came to 21.0%, while the original task gained 2.0 points (95% interval −1.0 to 5.0), "
+        "not distinguishable from none, with original-task examples added (extra x1 in 1 of 2 "
+        "seeds)."
+    ) in said
+
+
+def test_what_was_added_is_told_of_a_cost_too(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = inoculated(rows, original_correct=(300, 290), extra="x2")
     write_run(tmp_path, "a", found, cost_interpretable=True)
     (said,) = findings(load_results(tmp_path))
-    assert "was −8.0 points (95% interval −11.0 to −5.0): the original task gained." in said
-    assert said.endswith("No checkpoint was better on average than the model before inoculation.")
+    assert (
+        "to 58.0% (53.6–62.2, n = 500), with original-task examples added (extra x2). The" in said
+    )
+
+
+def test_checkpoint_worse_than_the_model_before_is_told(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    # The averages before are 0.40; after 0.39, 0.40 and 0.45.
+    for seed, after in ((1, (0.30, 0.48)), (2, (0.30, 0.50)), (3, (0.40, 0.50))):
+        found = inoculated(rows, seed=seed, selection=[(0.2, 0.6), after])
+        write_run(tmp_path, f"s{seed}", found)
+    (said,) = findings(load_results(tmp_path))
+    assert said.endswith(
+        "On the selection items the chosen checkpoint's average of both tasks was below that of "
+        "the model before inoculation in 1 of 3 seeds."
+    )
+    alone = inoculated(rows, selection=[(0.2, 0.6), (0.30, 0.48)])
+    write_run(tmp_path / "alone", "a", alone)
+    (said,) = findings(load_results(tmp_path / "alone"))
+    assert said.endswith("was below that of the model before inoculation.")
 
 
 def test_long_folders_are_told_briefly(
