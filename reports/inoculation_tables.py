@@ -100,48 +100,9 @@ def inoculation_table(results: Results) -> Table | None:
     )
 
 
-def parts_table(results: Results) -> Table | None:
-    """Before and after for parts of the probe and each data set of the original task."""
-    parts = [(c, name) for c in inoculations(results) for name in c.parts]
-    if not parts:
-        return None
-    heads = [Column("probe", "left"), Column("k"), Column("setting", "left")]
-    heads += [Column("of", "left"), Column("part", "left")]
-    heads += [Column(label) for label in ("before %", "after %", "n", "cost, points")]
-    rows, records = [], []
-    for cell, name in parts:
-        measured = cell.parts[name]
-        for whole, before, after in (
-            ("probe", "probe_accuracy_before", "probe_accuracy"),
-            ("whole clusters", "strict_cluster_accuracy_before", "strict_cluster_accuracy"),
-            ("original task", "original_accuracy_before", "original_accuracy_after"),
-        ):
-            if after not in measured:
-                continue
-            num_items = measured[after].num_items
-            cost = measured.get("inoculation_cost") if whole == "original task" else None
-            texts = [Cell(cell.probe), Cell(count(cell.dose)), _setting_cell(cell), Cell(whole)]
-            scores = [accuracy_cell(measured.get(before)), accuracy_cell(measured[after])]
-            ending = [Cell(count(num_items)), _cost_cell(cost, cell.interpretable or cost is None)]
-            rows.append((*texts, Cell(name), *scores, *ending))
-        numbers = {metric: row.value for metric, row in measured.items()}
-        sizes = {f"{metric}_num_items": row.num_items for metric, row in measured.items()}
-        records.append({**_setting(cell), "part": name, **numbers, **sizes})
-    return Table(
-        "inoculation_parts",
-        "Inoculation, part by part",
-        f"{INTERVAL}. Parts are named by the runs: data sets of the original task, probe items "
-        "without a relative in the training file, and groups of as many questions about one "
-        "concept, with every one right.",
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
-    )
-
-
 def _inoculation_cells(cell: Inoculation) -> tuple[Cell, ...]:
     measured = cell.measured
-    cells = [what_cell(cell.series), Cell(count(cell.dose)), _setting_cell(cell)]
+    cells = [what_cell(cell.series), Cell(count(cell.dose)), setting_cell(cell)]
     for before, after in (
         ("probe_accuracy_before", "probe_accuracy"),
         ("original_accuracy_before", "original_accuracy_after"),
@@ -151,7 +112,7 @@ def _inoculation_cells(cell: Inoculation) -> tuple[Cell, ...]:
         cells.append(Cell(count(size)))
     cells += [
         Cell(percent(cell.value("aggregate")), _above_chance(cell)),
-        _cost_cell(measured.get("inoculation_cost"), cell.interpretable),
+        cost_cell(measured.get("inoculation_cost"), cell.interpretable),
     ]
     lost, gained = cell.value("mcnemar_lost"), cell.value("mcnemar_gained")
     if lost is None or gained is None:
@@ -165,7 +126,8 @@ def _inoculation_cells(cell: Inoculation) -> tuple[Cell, ...]:
     return (*cells, accuracy_cell(clusters), Cell(count(num_clusters)))
 
 
-def _setting_cell(cell: Inoculation) -> Cell:
+def setting_cell(cell: Inoculation) -> Cell:
+    """The setting and its checkpoint, and what it was chosen from."""
     epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
     dagger = "" if cell.chosen else " †"
     seed = "" if cell.seed is None else f", seed {cell.seed}"
@@ -174,7 +136,8 @@ def _setting_cell(cell: Inoculation) -> Cell:
     return Cell(f"rate {rate(cell.learning_rate)}{epoch}{dagger}", f"extra {cell.extra}{seed}{of}")
 
 
-def _cost_cell(row: Row | None, interpretable: bool) -> Cell:
+def cost_cell(row: Row | None, interpretable: bool) -> Cell:
+    """A cost with its interval, or that it cannot be read."""
     if not interpretable:
         return Cell(NOT_INTERPRETABLE)
     if row is None:
@@ -188,7 +151,8 @@ def what_cell(series: Series) -> Cell:
     return Cell(series.probe, ", ".join(t for t in (series.model, origin, series.remarks) if t))
 
 
-def _setting(cell: Inoculation) -> dict[str, object]:
+def setting_record(cell: Inoculation) -> dict[str, object]:
+    """What identifies a run, for csv files."""
     return {
         "model": cell.model,
         "probe": cell.probe,
@@ -206,7 +170,7 @@ def _setting(cell: Inoculation) -> dict[str, object]:
 
 
 def _inoculation_record(cell: Inoculation) -> dict[str, object]:
-    record = {**_setting(cell), "cost_interpretable": cell.interpretable}
+    record = {**setting_record(cell), "cost_interpretable": cell.interpretable}
     for metric, row in cell.measured.items():
         record[metric] = row.value
         if row.ci_low is not None or row.ci_high is not None:

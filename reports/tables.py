@@ -10,10 +10,10 @@ from reports.curve_tables import curve_table
 from reports.difficulty import difficulty_table
 from reports.grids import grid_table, sizes_table
 from reports.inoculation_candidates import pareto_table
+from reports.inoculation_parts import inoculation_parts_table
 from reports.inoculation_published import science_models_table
 from reports.inoculation_seeds import seeds_table
 from reports.inoculation_tables import inoculation_table, original_table
-from reports.inoculation_tables import parts_table as inoculation_parts_table
 from reports.layout import (
     ABSENT,
     INTERVAL,
