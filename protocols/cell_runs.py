@@ -15,7 +15,7 @@ from metrics.aggregate import select_best
 from protocols.evaluation import grouped_row
 from protocols.inoculation_configs import BEFORE, CELL, FIRST, ORIGINAL_TASK
 from protocols.inoculation_data import first_stage_splits, original_splits
-from protocols.inoculation_rows import selection_rows
+from protocols.inoculation_rows import selection_rows, setup_of
 from protocols.inoculation_settings import (
     FirstStage,
     InoculatedProbe,
@@ -122,7 +122,8 @@ def _before(work: Work) -> None:
         rows.append(grouped_row(said.correct, groups, **named))
     for part, data in parts.items():
         rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": data.chance})
-    work.run.finish(steps.result(model_folder, BEFORE, rows, (), start))
+    result = steps.result(model_folder, BEFORE, rows, (), start)
+    work.run.finish({**result, "setup": setup_of(scored)})
 
 
 def _inoculate(work: Work) -> None:
@@ -135,7 +136,8 @@ def _inoculate(work: Work) -> None:
     )
     rows = selection_rows(steps.fields(CELL, setting), before, history)
     result = steps.result(best_dir(work.run), CELL, rows, problems, start)
-    work.run.finish({**result, "setting": work.config["setting"], "history": history})
+    how = {"setup": setup_of(before), "setting": work.config["setting"], "history": history}
+    work.run.finish({**result, **how})
 
 
 def _report_best(work: Work) -> None:

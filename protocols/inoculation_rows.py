@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -96,6 +98,17 @@ def report_rows(
     ]
     start = next(row for row in original if row["metric"] == "original_accuracy_before")
     return rows + original, interpretable(start["ci_low"], original_data.chance)
+
+
+def setup_of(before: Mapping[str, Predictions]) -> str:
+    """Equal for runs that begin with the same model and report on the same items.
+
+    Only such runs are settings of one M*_k. It is a hash of what was said before inoculation, not
+    of weights: those may differ in their last bits between machines.
+    """
+    reported = [before[f"report_{part}"] for part in (PROBE, ORIGINAL)]
+    said = [[(r.name, c) for r, c in zip(p.records, p.chosen, strict=True)] for p in reported]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
 
 
 def forgotten(before: Predictions, after: Predictions) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from probes.record import Record
 from protocols.evaluation import Predictions, predict
 from protocols.inoculation_configs import INOCULATION
 from protocols.inoculation_data import Splits, add_some, dose_of, original_splits, probe_splits
-from protocols.inoculation_rows import forgotten, report_rows, selection_rows
+from protocols.inoculation_rows import forgotten, report_rows, selection_rows, setup_of
 from protocols.inoculation_settings import InoculatedProbe, OriginalTask, Setting
 from protocols.models import saved_module
 from protocols.original_task import result_of
@@ -212,6 +212,7 @@ class InoculationSteps:
         )
         result = self.result(model_folder, INOCULATION, rows + chosen, problems, start)
         return result | {
+            "setup": setup_of(before),
             "cost_interpretable": interpretable,
             "seeds": [setting.seed, self.original.seed],
             "forgotten": forgotten(before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]),

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from probes.files import write_text_atomic
+from reports.planned import of_an_earlier_plan
 from reports.results import write_results
 
 
@@ -58,8 +59,9 @@ class CommandFolder:
         return RunFolder(self.runs_dir, name, config)
 
     def finished(self) -> list[dict[str, Any]]:
-        """The results of the finished runs, by key."""
-        paths = sorted(self.runs_dir.glob("*/result.json"))
+        """The results of the finished runs, by key; without those of a sweep's earlier plans."""
+        found = sorted(self.runs_dir.glob("*/result.json"))
+        paths = [path for path in found if not of_an_earlier_plan(path)]
         return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
     def write_results(self) -> Path:

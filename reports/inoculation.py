@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from metrics.difficulty import Difficulty
@@ -22,6 +23,8 @@ class Series(NamedTuple):
     Attributes:
         selection: How the selection items were got; "paper" if they are the reported ones.
         report_split: Split of the probe reported on, where it was recorded: never mixed (SPEC B).
+        setup: What tells apart runs of the same names that begin with another model or report on
+            other items; empty where there are none such.
     """
 
     model: str
@@ -29,13 +32,16 @@ class Series(NamedTuple):
     original_task: str
     selection: str = ""
     report_split: str = ""
+    setup: str = ""
 
     @property
     def remarks(self) -> str:
         """What a reader must know besides the names; empty where nothing is unusual."""
         split = self.report_split
         on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
-        return on_reported if self.selection == ON_REPORTED else split
+        how = on_reported if self.selection == ON_REPORTED else split
+        other = f"setup {self.setup}: its namesake begins or reports differently"
+        return ", ".join(text for text in (how, other if self.setup else "") if text)
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Inoculation:
         whole_split: Whether all items of that split were.
         num_settings: How many settings a sweep chose this one from; 1 for a run of its own.
         missing: Keys of settings that a sweep could not choose from: they had no result.
+        setup: See `Series`.
     """
 
     key: str
@@ -78,11 +85,13 @@ class Inoculation:
     whole_split: bool = False
     num_settings: int = 1
     missing: tuple[str, ...] = ()
+    setup: str = ""
 
     @property
     def series(self) -> Series:
         """The line of an inoculation plot that it belongs to."""
-        return Series(self.model, self.probe, self.original_task, self.selection, self.report_split)
+        names = (self.model, self.probe, self.original_task, self.selection, self.report_split)
+        return Series(*names, self.setup)
 
     def value(self, metric: str) -> float | None:
         """A number of the report split, None where it was not measured."""
@@ -96,11 +105,11 @@ class Inoculation:
 
 def inoculations(results: Results) -> list[Inoculation]:
     """All inoculation runs, by what they compare, then dose, seed and setting."""
-    found = [cell for run in results.of("inoculation") for cell in _cells(run)]
+    found = [cell for run in results.of("inoculation") for cell in _cells(results, run)]
     return sorted(_with_choice(found), key=_order)
 
 
-def _cells(run: Run) -> Iterable[Inoculation]:
+def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
     def setting(row: Row) -> tuple[str, int | None, str, float | None, int | None]:
         return (row.probe, row.dose, row.extra, row.learning_rate, row.seed)
 
@@ -132,7 +141,29 @@ def _cells(run: Run) -> Iterable[Inoculation]:
             whole_split=run.facts.get("report_items", 0) is None,
             num_settings=max(1, len(run.facts.get("candidates") or ())),
             missing=tuple(map(str, run.facts.get("missing") or ())),
+            setup=series_of(results, run).setup,
         )
+
+
+def series_of(results: Results, run: Run) -> Series:
+    """The line of an inoculation plot that a run belongs to."""
+    own = str(run.facts.get("setup") or "")
+    several = len(_setups(results).get(_names(run), ())) > 1
+    return Series(*_names(run), own if several else "")
+
+
+@lru_cache(maxsize=4)
+def _setups(results: Results) -> dict[tuple[str, ...], set[str]]:
+    """The setups of runs that have the same names."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    for run in results.runs:
+        if setup := run.facts.get("setup"):
+            found.setdefault(_names(run), set()).add(str(setup))
+    return found
+
+
+def _names(run: Run) -> tuple[str, str, str, str, str]:
+    return (run.model, run.probe, run.original_task, *how_chosen(run))
 
 
 def how_chosen(run: Run) -> tuple[str, str]:

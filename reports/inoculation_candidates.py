@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from metrics.pareto import pareto_front
-from reports.inoculation import Series, how_chosen, inoculations, trajectory
+from reports.inoculation import Series, inoculations, series_of, trajectory
+from reports.inoculation_tables import what_cell
 from reports.layout import Cell, Column, Table, count, percent, rate
 from reports.load import Results, Run
 
@@ -51,7 +52,7 @@ def candidates(results: Results) -> dict[Choice, list[Candidate]]:
     found: dict[tuple[Choice, str, float, int], Candidate] = {}
     # What a sweep chose repeats the scores of its setting.
     for run in [*results.of("inoculation_cell"), *results.of("inoculation")]:
-        for one in _of_run(run):
+        for one in _of_run(run, series_of(results, run)):
             found.setdefault((one.choice, one.extra, one.learning_rate, one.epoch), one)
     chosen = {
         (Choice(one.series, one.dose, one.seed or 0), one.extra, one.learning_rate, one.epoch)
@@ -97,25 +98,20 @@ def pareto_table(results: Results) -> Table | None:
     )
 
 
-def _of_run(run: Run) -> Iterable[Candidate]:
+def _of_run(run: Run, series: Series) -> Iterable[Candidate]:
     settings = dict.fromkeys(
-        (r.model, r.probe, r.dose, r.seed, r.extra, r.learning_rate)
+        (r.dose, r.seed, r.extra, r.learning_rate)
         for r in run.rows
         if r.dose is not None and r.learning_rate is not None
     )
     for setting in settings:
-        model, probe, dose, seed, extra, learning_rate = setting
+        dose, seed, extra, learning_rate = setting
         assert dose is not None
         assert learning_rate is not None
         scores = trajectory(
-            [
-                r
-                for r in run.rows
-                if (r.model, r.probe, r.dose, r.seed, r.extra, r.learning_rate) == setting
-            ]
+            [r for r in run.rows if (r.dose, r.seed, r.extra, r.learning_rate) == setting]
         )
         on_original = scores.get("original_accuracy", {})
-        series = Series(model, probe, run.original_task, *how_chosen(run))
         for epoch, on_probe in scores.get("probe_accuracy", {}).items():
             if epoch > 0 and epoch in on_original:  # 0 is the model before inoculation
                 choice = Choice(series, dose, seed or 0)
@@ -131,9 +127,8 @@ def _with_front(own: list[Candidate]) -> list[Candidate]:
 
 def _cells(one: Candidate, number: int) -> tuple[Cell, ...]:
     series, dose, seed = one.choice
-    model = f"{series.model}, originally {series.original_task}" if series.original_task else ""
     return (
-        Cell(series.probe, model or series.model),
+        what_cell(series),
         Cell(count(dose)),
         Cell(str(seed)),
         Cell(f"rate {rate(one.learning_rate)}", f"extra {one.extra}"),

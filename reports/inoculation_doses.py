@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.inoculation import SELECTION, Inoculation, Series, how_chosen, inoculations
+from reports.inoculation import SELECTION, Inoculation, Series, inoculations, series_of
 from reports.load import Results, Row
 
 
@@ -68,8 +68,7 @@ def starts(results: Results) -> dict[Series, dict[str, Row]]:
     found: dict[Series, dict[str, Row]] = {}
     for run in results.of("before"):
         rows = [row for row in run.rows if row.split != SELECTION and row.subset == ""]
-        series = Series(run.model, run.probe, run.original_task, *how_chosen(run))
-        found.setdefault(series, {row.metric: row for row in rows})
+        found.setdefault(series_of(results, run), {row.metric: row for row in rows})
     names = {
         "probe_accuracy": "probe_accuracy_before",
         "original_accuracy": "original_accuracy_before",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.hits import Hits, read_hits
+from reports.planned import of_an_earlier_plan
 from reports.unfinished import unfinished
 
 RUNS_FOLDER = "runs"
@@ -125,6 +126,9 @@ def load_results(folder: Path) -> Results:
     left_out: list[str] = []
     for path in sorted(found, key=lambda p: p.relative_to(root).parts):
         name = path.relative_to(root).as_posix()
+        if of_an_earlier_plan(path):
+            left_out.append(f"{name}: of an earlier plan of the sweep, so not in this report")
+            continue
         try:
             read.append(read_run(path, name=name))
         except UnreadableResultError as error:

@@ -54,7 +54,7 @@ def plan(
     cells = enumerate_cells(grid, trainer, mirror)
     CommandFolder(folder, {"command": "sweep"})
     queue = Queue(open_study(folder, storage, create=True))
-    Planned(trainer, wandb, engine, mirror).keep(folder)
+    Planned(trainer, wandb, engine, mirror, tuple(cell.key for cell in cells)).keep(folder)
     found = plan_cells(folder, cells, queue)
     for line in plan_lines(found, queue.entries(), folder, _device(trainer)):
         print(line)

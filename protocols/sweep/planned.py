@@ -11,30 +11,32 @@ from callbacks.wandb_settings import WandbSettings
 from probes.files import write_text_atomic
 from protocols.settings import TrainerSettings, UsageError
 from protocols.sweep.settings import EngineSettings
+from reports.planned import PLANNED_FILE
 
-PLANNED_NAME = "planned.json"
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, EngineSettings)
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The settings of `sweep plan` that its workers need too.
+    """The settings of `sweep plan` that its workers need too, and its cells.
 
     Args:
         trainer: Device and batch settings of the cells.
         wandb: Weights & Biases.
         engine: Retries, heartbeats and waiting times.
         mirror: Stands for the addresses of the released files.
+        cells: Keys of all cells; reports leave out what an earlier plan left in the folder.
     """
 
     trainer: TrainerSettings
     wandb: WandbSettings
     engine: EngineSettings
     mirror: str | None = None
+    cells: tuple[str, ...] = ()
 
     def keep(self, folder: Path) -> None:
         """Writes them into the folder of the sweep."""
-        write_text_atomic(folder / PLANNED_NAME, json.dumps(asdict(self), indent=1) + "\n")
+        write_text_atomic(folder / PLANNED_FILE, json.dumps(asdict(self), indent=1) + "\n")
 
     @staticmethod
     def read(folder: Path) -> Planned | None:
@@ -43,7 +45,7 @@ class Planned:
         Raises:
             UsageError: If the file is damaged.
         """
-        path = folder / PLANNED_NAME
+        path = folder / PLANNED_FILE
         if not path.exists():
             return None
         try:
@@ -54,6 +56,7 @@ class Planned:
                 WandbSettings(**wandb),
                 EngineSettings(**found["engine"]),
                 found["mirror"],
+                tuple(found["cells"]),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
@@ -67,6 +70,7 @@ class Planned:
             _under(self.wandb, given.wandb),
             _under(self.engine, given.engine),
             self.mirror if given.mirror is None else given.mirror,
+            self.cells,
         )
 
 

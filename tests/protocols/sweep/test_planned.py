@@ -8,14 +8,16 @@ import pytest
 
 from callbacks.wandb_settings import WandbSettings
 from protocols.settings import TrainerSettings, UsageError
-from protocols.sweep.planned import PLANNED_NAME, Planned
+from protocols.sweep.planned import Planned
 from protocols.sweep.settings import EngineSettings
+from reports.planned import PLANNED_FILE
 
 PLANNED = Planned(
     TrainerSettings(accelerator="cpu", threads=1, checkpoint_every=20),
     WandbSettings(project="probes", tags=("a", "b")),
     EngineSettings(max_retries=5),
     "file:///mirror",
+    ("original-a", "before-b"),
 )
 NOTHING_SAID = Planned(TrainerSettings(), WandbSettings(), EngineSettings())
 
@@ -40,6 +42,6 @@ def test_an_option_of_the_worker_comes_before_the_plans() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]"])
 def test_a_damaged_file_is_said(tmp_path: Path, text: str) -> None:
-    (tmp_path / PLANNED_NAME).write_text(text)
+    (tmp_path / PLANNED_FILE).write_text(text)
     with pytest.raises(UsageError, match="sweep plan` again"):
         Planned.read(tmp_path)
