@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from reports.figures import left_out
-from reports.inoculation import ON_REPORTED, inoculations
+from reports.inoculation import inoculations
 from reports.inoculation_candidates import Candidate, Choice, candidates, several_settings
 from reports.layout import count
 from reports.load import Results
 from reports.style import (
     BLUE,
+    EXTRAS_NOTE,
     GREEN,
     INK,
     MAX_PANELS,
@@ -23,6 +26,8 @@ from reports.style import (
     Figure,
     Line,
     drawn,
+    extra_mark,
+    extra_marks,
     head,
     panels,
     styled,
@@ -36,7 +41,6 @@ SEEDS = (
     Line(PURPLE, (0, (6, 2, 1.5, 2)), ""),
     Line(MUTED, (0, (9, 3)), ""),
 )
-EXTRAS = {"none": "o", "x1": "s", "x2": "^"}
 Panel = dict[Choice, list[Candidate]]  # all seeds of one line at one dose
 
 
@@ -58,9 +62,10 @@ def pareto_figure(results: Results) -> Figure | None:
     shown = found[:MAX_PANELS]
     with styled():
         canvas, axes = panels(len(shown), height=3.1, shared=False)
+        seeds = _seeds(shown)
         for axis, panel in zip(axes, shown, strict=True):
-            _pareto_panel(axis, panel, before.get(next(iter(panel)).series))
-        _legend(canvas, shown)
+            _pareto_panel(axis, panel, before.get(next(iter(panel)).series), seeds)
+        _legend(canvas, shown, seeds)
         return drawn(
             "pareto",
             "Every checkpoint that could have been chosen",
@@ -69,18 +74,26 @@ def pareto_figure(results: Results) -> Figure | None:
             "(filled marks; hollow ones are beaten). The ring is M*, the best average; along the "
             "thin line through it averages are equal. The dotted upright line is the original "
             "task before inoculation: what lies left of it has lost. A number counts the marks "
-            "that lie on each other. Extra: original-task examples added for each probe example. "
-            "Each panel has its own axes." + left_out(len(found)),
+            f"that lie on each other. {EXTRAS_NOTE} Each panel has its own axes."
+            + left_out(len(found)),
             canvas,
         )
 
 
-def _pareto_panel(axis: Axes, panel: Panel, before: float | None) -> None:
+def _seeds(shown: list[Panel]) -> dict[int, Line]:
+    """How each seed looks: the same in every panel, whichever seeds the panel has."""
+    seeds = sorted({choice.seed for panel in shown for choice in panel})
+    return dict(zip(seeds, SEEDS * len(seeds), strict=False))
+
+
+def _pareto_panel(
+    axis: Axes, panel: Panel, before: float | None, seeds: Mapping[int, Line]
+) -> None:
     choice = next(iter(panel))
     series = choice.series
     probe = series.probe.replace("_", " ")
-    same = " · selection items are the reported ones" if series.selection == ON_REPORTED else ""
-    head(axis, f"{probe}, k = {count(choice.dose)}", series.model + same)
+    remarks = f" · {series.remarks}" if series.remarks else ""
+    head(axis, f"{probe}, k = {count(choice.dose)}", series.model + remarks)
     everything = [one for own in panel.values() for one in own]
     starts = [] if before is None else [before]
     axis.set_xlim(*_bounds([one.original for one in everything] + starts))
@@ -89,8 +102,8 @@ def _pareto_panel(axis: Axes, panel: Panel, before: float | None) -> None:
     axis.set_ylabel(f"{probe}, accuracy %")
     if before is not None:
         axis.axvline(100 * before, color=MUTED, linewidth=1.0, dashes=(1, 2), zorder=1)
-    for rank, own in enumerate(panel.values()):
-        _marks(axis, own, SEEDS[rank % len(SEEDS)])
+    for seeded, own in panel.items():
+        _marks(axis, own, seeds[seeded.seed])
     _ties(axis, everything)
 
 
@@ -103,7 +116,7 @@ def _marks(axis: Axes, own: list[Candidate], look: Line) -> None:
     for one in own:
         x, y = 100 * one.original, 100 * one.probe
         axis.plot(
-            [x], [y], marker=EXTRAS.get(one.extra, "D"), markersize=5 if one.on_front else 3.8,
+            [x], [y], marker=extra_mark(one.extra), markersize=5 if one.on_front else 3.8,
             color=look.color, markerfacecolor=look.color if one.on_front else PAPER,
             markeredgewidth=0.8, alpha=1.0 if one.on_front else 0.6, linestyle="none",
             zorder=4 if one.on_front else 3,
@@ -145,19 +158,10 @@ def _bounds(values: list[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _legend(canvas: Canvas, shown: list[Panel]) -> None:
-    extras = {one.extra for panel in shown for own in panel.values() for one in own}
-    marks = [
-        Line2D(
-            [], [], marker=marker, color=INK, markersize=5, linestyle="none",
-            label=f"extra {extra}",
-        )
-        for extra, marker in EXTRAS.items()
-        if extra in extras
-    ]  # fmt: skip
-    seeds = [choice.seed for choice in max(shown, key=len)]
+def _legend(canvas: Canvas, shown: list[Panel], seeds: Mapping[int, Line]) -> None:
+    marks = extra_marks({one.extra for panel in shown for own in panel.values() for one in own})
     if len(seeds) > 1:
-        for seed, look in zip(seeds, SEEDS * len(seeds), strict=False):
+        for seed, look in seeds.items():
             mark = Line2D([], [], color=look.color, label=f"seed {seed}")
             mark.set(linestyle=look.dash)
             marks.append(mark)

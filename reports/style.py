@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 
 # Each colour has one job and stands once in the page's style sheet, where the dark theme has its
 # own. The hues are Okabe and Ito's; lines differ by dash and marker too.
@@ -34,6 +35,11 @@ PALETTE = {
     PURPLE: "--purple",
 }
 MAX_PANELS = 24
+EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some, in every figure of inoculation
+EXTRAS_NOTE = (
+    "Extra: original-task examples added to the probe's, none, as many (x1) or twice as many (x2, "
+    "at most 3,000)."
+)
 
 STYLE: Any = {  # matplotlib types its keys as literals that differ between versions
     "svg.fonttype": "none",
@@ -132,9 +138,28 @@ def styled() -> Iterator[None]:
 
 
 def head(axis: Axes, title: str, subtitle: str) -> None:
-    """Title of a panel, with what else identifies it in a quieter second line."""
-    axis.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=18 if subtitle else 6)
+    """Title of a panel, with what else identifies it in quieter lines below."""
+    pad = 6 + 12 * len(subtitle.splitlines())
+    axis.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=pad)
     axis.text(0, 1.025, subtitle, transform=axis.transAxes, fontsize=7.5, color=MUTED, va="bottom")
+
+
+def extra_mark(extra: str) -> str:
+    """The mark of an add-some setting."""
+    return EXTRAS.get(extra, "D")
+
+
+def extra_marks(extras: Collection[str]) -> list[Line2D]:
+    """What the marks of these add-some settings mean, for a legend."""
+    known = [*EXTRAS, *sorted(set(extras) - set(EXTRAS))]
+    return [
+        Line2D(
+            [], [], marker=extra_mark(extra), color=INK, markersize=5, linestyle="none",
+            label=f"extra {extra}",
+        )
+        for extra in known
+        if extra in extras
+    ]  # fmt: skip
 
 
 def end_labels(axis: Axes, x: float, labels: Sequence[tuple[float, str, str]], gap: float) -> None:
