@@ -12,7 +12,7 @@ from typing import Any
 from callbacks.wandb_courier import Courier
 from callbacks.wandb_settings import WandbSettings, client_settings, wandb_id
 
-FIGURES = ("inoculation", "pareto", "selection")
+FIGURES = ("inoculation", "pareto", "selection", "difficulty")
 TABLES = ("inoculation", "inoculation_seeds", "science_models", "pareto")
 PATIENCE = 120.0  # seconds: nothing waits for a report but the person who asked for it
 
@@ -92,7 +92,7 @@ def _log(report_dir: Path, settings: WandbSettings, wandb: Any) -> None:
             columns, data = read_table(path)
             logged[f"tables/{table}"] = wandb.Table(columns=columns, data=data)
     run.log(logged)
-    run.summary.update(_costs(report_dir / "tables" / "inoculation_seeds.csv"))
+    run.summary.update(_costs(report_dir / "tables"))
     run.finish()
 
 
@@ -112,16 +112,25 @@ def _column(texts: Sequence[str]) -> list[float | str | None]:
         return [text or None for text in texts]
 
 
-def _costs(path: Path) -> Mapping[str, float]:
-    """Cost of each line and dose, by name, where seeds were averaged."""
-    if not path.exists():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+def _costs(tables_dir: Path) -> Mapping[str, float]:
+    """Cost of each line and dose, by name: the mean over seeds where there are several."""
+    means = _rows(tables_dir / "inoculation_seeds.csv")
+    rows = means or [r for r in _rows(tables_dir / "inoculation.csv") if r["chosen"] == "True"]
     return {
-        f"inoculation_cost/{row['probe']}/{row['model']}/k={row['dose']}": float(
-            row["inoculation_cost"]
-        )
+        f"inoculation_cost/{_line(row)}/k={row['dose']}": float(row["inoculation_cost"])
         for row in rows
         if row["inoculation_cost"] and row["cost_interpretable"] == "True"
     }
+
+
+def _line(row: Mapping[str, str]) -> str:
+    """What a cost is of: two lines of a report never have the same."""
+    parts = ("probe", "report_split", "selection", "original_task", "setup", "model")
+    return "/".join(row[part] for part in parts if row.get(part))
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
 from reports.build import build_report
+from reports.planned import planned_cells
 
 
 def report(
@@ -33,5 +35,15 @@ def report(
     if wandb.project:
         from callbacks.wandb_publish import publish
 
-        publish(page_path.parent, wandb)
+        publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)))
     return page_path
+
+
+def _group(folder: Path) -> str | None:
+    """The group of a sweep's cells, if the folder is a sweep's."""
+    if planned_cells(folder) is None:
+        return None
+    from protocols.sweep.planned import Planned, group_of
+
+    planned = Planned.read(folder)
+    return group_of(folder, DEFAULT_WANDB if planned is None else planned.wandb)

@@ -19,7 +19,7 @@ from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
 try:
     from protocols.sweep.entry import RUNNING
     from protocols.sweep.plan import detectable_table, plan_cells, plan_lines
-    from protocols.sweep.planned import Planned
+    from protocols.sweep.planned import Planned, group_of
     from protocols.sweep.process import Orders
     from protocols.sweep.queue import Queue
     from protocols.sweep.status import show_status
@@ -98,10 +98,9 @@ def work(
     planned = None if grid is not None else Planned.read(folder)
     settings = said if planned is None else planned.under(said)
     study = open_study(folder, storage, busy_seconds=settings.engine.grace_seconds)
-    group = settings.wandb.group or f"{folder.resolve().name}-{study.study_name}"
     orders = Orders(
         trainer=replace(settings.trainer, progress_bar=False),
-        wandb=replace(settings.wandb, group=group),
+        wandb=replace(settings.wandb, group=group_of(folder, settings.wandb)),
         mirror=settings.mirror,
     )
     queue = Queue(study)

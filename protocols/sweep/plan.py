@@ -127,7 +127,8 @@ def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
         table.add_row(name, str(num_items), *values, seeds)
     table.caption = (
         f"80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered differently; the mean over "
-        "seeds at best, were an item's outcomes independent between them"
+        "seeds at best, were an item's outcomes independent between them; questions about one "
+        "concept count as independent here, so with several of them more is needed"
     )
     table.caption_justify = "left"
     return table

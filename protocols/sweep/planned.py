@@ -74,6 +74,13 @@ class Planned:
         )
 
 
+def group_of(folder: Path, wandb: WandbSettings) -> str:
+    """The group of all runs of a sweep in W&B: its cells' and its report's."""
+    from protocols.sweep.storage import sweep_name  # Optuna is only there where sweeps are
+
+    return wandb.group or f"{folder.resolve().name}-{sweep_name(folder)}"
+
+
 def _under(planned: Settings, given: Settings) -> Settings:
     default = type(given)()
     names = [field.name for field in fields(given)]

@@ -44,9 +44,10 @@ def report_dir(tmp_path: Path) -> Path:
         (folder / name).mkdir(parents=True)
     (folder / "figures" / "inoculation.png").write_bytes(b"plot")
     seeds = (
-        "model,probe,dose,num_seeds,cost_interpretable,inoculation_cost\n"
-        "embedded,hypernymy,100,3,True,0.012\n"
-        "embedded,hypernymy,1000,3,False,0.03\n"
+        "model,probe,dose,num_seeds,cost_interpretable,inoculation_cost,original_task\n"
+        "embedded,hypernymy,100,3,True,0.012,definitions\n"
+        "embedded,hypernymy,1000,3,False,0.03,definitions\n"
+        "embedded,hypernymy,100,3,True,-0.01,science\n"
     )
     (folder / "tables" / "inoculation_seeds.csv").write_text(seeds, encoding="utf-8")
     return folder
@@ -64,11 +65,27 @@ def test_figures_tables_and_costs_are_one_small_run(
     assert client.logged["figures/inoculation"] == ("image", b"plot")
     columns, data = client.logged["tables/inoculation_seeds"]
     assert columns[2:4] == ["dose", "num_seeds"]
-    assert data[0] == ["embedded", "hypernymy", 100.0, 3.0, "True", 0.012]
+    assert data[0] == ["embedded", "hypernymy", 100.0, 3.0, "True", 0.012, "definitions"]
     assert set(client.logged) == {"figures/inoculation", "tables/inoculation_seeds"}
     # A cost that cannot be read is not in the summary.
-    assert client.summary == {"inoculation_cost/hypernymy/embedded/k=100": 0.012}
+    assert client.summary == {
+        "inoculation_cost/hypernymy/definitions/embedded/k=100": 0.012,
+        "inoculation_cost/hypernymy/science/embedded/k=100": -0.01,
+    }
     assert client.finished
+
+
+def test_the_costs_of_one_seed_are_those_of_the_chosen_runs(report_dir: Path) -> None:
+    tables = report_dir / "tables"
+    (tables / "inoculation_seeds.csv").unlink()
+    (tables / "inoculation.csv").write_text(
+        "model,probe,report_split,dose,chosen,cost_interpretable,inoculation_cost\n"
+        "ESIM,hypernymy,test,100,True,True,0.02\nESIM,hypernymy,test,100,False,True,0.05\n",
+        encoding="utf-8",
+    )
+    client = Client()
+    assert publish(report_dir, SETTINGS, client=lambda: client)
+    assert client.summary == {"inoculation_cost/hypernymy/test/ESIM/k=100": 0.02}
 
 
 def test_a_report_made_again_is_the_same_run(report_dir: Path) -> None:
