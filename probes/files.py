@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import secrets
 import zipfile
@@ -11,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from probes.record import RecordError
 
@@ -42,6 +43,19 @@ def write_bytes_atomic(path: str | Path, data: bytes) -> None:
 def write_text_atomic(path: str | Path, text: str) -> None:
     """`write_bytes_atomic` for text, as UTF-8 with the line ends it has."""
     write_bytes_atomic(path, text.encode())
+
+
+def read_json(path: str | Path) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        ValueError: If it is damaged; the message names the file.
+        OSError: If it cannot be read.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged JSON: {error}") from error
 
 
 def sha256_of(path: str | Path) -> str:

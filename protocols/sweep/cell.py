@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from probes.files import read_json
 from protocols.run_folder import config_hash, run_key
 
 # config["protocol"] -> "module:function", called with (run, config, trainer, wandb, mirror).
@@ -59,7 +59,7 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     path = folder / DRAWN_NAME
     if not path.exists():
         return dict(config)
-    drawn = json.loads(path.read_text(encoding="utf-8"))
+    drawn = read_json(path)
     return {**config, "setting": {**config.get("setting", {}), **drawn}}
 
 

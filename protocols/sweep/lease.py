@@ -21,7 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from probes.files import write_text_atomic
+from probes.files import read_json, write_text_atomic
 from protocols.run_folder import RunFolder
 from protocols.sweep.host import Process, this_process
 
@@ -101,7 +101,7 @@ def grant_lease(folder: Path, token: int) -> None:
 def current_lease(folder: Path) -> int | None:
     """Number of the newest lease; None if there was none."""
     path = folder / "lease.json"
-    return int(json.loads(path.read_text(encoding="utf-8"))["token"]) if path.exists() else None
+    return int(read_json(path)["token"]) if path.exists() else None
 
 
 def check_lease(folder: Path, token: int) -> None:

@@ -21,7 +21,7 @@ from optuna.distributions import (
 from optuna.trial import TrialState
 
 from metrics.aggregate import aggregate
-from probes.files import write_text_atomic
+from probes.files import read_json, write_text_atomic
 from protocols.settings import UsageError
 from protocols.sweep.cell import DRAWN_NAME
 from protocols.sweep.entry import COMPLETE, Entry
@@ -39,7 +39,7 @@ def draw(queue: Queue, entry: Entry, folder: Path) -> None:
         others = [e for e in queue.entries() if e.group == entry.group and e.key != entry.key]
         drawn = sample(entry.search, others, seed=entry.number)
         write_text_atomic(path, json.dumps(drawn) + "\n")
-    queue.note_drawn(entry, json.loads(path.read_text(encoding="utf-8")))
+    queue.note_drawn(entry, read_json(path))
 
 
 def sample(space: Mapping[str, Any], others: Sequence[Entry], seed: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def sample(space: Mapping[str, Any], others: Sequence[Entry], seed: int) -> dict
 
 def objectives_of(result_path: Path) -> tuple[float, ...]:
     """Accuracy on probe and original task, on selection items, of the epoch with the best mean."""
-    result = json.loads(result_path.read_text(encoding="utf-8"))
+    result = read_json(result_path)
     epochs: dict[int, dict[str, float]] = {}
     for row in result["rows"]:
         if row.get("split") == "selection" and int(row.get("epoch") or 0) > 0:

@@ -14,28 +14,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import yaml
-from optuna.exceptions import StorageInternalError
-from sqlalchemy.exc import SQLAlchemyError
 
+from probes.files import write_text_atomic
 from protocols.provenance import ROOT
 from protocols.sweep.entry import COMPLETE, FAIL, RUNNING, Entry
 from protocols.sweep.lease import LEASE_LOST, RESULT, LeaseLostError, grant_lease
+from protocols.sweep.patience import STORAGE_ERRORS, Patience
 from protocols.sweep.process import ERROR_NAME, ORDERS_VARIABLE, Orders
 from protocols.sweep.progress import Progress, last_line, line_of
 from protocols.sweep.queue import Queue
 from protocols.sweep.search import draw, objectives_of
 from protocols.sweep.settings import EngineSettings
-from protocols.sweep.storage import cause_of, free_storage
+from protocols.sweep.storage import cause_of
 
 TERMINATED, INTERRUPTED, FAILED = 143, 130, 1
 LOG_NAME = "log.txt"
 _LOG_TAIL = 2000  # characters of the log that stand for a traceback where there is none
-_PATIENCE = 20  # graces that a storage may be away before the worker gives up
-
-T = TypeVar("T")
 
 
 class Worker:
@@ -67,6 +64,7 @@ class Worker:
         self.say = say
         self._stop = threading.Event()
         self._stop_code = 0
+        self._patiently = Patience(queue.url, engine, self._stop, say)
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self) -> int:
@@ -122,7 +120,7 @@ class Worker:
         try:
             if not self._finished(entry.key):
                 grant_lease(folder, entry.token)
-                draw(self.queue, entry, folder)
+                self._patiently(partial(draw, self.queue, entry, folder))
                 self.say(f"{entry.key}: {'going on' if entry.interruptions else 'started'}")
                 code = self._process_of(entry, folder)
                 if code is None or code == LEASE_LOST:
@@ -136,14 +134,22 @@ class Worker:
                 self._say_progress(entry)
         except LeaseLostError as error:
             self.say(str(error))
-        except OSError:
-            # The folder is gone or the disk is full: the cell's trouble, not the worker's.
-            self._note_failure(entry, traceback.format_exc())
+        except STORAGE_ERRORS:
+            raise
+        except Exception:
+            # A damaged file, a folder that is gone, a full disk: the cell's trouble. A worker that
+            # died of it would leave the cell to the next one, which would die of it too.
+            error = traceback.format_exc()
+            if folder.is_dir():
+                with suppress(OSError):
+                    write_text_atomic(folder / ERROR_NAME, error)
+            self._note_failure(entry, error)
 
     def _process_of(self, entry: Entry, folder: Path) -> int | None:
         """Exit code of the cell's process; None if the lease was lost and it was killed."""
         (folder / ERROR_NAME).unlink(missing_ok=True)
-        config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+        with (folder / "config.yaml").open("rb") as file:
+            config = yaml.safe_load(file)  # of a stream: its errors name the file
         environment = dict(os.environ)
         environment[ORDERS_VARIABLE] = replace(self.orders, token=entry.token).dump()
         threads = config.get("threads") or self.orders.trainer.threads
@@ -171,7 +177,7 @@ class Worker:
             try:
                 if not self.queue.beat(entry):
                     return None
-            except (SQLAlchemyError, StorageInternalError) as error:
+            except STORAGE_ERRORS as error:
                 self.say(f"the storage does not answer, {entry.key} goes on: {cause_of(error)}")
             if self._stop.is_set():
                 stopping = stopping or time.monotonic()
@@ -200,19 +206,6 @@ class Worker:
         entries = self._patiently(self.queue.entries)
         done = next((e for e in entries if e.key == entry.key and e.state is COMPLETE), entry)
         self.say(f"{entry.key}: finished. {line_of(Progress(entries), done)}")
-
-    def _patiently(self, ask: Callable[[], T]) -> T:
-        """Asks the storage again while it is away: restarted, locked, on a full disk."""
-        end = time.monotonic() + _PATIENCE * self.engine.grace_seconds
-        while True:
-            try:
-                return ask()
-            except (SQLAlchemyError, StorageInternalError) as error:
-                if time.monotonic() > end or self._stop.is_set():
-                    raise
-                self.say(f"the storage does not answer, trying again: {cause_of(error)}")
-                free_storage(self.queue.url)
-                self._stop.wait(self.engine.poll_seconds)
 
     def _pass_on(self, signum: int) -> None:
         if self._process is not None:

@@ -8,13 +8,19 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from protocols.sweep.cell import Cell
 from protocols.sweep.entry import RUNNING
 from protocols.sweep.host import process, stopped_holders
 from protocols.sweep.lease import grant_lease
+from protocols.sweep.process import Orders
+from protocols.sweep.settings import EngineSettings
+from protocols.sweep.worker import Worker
 from tests.protocols.sweep.harness import (
+    FAST,
     disturbed_sweep,
     log_lines,
     planned,
@@ -70,6 +76,31 @@ def test_failures_are_tried_again_and_never_block_the_others(tmp_path: Path) -> 
     assert f"failed: {bad.key}: ValueError: 0 cannot be squared today" in said(tmp_path)
     # A new plan tries what had failed for good once more.
     assert planned(tmp_path, [bad, good]).queued == (bad.key,)
+
+
+def work_here(folder: Path, say: Callable[[str], None] = print, **engine: float) -> int:
+    """One worker in this process, where an error of its own is not swallowed; its exit code."""
+    settings = EngineSettings(**{**FAST, "max_retries": 1, **engine})
+    return Worker(folder, queue_of(folder), settings, Orders(), say=say).run()
+
+
+def test_damaged_files_are_the_failures_of_their_cells(tmp_path: Path) -> None:
+    files = ("config.yaml", "lease.json", "drawn.json", "result.json")
+    *damaged, reversed_space, good = cells(6)
+    damaged = [replace(cell, search={"rate": {"low": 1.0, "high": 2.0}}) for cell in damaged]
+    reversed_space = replace(reversed_space, search={"rate": {"low": 2.0, "high": 1.0}})
+    planned(tmp_path, [*damaged, reversed_space, good])
+    for cell, name in zip(damaged, files, strict=True):
+        (tmp_path / "runs" / cell.key / name).write_text('{"a": [1')
+    assert work_here(tmp_path) == 1
+    entries = {entry.key: entry for entry in queue_of(tmp_path).entries()}
+    assert entries[good.key].state.name == "COMPLETE"
+    for cell, named in zip([*damaged, reversed_space], [*files, "low"], strict=True):
+        entry = entries[cell.key]
+        assert (entry.state.name, entry.failures, entry.interruptions) == ("FAIL", 2, 0)
+        assert entry.error.startswith("Traceback")
+        assert named in entry.error
+        assert (tmp_path / "runs" / cell.key / "error.txt").read_text() == entry.error
 
 
 def test_sigterm_ends_the_cell_gives_it_back_and_exits_with_143(tmp_path: Path) -> None:
