@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from matplotlib.axes import Axes
@@ -17,6 +17,7 @@ from reports.layout import percent
 from reports.load import Results
 from reports.style import (
     BLUE,
+    EXTRAS_NOTE,
     GREEN,
     INK,
     MAX_PANELS,
@@ -29,6 +30,8 @@ from reports.style import (
     dodge,
     drawn,
     end_labels,
+    extra_mark,
+    extra_marks,
     head,
     panels,
     styled,
@@ -39,6 +42,10 @@ ORIGINAL = Line(ORANGE, (0, (5, 2)), "s")
 ORIGINAL_METRICS = ("original_accuracy_before", "original_accuracy_after")
 BOUNDED = ("probe_accuracy_before", "probe_accuracy", *ORIGINAL_METRICS)
 CHANCES = ("chance_probe", "chance_original")
+BY_EXTRA = (
+    " Marks of k > 0 have the shape of the chosen setting's extra (circle none, square x1, "
+    "triangle x2); where there are several seeds a bar is their mean."
+)
 MODELS = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (INK, "v"))
 
 
@@ -69,24 +76,26 @@ def inoculation_figure(results: Results) -> Figure | None:
         )
         models = list(dict.fromkeys(line[0].series.model for lines in shown for line in lines))
         told = models if most > 1 else []
+        extras = {run.extra for dose in everything for run in dose.runs}
+        by_extra = extras != {"none"}
         for place, (axis, lines) in enumerate(zip(axes, shown, strict=True)):
             axis.set_ylim(low, high)
-            _dose_panel(axis, lines, told, (high - low) * 0.07)
+            _dose_panel(axis, lines, told, by_extra, (high - low) * 0.07)
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
-        if told:
-            canvas.legend(
-                handles=_model_marks(told), loc="outside upper left", ncols=min(3, len(told))
-            )
+        marks = _model_marks(told, by_extra) + (extra_marks(extras) if by_extra else [])
+        if marks:
+            canvas.legend(handles=marks, loc="outside upper left", ncols=min(3, len(marks)))
         several = " Full lines are the probe, broken ones the original task." if told else ""
+        added = f"{BY_EXTRA} {EXTRAS_NOTE}" if by_extra else ""
         return drawn(
             "inoculation",
             "What inoculation gave, and what it cost",
             "Hollow marks at k = 0 are the scores before inoculation, filled ones those of the "
             "chosen checkpoint (the best average on the selection splits over settings and epochs) "
             "after training on k probe examples (log axis), all on the report split. Whiskers are "
-            f"95% intervals; with several seeds the lines are means and small dots the seeds."
-            f"{several}" + left_out(len(found)),
+            "95% intervals; with several seeds the lines are means and small marks the seeds."
+            f"{several}{added}" + left_out(len(found)),
             canvas,
         )
 
@@ -99,7 +108,9 @@ def _panels(lines: Mapping[Series, list[Dose]]) -> list[list[list[Dose]]]:
     return [by_panel[place] for place in sorted(by_panel)]
 
 
-def _dose_panel(axis: Axes, lines: list[list[Dose]], models: Sequence[str], gap: float) -> None:
+def _dose_panel(
+    axis: Axes, lines: list[list[Dose]], models: Sequence[str], by_extra: bool, gap: float
+) -> None:
     series = lines[0][0].series
     about = f"original task: {series.original_task or 'unnamed'}"
     about = f"{series.model} · {about}" if not models else about
@@ -113,7 +124,8 @@ def _dose_panel(axis: Axes, lines: list[list[Dose]], models: Sequence[str], gap:
         look = models.index(line[0].series.model) if models else None
         for rank, score in enumerate(_scores(look)):
             shift = dodge(2 * place + rank, 2 * len(lines), last - first)
-            end = _dose_line(axis, line, score, {k: x + shift for k, x in positions.items()})
+            shifted = {k: x + shift for k, x in positions.items()}
+            end = _dose_line(axis, line, score, shifted, by_extra)
             labels += [] if end is None else [(end, score.name, score.look.color)]
     labels += _chance_lines(axis, lines[0], first, last)
     several = any(len(dose.runs) > 1 for line in lines for dose in line)
@@ -140,36 +152,52 @@ def _scores(model: int | None) -> list[Score]:
     ]
 
 
-def _model_marks(models: Sequence[str]) -> list[Line2D]:
+def _model_marks(models: Sequence[str], by_extra: bool) -> list[Line2D]:
+    size = 0 if by_extra else 4.8
     return [
-        Line2D([], [], color=color, marker=marker, markersize=4.8, linewidth=1.7, label=model)
+        Line2D([], [], color=color, marker=marker, markersize=size, linewidth=1.7, label=model)
         for model, (color, marker) in zip(models, MODELS * len(models), strict=False)
     ]
 
 
 def _dose_line(
-    axis: Axes, line: list[Dose], score: Score, positions: Mapping[int, float]
+    axis: Axes, line: list[Dose], score: Score, positions: Mapping[int, float], by_extra: bool
 ) -> float | None:
     """Draws one score of one model against the dose; returns where its line ends."""
     xs, ys = [], []
+    look = replace(score.look, marker="") if by_extra else score.look
     starts = [value for dose in line for value in dose.values(score.before)]
     if starts:
         xs, ys = [positions[0]], [100 * fmean(starts)]
-        _spread(axis, positions[0], line[0], score.before, score.look)
+        _whisker(axis, positions[0], line[0], score.before, look)
+        _seed_marks(axis, positions[0], line[0], score.before, look, by_extra=False)
     for dose in line:
-        if (mean := dose.mean(score.after)) is not None:
-            xs.append(positions[dose.dose])
+        x, mean = positions[dose.dose], dose.mean(score.after)
+        if mean is not None:
+            xs.append(x)
             ys.append(100 * mean)
-            _spread(axis, positions[dose.dose], dose, score.after, score.look)
+            _whisker(axis, x, dose, score.after, look)
+            _seed_marks(axis, x, dose, score.after, look, by_extra)
+            if by_extra:
+                _mark_by_extra(axis, x, 100 * mean, dose, look)
     if not xs:
         return None
-    plot_line(axis, xs, ys, score.look)
+    plot_line(axis, xs, ys, look)
     if starts:
         axis.plot(
-            xs[:1], ys[:1], marker=score.look.marker, markersize=5.5, color=PAPER,
-            markeredgecolor=score.look.color, markeredgewidth=1.3, linestyle="none",
+            xs[:1], ys[:1], marker=look.marker or "o", markersize=5.5, color=PAPER,
+            markeredgecolor=look.color, markeredgewidth=1.3, linestyle="none",
         )  # fmt: skip
     return ys[-1]
+
+
+def _mark_by_extra(axis: Axes, x: float, y: float, dose: Dose, look: Line) -> None:
+    """The point of a dose: the extra of its one seed, or a bar, for seeds may differ in it."""
+    alone = len(dose.runs) == 1
+    axis.plot(
+        [x], [y], marker=extra_mark(dose.runs[0].extra) if alone else "_", color=look.color,
+        markersize=4.8 if alone else 6.5, markeredgewidth=1.0 if alone else 2.2, linestyle="none",
+    )  # fmt: skip
 
 
 def _chance_lines(
@@ -188,20 +216,29 @@ def _chance_lines(
     return labels
 
 
-def _spread(axis: Axes, x: float, dose: Dose, metric: str, look: Line) -> None:
+def _whisker(axis: Axes, x: float, dose: Dose, metric: str, look: Line) -> None:
     low, high = dose.interval(metric)
     if low is not None and high is not None:
         axis.plot([x, x], [100 * low, 100 * high], color=look.color, linewidth=0.9, alpha=0.55)
-    seeds = [100 * value for value in dose.values(metric)]
-    if len(set(seeds)) > 1:  # all seeds start from the same model
-        # Beside the mean, whose mark would hide them.
-        canvas = axis.get_figure(root=True)
-        assert canvas is not None
-        beside = ScaledTranslation(6 / 72, 0, canvas.dpi_scale_trans)
-        axis.plot(
-            [x] * len(seeds), seeds, marker=".", markersize=3.2, linestyle="none",
-            color=look.color, transform=axis.transData + beside,
-        )  # fmt: skip
+
+
+def _seed_marks(axis: Axes, x: float, dose: Dose, metric: str, look: Line, by_extra: bool) -> None:
+    """A small mark for each seed beside the mean, whose mark would hide it."""
+    values = dose.values(metric)
+    # All seeds start from the same model; equal scores of several settings are worth a mark each.
+    if len(values) < 2 or (not by_extra and len(set(values)) < 2):
+        return
+    canvas = axis.get_figure(root=True)
+    assert canvas is not None
+    beside = ScaledTranslation(6 / 72, 0, canvas.dpi_scale_trans)
+    for run in dose.runs:
+        if (value := run.value(metric)) is not None:
+            axis.plot(
+                [x], [100 * value], marker=extra_mark(run.extra) if by_extra else "o",
+                markersize=3.2 if by_extra else 1.9, color=look.color, markeredgecolor=PAPER,
+                markeredgewidth=0.3 if by_extra else 0, linestyle="none",
+                transform=axis.transData + beside,
+            )  # fmt: skip
 
 
 def plot_line(axis: Axes, xs: list[float], ys: list[float], look: Line, width: float = 1.7) -> None:

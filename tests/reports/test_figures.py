@@ -8,7 +8,9 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
+from matplotlib.axes import Axes
 
+from reports import inoculation_figures
 from reports.curve_figures import curve_figures
 from reports.figures import zero_shot_figure
 from reports.inoculation_figures import inoculation_figure
@@ -56,6 +58,58 @@ def test_curve_names_its_lines(demo: Results) -> None:
 def test_inoculation_shows_both_tasks_and_one_chance_line(demo: Results) -> None:
     said = texts(inoculation_figure(demo))
     assert {"probe", "original task", "chance 20.0", "0", "100", "1k"} <= set(said)
+
+
+@pytest.mark.parametrize("seeds", [("x1",), ("none", "x1"), ("none", "x2", "x2")])
+def test_inoculation_marks_what_was_added(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, seeds: tuple[str, ...]
+) -> None:
+    for seed, extra in enumerate(seeds, start=1):
+        found = rows.inoculation(
+            dose=100,
+            seed=seed,
+            extra=extra,
+            probe_correct=(200, 300 + 50 * seed),
+            original_correct=(300, 290 - 20 * seed),
+            selection=[(0.2, 0.6), (0.3, 0.6)],
+            epoch=1,
+        )
+        write_run(tmp_path, f"s{seed}", found)
+    figure = inoculation_figure(load_results(tmp_path))
+    assert figure is not None
+    said = {text for text in texts(figure) if text.startswith("extra ")}
+    assert said == {f"extra {extra}" for extra in seeds}
+    assert "square x1" in figure.caption
+    # Both scores have a point each seed, beside the mean of several; none is the line's own mark.
+    marks = panel_marks(tmp_path)
+    shapes = {"none": "o", "x1": "s", "x2": "^"}
+    of_seeds = [shapes[extra] for extra in seeds]
+    means = ["_"] if len(seeds) > 1 else []
+    assert sorted(marks) == sorted(2 * [*of_seeds, *means, "o"])  # hollow circles before
+
+
+def panel_marks(folder: Path) -> list[str]:
+    """The marks of the one panel of an inoculation figure."""
+    drawn: list[Axes] = []
+
+    def keep(axis: Axes, *rest: object) -> None:
+        drawn.append(axis)
+        original(axis, *rest)
+
+    original = inoculation_figures.head
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inoculation_figures, "head", keep)
+        inoculation_figure(load_results(folder))
+    (axis,) = drawn
+    lines = (str(line.get_marker()) for line in axis.lines)
+    return [mark for mark in lines if mark not in ("None", "")]
+
+
+def test_without_anything_added_the_marks_are_the_lines(demo: Results) -> None:
+    figure = inoculation_figure(demo)
+    assert figure is not None
+    assert not [text for text in texts(figure) if text.startswith("extra")]
+    assert "extra" not in figure.caption.lower()
 
 
 def test_inoculation_says_when_the_cost_cannot_be_read(
