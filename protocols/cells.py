@@ -187,6 +187,9 @@ def _setting_cells(
     place: str,
 ) -> Iterator[tuple[str, dict[str, Any], int, dict[str, Any]]]:
     """Label, config fields, steps and search space of each setting of a dose and seed."""
+    for field_name in ("learning_rates", "extras"):
+        if not getattr(row, field_name):
+            raise UsageError(f"{place}: {field_name} is empty; name at least one")
     probe_data, task_data = parts
     sizes = {}
     try:
@@ -200,11 +203,7 @@ def _setting_cells(
         setting = asdict(Setting(dose, "none", 0.0, row.epochs, row.batch_size, seed))
         drawn = {"learning_rate", "extra"}
         fixed = {name: value for name, value in setting.items() if name not in drawn}
-        low, high = min(row.learning_rates), max(row.learning_rates)
-        search = {
-            "learning_rate": {"low": low, "high": high, "log": True},
-            "extra": {"choices": list(row.extras)},
-        }
+        search = _search_space(row, place)
         for trial in range(grid.num_trials):
             yield f"trial{trial}-", {"setting": fixed, "trial": trial}, max(steps.values()), search
         return
@@ -212,6 +211,16 @@ def _setting_cells(
         for rate in row.learning_rates:
             setting = asdict(Setting(dose, extra, rate, row.epochs, row.batch_size, seed))
             yield f"lr{rate:g}-{extra}-", {"setting": setting}, steps[extra], {}
+
+
+def _search_space(row: SweepRow, place: str) -> dict[str, Any]:
+    low, high = min(row.learning_rates), max(row.learning_rates)
+    if low <= 0:
+        raise UsageError(f"{place}: learning_rates must be more than 0 with `search: tpe`")
+    return {
+        "learning_rate": {"low": low, "high": high, "log": True},
+        "extra": {"choices": list(row.extras)},
+    }
 
 
 def _named(known: Mapping[str, Any], name: str, place: str) -> Any:

@@ -30,7 +30,8 @@ class Cell:
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
         search: Parameter -> range or values that are drawn when the cell is claimed
-            (`search: tpe`); the draw is added to the config under `setting`.
+            (`search: tpe`); the draw is added to the config under `setting`. The space itself is
+            part of the config, under `search`: trials of another space are other cells.
     """
 
     name: str
@@ -39,6 +40,10 @@ class Cell:
     num_steps: int = 0
     weights_bytes: int = 0
     search: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.search:  # else no field at all: the keys of other cells are older than searches
+            object.__setattr__(self, "config", {**self.config, "search": dict(self.search)})
 
     @property
     def group(self) -> str:

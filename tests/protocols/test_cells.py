@@ -5,7 +5,7 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -121,6 +121,43 @@ def test_tpe_draws_its_settings_when_a_cell_is_claimed(grid: SweepGrid, mirror: 
     assert trial.search["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
     assert trial.search["extra"] == {"choices": ["none", "x1"]}
     assert "learning_rate" not in trial.config["setting"]
+
+
+def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -> None:
+    [row] = grid.rows
+    tpe = replace(grid, search="tpe", num_trials=2)
+    rows = [row, replace(row, learning_rates=[1e-3, 1e-5]), replace(row, extras=["none"])]
+    plans = [enumerate_cells(replace(tpe, rows=[row]), TRAINER, mirror) for row in rows]
+    keys = [{cell.key for cell in plan if cell.search} for plan in plans]
+    assert [len(found) for found in keys] == [4, 4, 4]
+    assert len(set.union(*keys)) == 12
+    chosen = [{c.key for c in plan if c.config["protocol"] == "inoculation"} for plan in plans]
+    assert len(set.union(*chosen)) == 6
+
+
+def test_cells_of_a_grid_have_the_fields_that_their_keys_were_made_of(
+    grid: SweepGrid, mirror: str
+) -> None:
+    cells = enumerate_cells(grid, TRAINER, mirror)
+    common = {"protocol", "model", "original", "data", "precision", "threads", "model_run"}
+    inoculated = common | {"probe", "checkpoint"}
+    more = {"before_run", "candidates", "dose", "seed"}
+    assert {cell.config["protocol"]: set(cell.config) for cell in cells} == {
+        "original": common,
+        "before": inoculated,
+        "inoculation_cell": inoculated | {"before_run", "setting"},
+        "inoculation": inoculated | more,
+    }
+
+
+@pytest.mark.parametrize("search", ["grid", "tpe"])
+@pytest.mark.parametrize("empty", ["learning_rates", "extras"])
+def test_a_row_without_settings_is_refused(
+    grid: SweepGrid, mirror: str, search: Literal["grid", "tpe"], empty: str
+) -> None:
+    row = replace(grid.rows[0], **{empty: []})
+    with pytest.raises(UsageError, match=f"rows: number 1: {empty} is empty"):
+        enumerate_cells(replace(grid, rows=[row], search=search), TRAINER, mirror)
 
 
 def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: str) -> None:

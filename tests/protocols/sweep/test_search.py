@@ -53,13 +53,24 @@ def test_what_was_drawn_is_kept_whatever_happens_to_the_cell(tmp_path: Path) -> 
     draw(queue, anew, folder)
     assert queue.entries()[0].drawn == drawn
     assert anew.token > again.token
-    assert drawn_config(cell.config, folder) == {"setting": {"dose": 100, **drawn}, "trial": 0}
+    whole = {"setting": {"dose": 100, **drawn}, "trial": 0, "search": SPACE}
+    assert drawn_config(cell.config, folder) == whole
 
 
 def test_trials_of_one_group_are_told_apart_and_groups_too() -> None:
     one, two = trials(2)
     assert one.key != two.key
     assert one.group == two.group != trials(1, dose=250)[0].group
+
+
+def test_trials_of_another_space_are_other_cells_of_another_group() -> None:
+    [cell] = trials(1)
+    wider = {**SPACE, "learning_rate": {"low": 1e-6, "high": 1e-3, "log": True}}
+    config = {"setting": {"dose": 100}, "trial": 0}
+    other, fixed = Cell(cell.name, config, search=wider), Cell(cell.name, config)
+    assert len({cell.key, other.key, fixed.key}) == 3
+    assert len({cell.group, other.group}) == 2
+    assert fixed.config == config
 
 
 def entry(number: int, rate: float, objectives: tuple[float, float]) -> Entry:
