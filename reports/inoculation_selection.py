@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 
 from reports.figures import left_out, limits
-from reports.inoculation import Inoculation, inoculations
+from reports.inoculation import ON_REPORTED, Inoculation, inoculations
 from reports.inoculation_doses import doses
 from reports.inoculation_figures import ORIGINAL, PROBE, plot_line
 from reports.layout import count, rate
@@ -36,23 +38,36 @@ def trajectory_figure(results: Results) -> Figure | None:
         return None
     shown = cells[:MAX_PANELS]
     with styled():
-        canvas, axes = panels(len(shown))
+        canvas, axes = panels(len(shown), height=2.8)
         scores = [v for c in shown for line in c.trajectory.values() for v in line.values()]
         low, high = limits(scores)
+        top = high + 0.12 * (high - low)  # the label of the chosen checkpoint stands there
         for place, (axis, cell) in enumerate(zip(axes, shown, strict=True)):
-            axis.set_ylim(low, high)
-            _trajectory_panel(axis, cell, (high - low) * 0.075)
+            axis.set_ylim(low, top)
+            _trajectory_panel(axis, cell, (top - low) * 0.075)
+            axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
         seeds = " One seed of each dose is drawn." if len(cells) < _num_runs(results) else ""
         return drawn(
             "selection",
             "How the checkpoint was chosen",
-            "Accuracy on the selection splits, which share no item with the report, after each "
-            "epoch (0 = before inoculation). The ring marks the best average of the two: the "
+            f"Accuracy on the selection items{_selected_on(shown)}, after each epoch (0 = before "
+            "inoculation, which is no candidate). The ring marks the best average of the two: the "
             "checkpoint that is reported." + seeds + left_out(len(cells)),
             canvas,
         )
+
+
+def _selected_on(cells: Sequence[Inoculation]) -> str:
+    """What the selection items have to do with the reported ones."""
+    on_reported = [cell.selection == ON_REPORTED for cell in cells]
+    if all(on_reported):
+        return ", of which the probe's are the reported ones"
+    text = ", which share no item with the report"
+    if any(on_reported):
+        text += " but where a panel says that it was chosen on the reported items (the probe's)"
+    return text
 
 
 def _num_runs(results: Results) -> int:
@@ -60,9 +75,16 @@ def _num_runs(results: Results) -> int:
 
 
 def _trajectory_panel(axis: Axes, cell: Inoculation, gap: float) -> None:
-    about = f"{cell.model} · rate {rate(cell.learning_rate)}"
-    about += "" if cell.seed is None else f" · seed {cell.seed}"
-    about += "" if cell.extra == "none" else f" · extra {cell.extra}"
+    setting = [
+        f"rate {rate(cell.learning_rate)}",
+        "" if cell.seed is None else f"seed {cell.seed}",
+        "" if cell.extra == "none" else f"extra {cell.extra}",
+        cell.series.remarks,
+    ]
+    about = (
+        f"{cell.model} · original task: {cell.original_task or 'unnamed'}\n"
+        f"{' · '.join(text for text in setting if text)}"
+    )
     head(axis, f"{cell.probe.replace('_', ' ')}, k = {count(cell.dose)}", about)
     epochs = sorted(cell.trajectory["aggregate"])
     labels = []

@@ -16,7 +16,7 @@ from reports.figures import zero_shot_figure
 from reports.inoculation_figures import inoculation_figure
 from reports.inoculation_selection import trajectory_figure
 from reports.load import Results, load_results
-from reports.style import Figure
+from reports.style import Figure, head
 
 WriteRun = Callable[..., Path]
 
@@ -92,11 +92,10 @@ def panel_marks(folder: Path) -> list[str]:
     """The marks of the one panel of an inoculation figure."""
     drawn: list[Axes] = []
 
-    def keep(axis: Axes, *rest: object) -> None:
+    def keep(axis: Axes, title: str, subtitle: str) -> None:
         drawn.append(axis)
-        original(axis, *rest)
+        head(axis, title, subtitle)
 
-    original = inoculation_figures.head
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inoculation_figures, "head", keep)
         inoculation_figure(load_results(folder))
@@ -134,6 +133,56 @@ def test_trajectory_marks_the_chosen_checkpoint(demo: Results) -> None:
     said = texts(trajectory_figure(demo))
     assert said.count("chosen") == 2
     assert "hypernymy, k = 1,000" in said
+
+
+def test_trajectory_names_the_original_task_and_leaves_room_for_its_label(demo: Results) -> None:
+    figure = trajectory_figure(demo)
+    said = texts(figure)
+    assert said.count("embedded · original task: definitions") == 2
+    assert said.count("rate 2e-5 · seed 1") == 2
+    assert figure is not None
+    assert "share no item with the report" in figure.caption
+    # The label stands above every mark and tick: y grows downwards.
+    names = "{http://www.w3.org/2000/svg}"
+    root = ElementTree.fromstring(figure.svg)
+    marks = [float(mark.get("y", "nan")) for mark in root.iter(f"{names}use")]
+    labels = [float(n.get("y", "nan")) for n in root.iter(f"{names}text") if n.text == "chosen"]
+    assert len(labels) == 2
+    assert max(labels) + 4 < min(marks)
+
+
+@pytest.mark.parametrize(
+    ("ways", "said"),
+    [
+        (("train",), "selection items, which share no item with the report, after each epoch"),
+        (("paper",), "selection items, of which the probe's are the reported ones, after each"),
+        (
+            ("train", "paper"),
+            "no item with the report but where a panel says that it was chosen on",
+        ),
+    ],
+)
+def test_trajectory_says_what_was_selected_on(
+    tmp_path: Path,
+    write_run: WriteRun,
+    rows: SimpleNamespace,
+    ways: tuple[str, ...],
+    said: str,
+) -> None:
+    for way in ways:
+        found = rows.inoculation(
+            dose=100,
+            probe_correct=(200, 300),
+            original_correct=(300, 290),
+            selection=[(0.2, 0.6), (0.3, 0.6)],
+            epoch=1,
+        )
+        write_run(tmp_path, way, found, selection=way, report_split="dev")
+    figure = trajectory_figure(load_results(tmp_path))
+    assert figure is not None
+    assert said in figure.caption
+    on_reported = "rate 2e-5 · seed 1 · chosen on the reported items (dev)"
+    assert (on_reported in texts(figure)) == ("paper" in ways)
 
 
 def test_nothing_to_show_is_no_figure() -> None:
