@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from reports.inoculation import SELECTION, Inoculation, Series, inoculations, series_of
@@ -26,6 +26,19 @@ class Dose:
     def values(self, metric: str) -> list[float]:
         """A metric of every seed that has it."""
         return [v for v in (run.value(metric) for run in self.runs) if v is not None]
+
+    def part(self, name: str) -> Dose:
+        """The same runs measured on one part of their items only.
+
+        A metric that not every seed has is left out: its mean would be over other seeds.
+        """
+        found = [run.parts.get(name, {}) for run in self.runs]
+        shared = [metric for metric in found[0] if all(metric in part for part in found)]
+        runs = (
+            replace(run, measured={metric: part[metric] for metric in shared})
+            for run, part in zip(self.runs, found, strict=True)
+        )
+        return replace(self, runs=tuple(runs))
 
     def mean(self, metric: str) -> float | None:
         """A metric averaged over seeds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -19,7 +20,7 @@ from reports.layout import (
     points,
     points_between,
 )
-from reports.load import Results
+from reports.load import Results, Row
 from reports.published import PublishedProbe, published_probes
 
 RANDOM, ZERO_SHOT, INOCULATED, HUMAN = "random", "science_zero_shot", "inoculated", "human"
@@ -92,11 +93,31 @@ def science_models_table(results: Results) -> Table | None:
         "dictionary_qa, test was filtered by people: the two columns cannot be compared. "
         "Inoculated: M*_k at the k with the best average on the selection items; the paper's "
         "after 3,000 examples. Original task: accuracy after minus before, negative = lost. Other "
-        "models, other original tasks or other vectors are set side by side, not compared.",
+        "models, other original tasks or other vectors are set side by side, not compared."
+        + _left_out(results),
         tuple(heads),
         tuple(_cells(entry, compared) for entry in entries),
         tuple(_record(entry) for entry in entries),
     )
+
+
+def _left_out(results: Results) -> str:
+    """Says which lines on a probe of the paper have no place in its two columns."""
+    by_split: dict[str, list[str]] = {}
+    for series, rows in starts(results).items():
+        if _is_known(series, rows) and series.report_split not in SPLITS:
+            name = f"{series.probe} ({_name(series)})"
+            by_split.setdefault(series.report_split, []).append(name)
+    return "".join(
+        f" Left out, because reported on {split or 'a held-out part of train'}, which is neither "
+        f"dev nor test: {', '.join(dict.fromkeys(names))}."
+        for split, names in by_split.items()
+    )
+
+
+def _is_known(series: Series, rows: Mapping[str, Row]) -> bool:
+    known = {published.probe for published in published_probes()}
+    return series.probe in known and "probe_accuracy" in rows
 
 
 def _shown(published: PublishedProbe, probes: list[str]) -> bool:
@@ -120,13 +141,12 @@ def _theirs(published: PublishedProbe) -> Entry:
 
 def _ours(results: Results) -> list[Entry]:
     """Before and after of each line that reports on the dev or test split of a paper's probe."""
-    known = {published.probe for published in published_probes()}
     lines = doses(inoculations(results))
     entries = []
     for series, rows in starts(results).items():
-        row = rows.get("probe_accuracy")
-        if row is None or series.probe not in known or series.report_split not in SPLITS:
+        if not _is_known(series, rows) or series.report_split not in SPLITS:
             continue
+        row = rows["probe_accuracy"]
         values = {series.report_split: row.value}
         intervals = {series.report_split: (row.ci_low, row.ci_high)}
         gap = _gap(series, ZERO_SHOT, values, _whole(lines.get(series, [])))

@@ -23,6 +23,12 @@ from reports.layout import (
 from reports.load import Results
 
 ORIGINAL_GROUP, COST_GROUP = "original task %", "cost, points"
+UNTOUCHED = "group not in train"  # probe items without a relative in the train file
+UNTOUCHED_NOTE = (
+    f" {UNTOUCHED.capitalize()}: the probe items that have no relative in the train file, where "
+    "every seed was measured on them."
+)
+UNTOUCHED_METRICS = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
 # Stands side by side; the spread is that of the last one of each group.
 SEEDS_GROUPS = (
     ("probe %", {"before": "probe_accuracy_before", "after": "probe_accuracy"}),
@@ -49,6 +55,9 @@ def seeds_table(results: Results) -> Table | None:
         heads.append(Column("over seeds", group=group))
         if group == ORIGINAL_GROUP:
             heads += [Column("mean", group=COST_GROUP), Column("over seeds", group=COST_GROUP)]
+    untouched = any(dose.part(UNTOUCHED).values("probe_accuracy") for dose in lines)
+    if untouched:
+        heads += [Column(label, group=f"probe, {UNTOUCHED} %") for label in UNTOUCHED_METRICS]
     return Table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
@@ -56,20 +65,24 @@ def seeds_table(results: Results) -> Table | None:
         f"all seeds are in the mean. {INTERVAL} (from the items, averaged over seeds); over seeds: "
         "the lowest and the highest seed. Above chance: the average of the scores rescaled so that "
         "chance is 0 and perfection 100. Whole clusters: groups of questions about one concept "
-        "with every one right.",
+        f"with every one right.{UNTOUCHED_NOTE if untouched else ''}",
         tuple(heads),
-        tuple(_seeds_cells(dose) for dose in lines),
+        tuple(_seeds_cells(dose, untouched) for dose in lines),
         tuple(_seeds_record(dose) for dose in lines),
     )
 
 
-def _seeds_cells(dose: Dose) -> tuple[Cell, ...]:
+def _seeds_cells(dose: Dose, untouched: bool) -> tuple[Cell, ...]:
     cells = [what_cell(dose.series), Cell(count(dose.dose)), Cell(count(len(dose.runs)))]
     for group, metrics in SEEDS_GROUPS:
         cells += [Cell(percent(dose.mean(m)), between(*dose.interval(m))) for m in metrics.values()]
         spread = dose.spread(list(metrics.values())[-1])
         cells.append(Cell(between(*spread) if spread else ABSENT))
         cells += _cost_cells(dose) if group == ORIGINAL_GROUP else []
+    if untouched:
+        part = dose.part(UNTOUCHED)
+        for metric in UNTOUCHED_METRICS.values():
+            cells.append(Cell(percent(part.mean(metric)), between(*part.interval(metric))))
     return tuple(cells)
 
 
@@ -97,4 +110,9 @@ def _seeds_record(dose: Dose) -> dict[str, object]:
         if values:
             record |= {f"{metric}_min": min(values), f"{metric}_max": max(values)}
             record |= {f"{metric}_median": median(values)}
+    part = dose.part(UNTOUCHED)
+    for metric in UNTOUCHED_METRICS.values():
+        name, (low, high) = f"{metric}_{UNTOUCHED.replace(' ', '_')}", part.interval(metric)
+        if part.values(metric):
+            record |= {name: part.mean(metric), f"{name}_ci_low": low, f"{name}_ci_high": high}
     return record

@@ -107,6 +107,35 @@ def test_other_splits_and_probes_have_no_place(
     assert make({**WHOLE, **facts}, **more) is None
 
 
+def test_the_note_says_what_was_left_out(
+    make: Callable[..., Table | None], tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name, probe in (("b", "hyponymy"), ("c", "hyponymy_small")):
+        found = rows.inoculation(
+            dose=100,
+            probe=probe,
+            probe_correct=(200, 300),
+            original_correct=(300, 295),
+            selection=[(0.2, 0.6), (0.3, 0.6)],
+            epoch=1,
+        )
+        facts = {**WHOLE, "original_task": "definitions", "report_split": ""}
+        write_run(tmp_path, name, found, **facts)
+    table = make()
+    assert {record["probe"] for record in ours(table)} == {"hypernymy"}
+    assert table is not None
+    assert table.note.endswith(
+        " Left out, because reported on a held-out part of train, which is neither dev nor test: "
+        "hyponymy (embedded, originally definitions)."
+    )
+
+
+def test_nothing_left_out_is_not_said(make: Callable[..., Table | None]) -> None:
+    table = make()
+    assert table is not None
+    assert "Left out" not in table.note
+
+
 def test_best_dose_is_chosen_on_the_selection_items(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:

@@ -189,6 +189,38 @@ def test_seeds_and_unchosen_rates(
     assert (record["probe_accuracy_min"], record["probe_accuracy_max"]) == (0.3, 0.4)
 
 
+def test_seeds_are_averaged_on_untouched_items_too(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    # Of the second dose one seed lacks the rows, so there is no mean.
+    for dose, seed, untouched in ((100, 1, 20), (100, 2, 30), (500, 1, 40), (500, 2, None)):
+        found = rows.inoculation(
+            dose=dose,
+            seed=seed,
+            probe_correct=(200, 300),
+            original_correct=(300, 290),
+            selection=[(0.2, 0.6), (0.3, 0.6)],
+            epoch=1,
+        )
+        part = {**found[-1], "subset": "group not in train", "split": "report"}
+        if untouched is not None:
+            found += [
+                rows.accuracy(10, 100, **{**part, "metric": "probe_accuracy_before"}),
+                rows.accuracy(untouched, 100, **{**part, "metric": "probe_accuracy"}),
+            ]
+        write_run(tmp_path, f"{dose}-{seed}", found)
+    table = made(tmp_path)["inoculation_seeds"]
+    group = "probe, group not in train %"
+    assert [c.label for c in table.columns if c.group == group] == ["before", "after"]
+    assert "no relative in the train file" in table.note
+    first, second = table.rows
+    # Wilson's intervals are 13.3-28.9 and 21.9-39.6: their ends averaged.
+    assert first[-2:] == (Cell("10.0", "5.5–17.4"), Cell("25.0", "17.6–34.2"))
+    assert second[-2:] == (Cell("–"), Cell("–"))
+    assert table.records[0]["probe_accuracy_group_not_in_train"] == pytest.approx(0.25)
+    assert "probe_accuracy_group_not_in_train" not in table.records[1]
+
+
 def test_parts_of_an_inoculation(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
