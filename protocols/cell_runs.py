@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 from callbacks.wandb_settings import WandbSettings
 from metrics.aggregate import select_best
 from protocols.evaluation import grouped_row
-from protocols.inoculation_configs import BEFORE, CELL, FIRST, ORIGINAL_TASK
-from protocols.inoculation_data import first_stage_splits, original_splits
+from protocols.inoculation_configs import BEFORE, CELL, FIRST, ORIGINAL_TASK, checkpoint_sha256
+from protocols.inoculation_data import Splits, first_stage_splits, original_splits
 from protocols.inoculation_rows import selection_rows, setup_of
 from protocols.inoculation_settings import (
     FirstStage,
@@ -25,7 +25,7 @@ from protocols.inoculation_settings import (
 from protocols.inoculation_steps import REPORT, InoculationSteps
 from protocols.original_task import train_first_stage, train_original
 from protocols.run_folder import RunFolder
-from protocols.settings import ModelSettings, TrainerSettings
+from protocols.settings import ModelSettings, TrainerSettings, UsageError
 from protocols.training import best_dir
 
 Config = Mapping[str, Any]
@@ -43,7 +43,7 @@ class Work:
 
     def steps(self) -> InoculationSteps:
         """The steps of the inoculation that the cell is a part of."""
-        return InoculationSteps(
+        steps = InoculationSteps(
             ModelSettings(**self.config["model"]),
             _task(self.config["original"]),
             InoculatedProbe(**self.config["probe"]),
@@ -51,6 +51,20 @@ class Work:
             self.trainer,
             self.wandb,
         )
+        self.check_data(steps.probe_data, steps.original_data)
+        return steps
+
+    def check_data(self, *parts: Splits) -> None:
+        """Refuses other data than the cell's key was made with.
+
+        Raises:
+            UsageError: If a file is another one than when the cell was planned.
+        """
+        read = {f.sha256: f.path for part in parts for data in part.files for f in data.files}
+        planned = self.config["data"]
+        if list(read) != planned:
+            others = [path for sha256, path in read.items() if sha256 not in planned]
+            raise _changed(others or list(read.values()))
 
 
 def run_cell(
@@ -64,6 +78,7 @@ def run_cell(
 
     Raises:
         FileNotFoundError: If a run that it needs is not finished.
+        UsageError: If the data, or a given model, is another one than when it was planned.
     """
     kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _inoculate}
     kinds.get(config["protocol"], _report_best)(Work(run, config, trainer, wandb, mirror))
@@ -79,6 +94,7 @@ def _first(work: Work) -> None:
         seed=work.config["seed"],
     )
     splits = first_stage_splits(stage, task.seed, work.mirror)
+    work.check_data(splits)
     train_first_stage(
         work.run, ModelSettings(**work.config["model"]), task, splits, work.trainer, work.wandb
     )
@@ -86,12 +102,14 @@ def _first(work: Work) -> None:
 
 def _original(work: Work) -> None:
     task = _task(work.config["original"])
+    splits = original_splits(task, work.mirror)
+    work.check_data(splits)
     start = [best_dir(_finished(work.run, key)) for key in work.config["model_run"]]
     train_original(
         work.run,
         ModelSettings(**work.config["model"]),
         task,
-        original_splits(task, work.mirror),
+        splits,
         start[0] if start else None,
         work.trainer,
         work.wandb,
@@ -190,8 +208,19 @@ def _task(config: Config) -> OriginalTask:
 
 def _original_folder(run: RunFolder, config: Config) -> Path:
     if config["original"]["checkpoint"] is not None:
-        return Path(config["original"]["checkpoint"])
+        folder = Path(config["original"]["checkpoint"])
+        planned, found = config["checkpoint"], checkpoint_sha256(folder)
+        if found != planned:
+            names = sorted({*planned, *found})
+            raise _changed([str(folder / n) for n in names if planned.get(n) != found.get(n)])
+        return folder
     return best_dir(_finished(run, config["model_run"][0]))
+
+
+def _changed(paths: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"{', '.join(paths)}: changed since it was planned; run `train.py sweep plan` again"
+    )
 
 
 def _finished(run: RunFolder, key: str) -> RunFolder:

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from probes.catalog import ROOT
-from probes.files import sha256_of
 from protocols.inoculation_configs import (
     BEFORE,
     CELL,
     FIRST,
     INOCULATION,
     ORIGINAL_TASK,
+    checkpoint_sha256,
     first_stage_config,
     inoculation_config,
     original_config,
@@ -109,7 +109,7 @@ def _row_cells(
     model = _named(grid.models, row.model, f"{place}: model")
     task = _named(grid.originals, row.original, f"{place}: original")
     task_data, probe_data = original_splits(task, mirror), probe_splits(row.probe, mirror)
-    parts = (probe_data, task_data)
+    parts, checkpoint = (probe_data, task_data), _checkpoint(task, place)
     size = weights_bytes(model)
     needs: tuple[str, ...] = ()
     for needed in _original_cells(model, task, task_data, trainer, mirror, size):
@@ -118,7 +118,7 @@ def _row_cells(
 
     def config(protocol: str, **more: Any) -> dict[str, Any]:
         found = inoculation_config(protocol, model, task, row.probe, parts, trainer)
-        return {**found, "checkpoint": _checkpoint(task), "model_run": list(needs), **more}
+        return {**found, "checkpoint": checkpoint, "model_run": list(needs), **more}
 
     name = f"{probe_data.files[0].config.name}-{row.original}-{row.model}"
     before = Cell(f"before-{name}", config(BEFORE), needs, 0, size)
@@ -229,12 +229,14 @@ def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
     return known[name]
 
 
-def _checkpoint(task: OriginalTask) -> dict[str, str] | None:
+def _checkpoint(task: OriginalTask, place: str) -> dict[str, str] | None:
     """What a given original-task model holds: a retrained one is another one."""
     if task.checkpoint is None:
         return None
-    paths = sorted(Path(task.checkpoint).glob("*.safetensors"))
-    return {path.name: sha256_of(path) for path in paths}
+    found = checkpoint_sha256(task.checkpoint)
+    if not found:
+        raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
+    return found
 
 
 @cache

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from probes.files import sha256_of
 from protocols.inoculation_data import Splits
 from protocols.inoculation_settings import InoculatedProbe, OriginalTask, Setting
 from protocols.provenance import data_files
@@ -65,6 +67,12 @@ def inoculation_config(
         **({} if setting is None else {"setting": asdict(setting)}),
         **_how(parts, trainer),
     }
+
+
+def checkpoint_sha256(folder: str | Path) -> dict[str, str]:
+    """Checksums of the weights in the folder of a model, by file; none where there are none."""
+    paths = sorted(Path(folder).glob("*.safetensors"))
+    return {path.name: sha256_of(path) for path in paths}
 
 
 def _how(parts: Sequence[Splits], trainer: TrainerSettings) -> Config:

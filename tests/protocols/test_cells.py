@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,18 +92,65 @@ def test_a_second_row_shares_the_original_task(grid: SweepGrid, mirror: str) -> 
     assert kinds(both[len(alone) :]) == ["inoculation_cell"] * 4 + ["inoculation"]
 
 
-def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_path: Path) -> None:
-    import shutil
-
-    copy = tmp_path / "mirror"
+def with_a_line_less(mirror: str, copy: Path, probe: str) -> Path:
+    """The train file of a probe in a copy of the mirror, without its last line."""
     shutil.copytree(mirror, copy)
-    path = copy / "tiny" / "second" / "train.jsonl"
+    path = copy / "tiny" / probe / "train.jsonl"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    return path
+
+
+def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_path: Path) -> None:
+    copy = tmp_path / "mirror"
+    with_a_line_less(mirror, copy, "second")
     before, after = (
         {c.name: c.key for c in enumerate_cells(grid, TRAINER, m)} for m in (mirror, str(copy))
     )
     changed = {name.split("-")[0] for name in before if before[name] != after[name]}
     assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
+
+
+@pytest.mark.parametrize(
+    ("protocol", "probe"),
+    [
+        ("first", "second"),
+        ("original", "first"),
+        ("before", "second"),
+        ("inoculation_cell", "first"),
+        ("inoculation", "second"),
+    ],
+)
+def test_a_cell_refuses_other_data_than_it_was_planned_with(
+    grid: SweepGrid, mirror: str, tiny_probes: Path, tmp_path: Path, protocol: str, probe: str
+) -> None:
+    stage = FirstStage("race", [str(tiny_probes / "second.yaml")])
+    task = replace(grid.originals["colours"], first=stage)
+    cells = enumerate_cells(replace(grid, originals={"colours": task}), TRAINER, mirror)
+    cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
+    path = with_a_line_less(mirror, tmp_path / "mirror", probe)
+    run = RunFolder(tmp_path / "runs", cell.name, cell.config)
+    with pytest.raises(UsageError, match=f"{path}: changed since it was planned; run `train.py"):
+        run_cell(run, run.config, TRAINER, DEFAULT_WANDB, str(tmp_path / "mirror"))
+
+
+def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "given"
+    task = replace(grid.originals["colours"], checkpoint=str(folder))
+    given = replace(grid, originals={"colours": task})
+    with pytest.raises(UsageError, match=r"rows: number 1: .*given holds no \*\.safetensors"):
+        enumerate_cells(given, TRAINER, mirror)
+    folder.mkdir()
+    path = folder / "model.safetensors"
+    save_file({"a": torch.zeros(2)}, path)
+    cell = enumerate_cells(given, TRAINER, mirror)[0]
+    assert cell.config["protocol"] == "before"
+    run = RunFolder(tmp_path / "runs", cell.name, cell.config)
+    for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
+        change()
+        with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
+            run_cell(run, run.config, TRAINER, DEFAULT_WANDB, mirror)
 
 
 def test_a_first_stage_comes_before_the_original_task(
