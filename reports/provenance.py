@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from reports.data_files import data_files
 from reports.layout import ABSENT, Cell, Column, Table, count
 from reports.load import Results, Run
 
@@ -49,39 +49,36 @@ def commits(results: Results) -> list[str]:
 
 
 def _models(results: Results) -> Table:
-    found: dict[tuple[str, str], int] = {}
+    found: dict[tuple[str, str, str], int] = {}
     for run in results.runs:
         if run.model:
-            name = (run.model, run.model_sha256 or ABSENT)
+            name = (run.model, run.protocol.replace("_", " "), run.model_sha256 or ABSENT)
             found[name] = found.get(name, 0) + 1
-    rows = [(Cell(m), Cell(sha), Cell(count(n))) for (m, sha), n in sorted(found.items())]
+    named = sorted(found.items())
     return Table(
         "models",
         "Models",
-        "The checksum is of the weights that each run started from.",
+        "The checksum is of the weights that the run recorded. A run that trains the network (an "
+        "original task, an inoculation, a fully trained curve) records those it kept at the end; "
+        "any other the ones it was given: pretrained for zero shot and for heads on a frozen "
+        "encoder (without the heads), those of the original task before inoculation.",
         (
             Column("model", "left"),
+            Column("protocol", "left"),
             Column("sha256 of the weights", "left", code=True),
             Column("runs"),
         ),
-        tuple(rows),
-        tuple({"model": m, "sha256": sha, "runs": n} for (m, sha), n in sorted(found.items())),
+        tuple((Cell(m), Cell(p), Cell(sha), Cell(count(n))) for (m, p, sha), n in named),
+        tuple({"model": m, "protocol": p, "sha256": sha, "runs": n} for (m, p, sha), n in named),
     )
 
 
 def _data(results: Results) -> Table:
-    found: dict[tuple[str, str], Any] = {}
-    for run in results.runs:
-        for file in _mappings(run.facts.get("data")):
-            name = (str(file.get("path", ABSENT)), str(file.get("sha256", ABSENT)))
-            found.setdefault(name, file.get("num_items"))
-    rows = [
-        (Cell(path), Cell(_number(items)), Cell(sha))
-        for (path, sha), items in sorted(found.items())
-    ]
+    files = data_files(results)
+    rows = [(Cell(file.name), Cell(_number(file.num_items)), Cell(file.sha256)) for file in files]
     heads = (Column("file", "left"), Column("items"), Column("sha256", "left", code=True))
     records = [
-        {"path": path, "num_items": n, "sha256": sha} for (path, sha), n in sorted(found.items())
+        {"path": file.name, "num_items": file.num_items, "sha256": file.sha256} for file in files
     ]
     return Table("data", "Data files", "", heads, tuple(rows), tuple(records))
 
@@ -140,10 +137,6 @@ def _run_texts(run: Run) -> tuple[str, ...]:
     protocol = run.protocol.replace("_", " ")
     counts, seeds = _said(run.facts.get("counts")), _said(run.facts.get("seeds"))
     return (run.key, protocol, run.model, run.probe, counts, seeds, seconds)
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _number(value: object) -> str:
