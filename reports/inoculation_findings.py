@@ -33,9 +33,14 @@ def inoculated(line: Sequence[Dose]) -> str:
 def _told(dose: Dose) -> str:
     series = dose.series
     where = f"its {series.report_split} items" if series.report_split else "it"
-    seeds = "" if len(dose.runs) == 1 else f" ({_seeds(len(dose.runs))})"
+    about = [
+        f"setup {series.setup}" if series.setup else "",
+        "" if len(dose.runs) == 1 else _seeds(len(dose.runs)),
+    ]
+    inside = ", ".join(text for text in about if text)
+    model = f"{series.model} ({inside})" if inside else series.model
     text = (
-        f"With k = {count(dose.dose)} examples of {series.probe}, {series.model}{seeds} went from "
+        f"With k = {count(dose.dose)} examples of {series.probe}, {model} went from "
         f"{_score(dose, 'probe_accuracy_before')} to {_score(dose, 'probe_accuracy')} on {where}"
     )
     low, high = dose.interval("probe_accuracy")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.inoculation import Inoculation, Series, inoculations
+from reports.inoculation import ON_REPORTED, Inoculation, Series, inoculations
 from reports.inoculation_doses import Dose, doses, starts
 from reports.layout import (
     ABSENT,
@@ -201,8 +201,9 @@ def _name(series: Series) -> str:
     """The model, and the original task where it is not the paper's."""
     task = series.original_task
     about = "" if task == PAPER_TASK or not task else f", originally {task}"
-    chosen = ", chosen on the reported items" if series.selection == "paper" else ""
-    return f"{series.model}{about}{chosen}"
+    chosen = ", chosen on the reported items" if series.selection == ON_REPORTED else ""
+    setup = f", setup {series.setup}" if series.setup else ""
+    return f"{series.model}{about}{chosen}{setup}"
 
 
 def _gap(series: Series, group: str, values: dict[str, float], comparable: bool) -> float | None:

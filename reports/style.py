@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ PALETTE = {
     PURPLE: "--purple",
 }
 MAX_PANELS = 24
+HEAD_WIDTH = 60  # characters of small print over one of two panels side by side
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some, in every figure of inoculation
 EXTRAS_NOTE = (
     "Extra: original-task examples added to the probe's, none, as many (x1) or twice as many (x2, "
@@ -139,9 +141,17 @@ def styled() -> Iterator[None]:
 
 def head(axis: Axes, title: str, subtitle: str) -> None:
     """Title of a panel, with what else identifies it in quieter lines below."""
-    pad = 6 + 12 * len(subtitle.splitlines())
+    lines = [
+        part
+        for line in subtitle.splitlines()
+        for part in textwrap.wrap(line, HEAD_WIDTH, break_long_words=False, break_on_hyphens=False)
+    ]
+    pad = 6 + 12 * len(lines)
     axis.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=pad)
-    axis.text(0, 1.025, subtitle, transform=axis.transAxes, fontsize=7.5, color=MUTED, va="bottom")
+    axis.text(
+        0, 1.025, "\n".join(lines), transform=axis.transAxes, fontsize=7.5, color=MUTED,
+        va="bottom",
+    )  # fmt: skip
 
 
 def extra_mark(extra: str) -> str:

@@ -178,6 +178,17 @@ def test_gain_of_the_original_task_is_told_with_what_was_added(
     ) in said
 
 
+def test_namesakes_are_told_apart(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for setup in ("a1", "b2"):
+        write_run(tmp_path, setup, inoculated(rows), setup=setup)
+    starts = [text.partition(" went")[0] for text in findings(load_results(tmp_path))]
+    assert starts == [
+        f"With k = 100 examples of hypernymy, embedded (setup {setup})" for setup in ("a1", "b2")
+    ]
+
+
 def test_what_was_added_is_told_of_a_cost_too(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from reports.figures import limits
-from reports.style import apart, log_positions, short_count
+from reports.style import apart, head, log_positions, panels, short_count
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,15 @@ def test_short_counts() -> None:
 def test_limits_hold_what_is_shown() -> None:
     assert limits([0.5, None, 0.7]) == pytest.approx((46.0, 74.0))
     assert limits([0.0, 1.0]) == pytest.approx((0.0, 102.0))
+
+
+def test_small_print_of_a_head_is_wrapped() -> None:
+    axis = panels(2)[1][0]
+    model = "bert-large-uncased-whole-word-masking"
+    head(axis, "hypernymy", f"{model} · original task: science · test\nrate 1e-5")
+    (text,) = axis.texts
+    assert text.get_text().splitlines() == [
+        f"{model} · original task:",
+        "science · test",
+        "rate 1e-5",
+    ]
