@@ -55,11 +55,14 @@ class LastState(ModelCheckpoint):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Saves when a SIGTERM stopped the run, which Lightning raises between two steps.
+        """Saves when a SIGTERM stopped the training, which Lightning does between two steps.
 
         Any other exception may come from the middle of a step, whose state is of no step at all.
+        A state of a validation that was stopped would count as one from behind it; without it the
+        run goes on from an earlier state and validates again.
         """
-        if isinstance(exception, SIGTERMException) and trainer.global_step:
+        stopped = isinstance(exception, SIGTERMException)
+        if stopped and trainer.global_step and trainer.training:
             self._save(trainer)
 
     def _save(self, trainer: pl.Trainer) -> None:

@@ -25,16 +25,16 @@ from pathlib import Path
 from lightning_modules.base import ChoiceModule
 from tests.protocols import small_disk
 
-start, kill_at = ChoiceModule.training_step, int(sys.argv.pop(1))
+start, kill_at = ChoiceModule.{method}, int(sys.argv.pop(1))
 seen = [0]
 
-def training_step(self, batch, batch_idx):
+def {method}(self, batch, batch_idx, *place):
     seen[0] += 1
     if seen[0] == kill_at:
         {fault}
-    return start(self, batch, batch_idx)
+    return start(self, batch, batch_idx, *place)
 
-ChoiceModule.training_step = training_step
+ChoiceModule.{method} = {method}
 import train
 sys.exit(train.main(sys.argv[1:]))
 """
@@ -47,7 +47,12 @@ def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:
 
 
 def run_killed(
-    config: dict[str, Any], output_dir: Path, tmp_path: Path, kill_at: int, signal: str = "SIGKILL"
+    config: dict[str, Any],
+    output_dir: Path,
+    tmp_path: Path,
+    kill_at: int,
+    signal: str = "SIGKILL",
+    method: str = "training_step",
 ) -> subprocess.CompletedProcess[str]:
     """A run that meets a fault at its `kill_at`-th step: a signal, "exception" or "full disk"."""
     path = tmp_path / "config.yaml"
@@ -58,8 +63,9 @@ def run_killed(
         fault = "raise RuntimeError('the machine coughed')"
     elif signal == "full disk":
         fault = f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))"
+    killer = KILLER.replace("{fault}", fault).replace("{method}", method)
     return subprocess.run(
-        [sys.executable, "-c", KILLER.replace("{fault}", fault), str(kill_at), *arguments],
+        [sys.executable, "-c", killer, str(kill_at), *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -230,6 +236,24 @@ def test_sigterm_saves_the_state_and_exits_with_143(
     assert list((tmp_path / "stopped").glob("runs/original-*/checkpoints/last.ckpt"))
     assert run(config, tmp_path / "stopped", tmp_path) == 0
     assert_same(tmp_path / "stopped", finished)
+
+
+@pytest.mark.slow
+def test_sigterm_in_each_validation_changes_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    # With a budget of one token each item is a batch: 16 in a validation of the original task,
+    # 36 in one of the inoculation.
+    trainer = {**inoculation_config["trainer"], "max_eval_tokens": 1}
+    config = {**inoculation_config, "trainer": trainer}
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(config, whole, tmp_path) == 0
+    # Each start repeats the validation that the one before it died in, and dies in the next.
+    for kill_at in (3, 16 + 3, 16 + 3, 36 + 3, 36 + 3):
+        done = run_killed(config, stopped, tmp_path, kill_at, "SIGTERM", "validation_step")
+        assert done.returncode == 143, done.stderr
+    assert run(config, stopped, tmp_path) == 0
+    assert_same(stopped, whole)
 
 
 def test_a_damaged_state_is_said_and_the_run_ends_the_same(
