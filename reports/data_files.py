@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from probes.catalog import ConfigError, load_probe_config, probe_names
@@ -47,10 +48,11 @@ def data_files(results: Results) -> list[DataFile]:
 
 def _name(path: str, sha256: str, runs: Iterable[Run]) -> str:
     """The path below the probe's folder; two names where the runs leave it open."""
-    if "/" in path:
+    if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
         return path
     # What all runs that read the file have in common is what it belongs to.
     named = [[name for name in (run.probe, run.original_task) if name] for run in runs]
+    named = [names for names in named if names] or [[]]  # an analysis over probes names none
     shared = [name for name in named[0] if all(name in names for names in named)]
     known = _catalogue().get(sha256, ())
     folders = [name for name in known if name in shared] or known[:1] or shared

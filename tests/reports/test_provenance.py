@@ -69,6 +69,8 @@ def test_files_are_named_with_their_probe(
         ("b", "hyponymy", files(released, "y1", "x2"), task),
         ("c", "hypernymy", files("x1"), {"original_task": "science"}),
         ("d", "own", files("z", path="folder/train.jsonl"), {}),
+        ("e", "own", files("g", path="grid age (own wording)"), {}),
+        ("f", "", files("x1"), {}),
     ):
         write_run(tmp_path, name, rows.zero_shot(probe, 5, 10, 2), data=data, **facts)
     named = {row[2]: row[0] for row in texts(made(tmp_path)["data"])}
@@ -79,6 +81,7 @@ def test_files_are_named_with_their_probe(
         "x3": "hypernymy or definitions/train.jsonl.gz",
         "y1": "hyponymy or definitions/train.jsonl.gz",
         "z": "folder/train.jsonl",
+        "g": "grid age (own wording)",  # no file
     }
 
 
