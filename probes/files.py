@@ -45,6 +45,24 @@ def write_text_atomic(path: str | Path, text: str) -> None:
     write_bytes_atomic(path, text.encode())
 
 
+def write_text_once(path: str | Path, text: str) -> bool:
+    """Writes a file whole unless it is there; False if it is.
+
+    Of any number of processes, also one that was stopped before its write and goes on long after,
+    the first one decides what the file holds.
+    """
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        write_text_atomic(part, text)
+        path.hardlink_to(part)  # unlike a rename it never replaces
+    except FileExistsError:
+        return False
+    finally:
+        part.unlink(missing_ok=True)
+    return True
+
+
 def read_json(path: str | Path) -> Any:
     """What a JSON file holds.
 

@@ -47,8 +47,8 @@ class Cell:
 
     @property
     def group(self) -> str:
-        """Equal for the trials of one search: the hash of the config without `trial`."""
-        return config_hash({k: v for k, v in self.config.items() if k != "trial"})[:12]
+        """Equal for the trials of one search."""
+        return group_of(self.config)
 
     @property
     def key(self) -> str:
@@ -57,6 +57,11 @@ class Cell:
 
 
 DRAWN_NAME = "drawn.json"
+
+
+def group_of(config: Mapping[str, Any]) -> str:
+    """The hash of a config without `trial`: equal for the trials of one search."""
+    return config_hash({k: v for k, v in config.items() if k != "trial"})[:12]
 
 
 def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:

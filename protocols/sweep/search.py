@@ -1,18 +1,22 @@
 """`search: tpe`: the settings of a group's cells are drawn when they are claimed.
 
 Optuna's TPE sampler sees the group's finished cells with both objectives, accuracy on the probe and
-on the original task, and those that run. What it drew is kept in the run folder before anything
-trains, so a cell that is tried again keeps its setting.
+on the original task, and those that run; also finished ones of which only the run folders tell.
+What it drew is kept in the run folder before anything trains, so a cell that is tried again keeps
+its setting.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import optuna
+import yaml
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -21,10 +25,11 @@ from optuna.distributions import (
 from optuna.trial import TrialState
 
 from metrics.aggregate import aggregate
-from probes.files import read_json, write_text_atomic
+from probes.files import read_json, write_text_once
 from protocols.settings import UsageError
-from protocols.sweep.cell import DRAWN_NAME
+from protocols.sweep.cell import DRAWN_NAME, group_of
 from protocols.sweep.entry import COMPLETE, Entry
+from protocols.sweep.lease import RESULT
 from protocols.sweep.queue import Queue
 
 NUM_RANDOM = 4  # draws before the sampler has anything to go by
@@ -36,10 +41,30 @@ def draw(queue: Queue, entry: Entry, folder: Path) -> None:
     if not entry.search:
         return
     if not path.exists():
-        others = [e for e in queue.entries() if e.group == entry.group and e.key != entry.key]
-        drawn = sample(entry.search, others, seed=entry.number)
-        write_text_atomic(path, json.dumps(drawn) + "\n")
+        entries = queue.entries()
+        others = [e for e in entries if e.group == entry.group and e.key != entry.key]
+        others += _forgotten(folder.parent, entry.group, {e.key for e in entries})
+        # The number in the queue would come again when a sweep without its storage is planned anew.
+        drawn = sample(entry.search, others, seed=zlib.crc32(entry.key.encode()))
+        # A worker that was stopped before this line and has lost the cell replaces nothing.
+        write_text_once(path, json.dumps(drawn) + "\n")
     queue.note_drawn(entry, read_json(path))
+
+
+def _forgotten(runs_dir: Path, group: str, known: Collection[str]) -> list[Entry]:
+    """A group's finished cells that the queue does not know: its storage was made anew."""
+    found = []
+    for path in sorted(runs_dir.glob(f"*/{DRAWN_NAME}")):
+        folder = path.parent
+        if folder.name in known or not (folder / RESULT).exists():
+            continue
+        with suppress(Exception):  # a damaged neighbour is no trouble of this cell
+            config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+            if group_of(config) == group:
+                objectives = objectives_of(folder / RESULT)
+                said = {"drawn": read_json(path), "objectives": objectives, "group": group}
+                found.append(Entry(0, 0, folder.name, (), COMPLETE, **said))
+    return found
 
 
 def sample(space: Mapping[str, Any], others: Sequence[Entry], seed: int) -> dict[str, Any]:

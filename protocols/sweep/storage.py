@@ -8,7 +8,6 @@ with BEGIN IMMEDIATE, and every change of state is one compare-and-set in one tr
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
 from datetime import UTC, datetime
@@ -19,9 +18,9 @@ import optuna
 import sqlalchemy as sa
 from optuna.trial import TrialState
 from sqlalchemy import event
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from probes.files import write_text_atomic
+from probes.files import read_json, write_text_once
 from protocols.settings import UsageError
 from protocols.sweep.host import stopped_holders
 
@@ -76,6 +75,11 @@ def open_study(
         if not create and not path.exists():
             raise UsageError(f"{path}: not there; run `train.py sweep plan`, or name --storage")
         url = f"sqlite:///{path}"
+    try:
+        sa.make_url(url).get_dialect()
+    except (ArgumentError, ValueError):
+        # The text is not repeated: it may hold a password.
+        raise UsageError("--storage is not a URL like postgresql+psycopg://user@host/db") from None
     for attempt in range(_ATTEMPTS):
         try:
             return _study(url, name, create, busy_seconds)
@@ -107,15 +111,9 @@ def sweep_name(output_dir: Path, create: bool = False) -> str | None:
     """
     path = output_dir / "sweep.json"
     if create and not path.exists():
-        part = output_dir / f".sweep.{os.getpid()}-{secrets.token_hex(4)}.tmp"
-        write_text_atomic(part, json.dumps({"study": f"sweep-{secrets.token_hex(8)}"}) + "\n")
-        try:
-            path.hardlink_to(part)  # of two plans at once, one names the sweep
-        except FileExistsError:
-            pass
-        finally:
-            part.unlink()
-    return str(json.loads(path.read_text(encoding="utf-8"))["study"]) if path.exists() else None
+        # Of two plans at once, one names the sweep.
+        write_text_once(path, json.dumps({"study": f"sweep-{secrets.token_hex(8)}"}) + "\n")
+    return str(read_json(path)["study"]) if path.exists() else None
 
 
 def storage_of(study: optuna.Study) -> optuna.storages.RDBStorage:

@@ -9,10 +9,12 @@ import pytest
 
 from probes.files import (
     content_sha256,
+    read_json,
     read_lines,
     sha256_of,
     write_bytes_atomic,
     write_text_atomic,
+    write_text_once,
 )
 from probes.record import RecordError
 
@@ -101,3 +103,18 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
         write_bytes_atomic(path, b"new")
     assert path.read_bytes() == b"old\r\n"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_is_written_once_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "said.json"
+    assert write_text_once(path, "[1]")
+    assert not write_text_once(path, "[2]")
+    assert read_json(path) == [1]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_damaged_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "said.json"
+    path.write_bytes(b'{"a": ')
+    with pytest.raises(ValueError, match=r"said\.json: damaged JSON: Expecting value"):
+        read_json(path)

@@ -165,3 +165,9 @@ def test_a_storage_that_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "sweep.db").unlink()
     with pytest.raises(UsageError, match=r"sweep\.db: not there"):
         open_study(tmp_path, None)
+
+
+@pytest.mark.parametrize("url", ["postgres at host", "nosuchbase://host/db", "sqlite://host:a/b"])
+def test_a_storage_that_is_no_url_is_refused_at_once(tmp_path: Path, url: str) -> None:
+    with pytest.raises(UsageError, match="--storage is not a URL like postgresql"):
+        open_study(tmp_path, url, create=True)

@@ -57,6 +57,61 @@ def test_what_was_drawn_is_kept_whatever_happens_to_the_cell(tmp_path: Path) -> 
     assert drawn_config(cell.config, folder) == whole
 
 
+def test_a_worker_that_lost_the_cell_does_not_draw_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [cell] = trials(1)
+    planned(tmp_path, [cell])
+    queue, path = queue_of(tmp_path), tmp_path / "runs" / cell.key / "drawn.json"
+    first = {"learning_rate": 5e-4, "extra": "x1"}
+
+    def overtaken(*_: object, **__: object) -> dict[str, object]:
+        path.write_text(json.dumps(first))  # of the next worker, while this one was stopped
+        return {"learning_rate": 1e-5, "extra": "none"}
+
+    monkeypatch.setattr("protocols.sweep.search.sample", overtaken)
+    draw(queue, claimed(queue), path.parent)
+    assert json.loads(path.read_text()) == first == queue.entries()[0].drawn
+    assert [p.name for p in path.parent.glob(".drawn*")] == []
+
+
+def finish(folder: Path) -> None:
+    rows = [
+        {"split": "selection", "epoch": 1, "metric": f"{task}_accuracy", "value": 0.5}
+        for task in ("probe", "original")
+    ]
+    (folder / "result.json").write_text(json.dumps({"rows": rows}))
+
+
+def test_finished_trials_count_when_the_storage_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *three, last = trials(4)
+    stranger, *_ = trials(1, dose=250)
+    planned(tmp_path, [stranger, *three])
+    queue, runs_dir = queue_of(tmp_path), tmp_path / "runs"
+    for cell in [stranger, *three]:
+        draw(queue, claimed(queue), runs_dir / cell.key)
+        finish(runs_dir / cell.key)
+    drawn = [json.loads((runs_dir / c.key / "drawn.json").read_text()) for c in three]
+    (runs_dir / three[2].key / "result.json").write_text("[1")  # damaged
+    (tmp_path / "sweep.db").unlink()
+    planned(tmp_path, [last])
+    seen: list[Entry] = []
+
+    def spied(space: object, others: list[Entry], seed: int) -> dict[str, object]:
+        seen.extend(others)
+        return sample(SPACE, others, seed)
+
+    monkeypatch.setattr("protocols.sweep.search.sample", spied)
+    queue = queue_of(tmp_path)
+    draw(queue, claimed(queue), runs_dir / last.key)
+    assert sorted(entry.key for entry in seen) == sorted(cell.key for cell in three[:2])
+    assert all(entry.objectives == (0.5, 0.5) and entry.drawn in drawn for entry in seen)
+    own = json.loads((runs_dir / last.key / "drawn.json").read_text())
+    assert own["learning_rate"] not in [said["learning_rate"] for said in drawn]
+
+
 def test_trials_of_one_group_are_told_apart_and_groups_too() -> None:
     one, two = trials(2)
     assert one.key != two.key
