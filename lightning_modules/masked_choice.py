@@ -14,12 +14,8 @@ from torch import Tensor
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.candidate_head import CandidateHead
 from lightning_modules.last_layer import EncoderAt
-from lightning_modules.pretrained import (
-    EMBEDDED,
-    load_pretrained,
-    quiet_transformers,
-    whole_folder,
-)
+from lightning_modules.pretrained import EMBEDDED, load_pretrained, quiet_transformers
+from probes.folders import whole_folder
 
 if TYPE_CHECKING:
     from datamodules.encoding import ChoiceEncoder

@@ -7,7 +7,6 @@ import inspect
 import logging
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,23 +161,6 @@ def own_random_state(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into that takes its final name only when everything is in it."""
-    fresh = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    stale = folder.with_name(f"{folder.name}.{os.getpid()}.old")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    try:
-        yield fresh
-        if folder.exists():
-            folder.replace(stale)
-        fresh.replace(folder)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(stale, ignore_errors=True)
 
 
 def _load_tokenizer(source: str, options: dict[str, Any]) -> PreTrainedTokenizerBase:

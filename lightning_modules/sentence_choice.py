@@ -25,8 +25,8 @@ from lightning_modules.pretrained import (
     own_random_state,
     quiet_transformers,
     resolve,
-    whole_folder,
 )
+from probes.folders import whole_folder
 
 if TYPE_CHECKING:
     from datamodules.encoding import ChoiceEncoder

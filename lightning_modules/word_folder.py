@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from lightning_modules.pretrained import PretrainedError, whole_folder
+from lightning_modules.pretrained import PretrainedError
+from probes.folders import whole_folder
 
 WORD_SETTINGS = "word_module.json"
 WORD_WEIGHTS = "model.safetensors"

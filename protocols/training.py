@@ -16,6 +16,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
@@ -24,6 +25,7 @@ from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
 from callbacks.wandb_guard import WandbGuard
 from callbacks.wandb_settings import WandbSettings
+from probes.folders import mend_folder
 from protocols.run_folder import RunFolder
 from protocols.settings import TrainerSettings
 
@@ -63,6 +65,7 @@ def fit(
     Returns:
         What was wrong with states that could not be read.
     """
+    rank_zero_only(mend_folder)(run.checkpoint_dir)
     state_path, problems = newest_state(run.checkpoint_dir / f"{LAST_NAME}.ckpt")
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)

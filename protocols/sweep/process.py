@@ -93,8 +93,6 @@ def cell(run_dir: str) -> None:
             watch_lease(folder, orders.token, orders.watch_seconds)
             run = LeasedRunFolder(folder, config, orders.token)
             if run.result() is None:
-                for part in folder.glob("checkpoints/**/*.tmp"):
-                    part.unlink()  # of a process that was killed while it wrote
                 _run(run, orders)
                 if run.result() is None:
                     raise RuntimeError(f"{runner_of(config)} ended without a result.json")

@@ -19,7 +19,6 @@ from lightning_modules.pretrained import (
     model_fingerprint,
     resolve,
     run_encoder,
-    whole_folder,
 )
 
 Checkpoint = Callable[..., Path]
@@ -189,20 +188,3 @@ def test_an_encoder_gets_only_the_inputs_it_knows(checkpoint: Checkpoint) -> Non
             found = run_encoder(model, {**batch, "labels": ids}).last_hidden_state
             plain = model(ids).last_hidden_state
         assert torch.allclose(found, plain) is (architecture == "distilbert")
-
-
-def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    def killed_half_way() -> None:
-        with whole_folder(tmp_path / "out") as fresh:
-            (fresh / "half").touch()
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        killed_half_way()
-    assert list(tmp_path.iterdir()) == []
-    with whole_folder(tmp_path / "out") as fresh:
-        (fresh / "all").touch()
-    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == [
-        "out",
-        "out/all",
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -133,3 +134,20 @@ def state_of(folder: Path) -> dict[str, Any]:
     """The state that the next start goes on from."""
     [path] = folder.glob("runs/*/checkpoints/last.ckpt")
     return read_state(path)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_path: Path) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
+    [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
+    shutil.copytree(best, best.with_name("best.999.tmp"))
+    if renamed:
+        best.replace(best.with_name("best.999.old"))
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    left = sorted(path.name for path in best.parent.iterdir())
+    assert left == ["best", "last.ckpt", "last.ckpt.previous"]
