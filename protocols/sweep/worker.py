@@ -20,8 +20,9 @@ import yaml
 
 from probes.files import write_text_atomic
 from protocols.provenance import ROOT
-from protocols.sweep.entry import COMPLETE, FAIL, RUNNING, Entry
+from protocols.sweep.entry import COMPLETE, FAIL, Entry
 from protocols.sweep.lease import LEASE_LOST, RESULT, LeaseLostError, grant_lease
+from protocols.sweep.needs import Needs, is_finished
 from protocols.sweep.patience import STORAGE_ERRORS, Patience
 from protocols.sweep.process import ERROR_NAME, ORDERS_VARIABLE, Orders
 from protocols.sweep.progress import Progress, last_line, line_of
@@ -68,57 +69,50 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self) -> int:
-        """Works; returns the exit code: 0, 1 if cells have failed for good, 143 after SIGTERM."""
-        grace = self.engine.grace_seconds
+        """Works; returns the exit code.
+
+        0 when nothing is left, 1 if cells have failed for good or wait in vain, 143 after SIGTERM.
+        """
         with self._signals():
-            while not self._stop.is_set():
-                for lost in self._patiently(partial(self.queue.take_back, grace)):
-                    self.say(f"{lost.key}: {lost.owner} is gone, the cell waits again")
-                entries = self._patiently(self.queue.entries)
-                entry = self._patiently(partial(self.queue.claim, self._ready(entries)))
-                if entry is not None:
-                    self._run(entry)
-                elif not self._anything_to_wait_for(entries):
-                    break
-                else:
-                    self._stop.wait(self.engine.poll_seconds)
-        return self._stop_code or self._failed()
+            try:
+                self._work()
+                return self._stop_code or self._failed()
+            except STORAGE_ERRORS as error:
+                if not self._stop.is_set():
+                    raise
+                self.say(f"stopped while the storage does not answer: {cause_of(error)}")
+                return self._stop_code
 
-    def _ready(self, entries: list[Entry]) -> Callable[[Entry], bool]:
-        failed = {entry.key for entry in entries if entry.state is FAIL}
-
-        def ready(entry: Entry) -> bool:
-            return all(key in failed or self._finished(key) for key in entry.needs)
-
-        return ready
-
-    def _finished(self, key: str) -> bool:
-        return (self.runs_dir / key / RESULT).exists()
-
-    def _anything_to_wait_for(self, entries: list[Entry]) -> bool:
-        running = [entry for entry in entries if entry.state is RUNNING]
-        waiting = [entry for entry in entries if not entry.state.is_finished()]
-        if not running and waiting:
-            if any(map(self._ready(entries), waiting)):
-                return True  # another worker has just given it back, or just taken it
-            self.say(
-                f"{len(waiting)} cells wait for others that are neither finished nor queued, "
-                f"for example {waiting[0].key}; run `train.py sweep plan` again"
-            )
-        return bool(running) and self.wait
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            take_back = partial(self.queue.take_back, self.engine.grace_seconds)
+            for lost in self._patiently(take_back):
+                self.say(f"{lost.key}: {lost.owner} is gone, the cell waits again")
+            needs = Needs(self.runs_dir, self._patiently(self.queue.entries))
+            entry = self._patiently(partial(self.queue.claim, needs.are_met))
+            if entry is not None:
+                self._run(entry)
+            # What may start without being claimed another worker has just given back or taken.
+            elif self.wait if needs.any_runs() else needs.any_may_start():
+                self._stop.wait(self.engine.poll_seconds)
+            else:
+                break
 
     def _failed(self) -> int:
         entries = self._patiently(self.queue.entries)
         failed = [entry for entry in entries if entry.state is FAIL]
         for entry in failed:
             self.say(f"failed: {entry.key}: {last_line(entry.error)}")
-        return FAILED if failed else 0
+        in_vain = Needs(self.runs_dir, entries).in_vain()
+        for line in in_vain:
+            self.say(line)
+        return FAILED if failed or in_vain else 0
 
     def _run(self, entry: Entry) -> None:
         """Runs a claimed cell to whatever end it has, and tells the queue."""
         folder = self.runs_dir / entry.key
         try:
-            if not self._finished(entry.key):
+            if not is_finished(self.runs_dir, entry.key):
                 grant_lease(folder, entry.token)
                 self._patiently(partial(draw, self.queue, entry, folder))
                 self.say(f"{entry.key}: {'going on' if entry.interruptions else 'started'}")
@@ -126,7 +120,7 @@ class Worker:
                 if code is None or code == LEASE_LOST:
                     self.say(f"{entry.key}: another worker has taken it over")
                     return
-                if not self._finished(entry.key):
+                if not is_finished(self.runs_dir, entry.key):
                     self._not_finished(entry, folder, code)
                     return
             objectives = objectives_of(folder / RESULT) if entry.search else ()

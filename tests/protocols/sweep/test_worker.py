@@ -12,11 +12,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from sqlalchemy.exc import OperationalError
+
 from protocols.sweep.cell import Cell
-from protocols.sweep.entry import RUNNING
+from protocols.sweep.entry import RUNNING, Entry
 from protocols.sweep.host import process, stopped_holders
 from protocols.sweep.lease import grant_lease
 from protocols.sweep.process import Orders
+from protocols.sweep.queue import Queue
 from protocols.sweep.settings import EngineSettings
 from protocols.sweep.worker import Worker
 from tests.protocols.sweep.harness import (
@@ -101,6 +105,35 @@ def test_damaged_files_are_the_failures_of_their_cells(tmp_path: Path) -> None:
         assert entry.error.startswith("Traceback")
         assert named in entry.error
         assert (tmp_path / "runs" / cell.key / "error.txt").read_text() == entry.error
+
+
+def test_cells_that_wait_in_vain_are_said_and_the_exit_code_is_1(tmp_path: Path) -> None:
+    [good] = cells(1)
+    stuck = Cell("stuck", {**good.config, "number": 2}, needs=(good.key, "gone-123"))
+    behind = Cell("behind", {**good.config, "number": 3}, needs=(stuck.key,))
+    planned(tmp_path, [good, stuck, behind])
+    lines: list[str] = []
+    assert work_here(tmp_path, say=lines.append) == 1
+    assert set(results(tmp_path)) == {good.key}
+    assert lines[-2:] == [
+        f"{stuck.key} waits for gone-123: neither finished nor queued",
+        "2 cells wait in vain; run `train.py sweep plan` again",
+    ]
+
+
+def test_sigterm_while_the_storage_is_away_exits_with_143(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned(tmp_path, cells(1))
+
+    def away(self: Queue, grace_seconds: float) -> list[Entry]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise OperationalError("SELECT", {}, OSError("the server is gone"))
+
+    monkeypatch.setattr(Queue, "take_back", away)
+    lines: list[str] = []
+    assert work_here(tmp_path, say=lines.append) == 143
+    assert "the server is gone" in lines[-1]
 
 
 def test_sigterm_ends_the_cell_gives_it_back_and_exits_with_143(tmp_path: Path) -> None:
