@@ -14,6 +14,7 @@ from reports.zero_shot import against
 SELECTION = "selection"
 SELECTION_METRICS = ("probe_accuracy", "original_accuracy", "aggregate")
 BY_DIFFICULTY = ("difficulty_accuracy_before", "difficulty_accuracy")
+HELD_OUT = "held-out train"
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
 
 
@@ -49,7 +50,7 @@ class Inoculation:
     """One run at one dose and one setting: M*_k of a sweep, or a run of its own.
 
     Attributes:
-        epoch: Epoch of the chosen checkpoint; 0 is the model before inoculation.
+        epoch: Epoch of the chosen checkpoint, from 1.
         measured: Rows of the report split by metric, for the whole sets.
         parts: The same for parts of the sets: data sets of the original task, or probe items
             that have no relative among the training items.
@@ -168,7 +169,8 @@ def _names(run: Run) -> tuple[str, str, str, str, str]:
 
 def how_chosen(run: Run) -> tuple[str, str]:
     """On what the run's checkpoint was chosen, and what it was reported on."""
-    return str(run.facts.get("selection") or ""), str(run.facts.get("report_split") or "")
+    split = run.facts.get("report_split", "")  # none is recorded where there was no such file
+    return str(run.facts.get("selection") or ""), HELD_OUT if split is None else str(split)
 
 
 def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
