@@ -40,12 +40,13 @@ class LastState(ModelCheckpoint):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Saves within the epoch, but not where a validation is due.
+        """Saves within the epoch, but not where a validation is due, nor between two steps.
 
-        A run that resumes from such a state would not repeat the validation behind it.
+        A run that resumes from such a state would not repeat the validation behind it, or would
+        miss the gradients of the micro-batches already accumulated.
         """
         due = (batch_idx + 1) % (trainer.val_check_batch or float("inf")) == 0
-        if not trainer.is_last_batch and not due:
+        if not trainer.is_last_batch and not due and stepped(trainer):
             super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -55,14 +56,14 @@ class LastState(ModelCheckpoint):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Saves when a SIGTERM stopped the training, which Lightning does between two steps.
+        """Saves when a SIGTERM stopped the training, which Lightning does between two batches.
 
-        Any other exception may come from the middle of a step, whose state is of no step at all.
+        Any other exception may come from the middle of a batch, whose state is of no step at all.
         A state of a validation that was stopped would count as one from behind it; without it the
         run goes on from an earlier state and validates again.
         """
         stopped = isinstance(exception, SIGTERMException)
-        if stopped and trainer.global_step and trainer.training:
+        if stopped and trainer.global_step and trainer.training and stepped(trainer):
             self._save(trainer)
 
     def _save(self, trainer: pl.Trainer) -> None:
@@ -72,3 +73,8 @@ class LastState(ModelCheckpoint):
         for logger in trainer.loggers:
             logger.save()  # what was logged before this state is not logged again
         super()._save_checkpoint(trainer, filepath)
+
+
+def stepped(trainer: pl.Trainer) -> bool:
+    """Whether the last training batch ended an optimiser step: no gradients are accumulated."""
+    return not trainer.fit_loop.epoch_loop._should_accumulate()

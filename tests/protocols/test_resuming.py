@@ -130,6 +130,23 @@ def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) ->
     assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
 
 
+@pytest.mark.parametrize("checkpoint_every", [1, 50])
+@pytest.mark.parametrize("fault", ["SIGTERM", "exception"])
+def test_gradients_that_are_being_accumulated_are_not_lost(
+    fault: str, checkpoint_every: int, tmp_path: Path
+) -> None:
+    options: Any = {"accumulate": 3, "checkpoint_every": checkpoint_every}  # windows of 3 and 1
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole, **options)
+    # The first, second and last micro-batch of a window, and the first of a resumed run.
+    for batch in (0, 1, 2, 3):
+        with pytest.raises((SIGTERMException, Stop)):
+            start(tmp_path / "stopped", Interrupted(fault, ("training", 1, 0, batch)), **options)
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed, **options) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
 def state_of(folder: Path) -> dict[str, Any]:
     """The state that the next start goes on from."""
     [path] = folder.glob("runs/*/checkpoints/last.ckpt")
