@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 PREVIOUS_SUFFIX = ".previous"
+UNREADABLE_SUFFIX = ".unreadable"
 
 
 class UnreadableCheckpointError(RuntimeError):
-    """A training state that cannot be read; the message names the file and what to do."""
+    """A training state that cannot be read; the message names the file."""
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -71,15 +73,18 @@ def read_state(
     except Exception as error:
         raise UnreadableCheckpointError(
             f"{path}: not a readable training state ({type(error).__name__}: {error}). "
-            "Remove the file to start this run again"
+            "Without the file the run goes on from the state before, or starts again"
         ) from error
     if not isinstance(state, dict) or "state_dict" not in state:
-        raise UnreadableCheckpointError(f"{path}: not a training state. Remove the file")
+        raise UnreadableCheckpointError(f"{path}: not a training state")
     return state
 
 
 def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
-    """The newest readable state of `path` and `path.previous`, and what was wrong with others."""
+    """The newest readable state of `path` and `path.previous`, and what was wrong with others.
+
+    A state that cannot be read is put away as `<name>.unreadable`.
+    """
     problems = []
     for candidate in (path, previous_of(path)):
         if not candidate.exists():
@@ -87,7 +92,18 @@ def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
         try:
             read_state(candidate)
         except UnreadableCheckpointError as error:
-            problems.append(str(error))
+            problems.append(f"{error} (it is put away as {_put_away(candidate).name})")
         else:
             return candidate, tuple(problems)
     return None, tuple(problems)
+
+
+def _put_away(path: Path) -> Path:
+    """Renames a bad state, which the next save would else move over the good one before it.
+
+    It is not deleted: another version of PyTorch, or a disk that is well again, may read it.
+    """
+    unreadable = path.with_name(path.name + UNREADABLE_SUFFIX)
+    with suppress(FileNotFoundError):  # another process of the run was faster
+        path.replace(unreadable)
+    return unreadable

@@ -11,6 +11,7 @@ from pytorch_lightning import LightningDataModule, LightningModule
 from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
 
+from callbacks.agreed_stop import AgreedStop
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, LastState
 from callbacks.predictions import PredictionWriter
@@ -43,13 +44,16 @@ class ProbelightCLI(LightningCLI):
         options["callbacks"] = [
             *(chosen if isinstance(chosen, list) else [chosen]),
             StepSeed(seed if isinstance(seed, int) and not isinstance(seed, bool) else 0),
+            AgreedStop(),
             LastState(str(folder / "checkpoints"), self._get(self.config_init, "checkpoint_every")),
             PredictionWriter(folder / "predictions.jsonl"),
             RichProgressBar(leave=True),
         ]
         if config.get("logger") in (None, True):
             metrics = RunMetrics(folder / "metrics.csv")
-            state, _ = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
+            state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
+            for problem in problems:  # `before_fit` will not meet them again
+                print(problem)
             metrics.resume_from(read_state(state)["global_step"] if state else 0)
             options["logger"] = [metrics]
         options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]

@@ -51,6 +51,31 @@ def test_a_damaged_state_is_said_and_the_one_before_is_used(tmp_path: Path, dama
     assert str(path) in problems[0]
 
 
+def test_a_damaged_state_never_takes_the_place_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "last.ckpt"
+    for step in (1, 2):
+        AtomicCheckpointIO().save_checkpoint(state(step), path)
+    path.write_bytes(b"garbage")
+    _, [problem] = newest_state(path)
+    assert "put away as last.ckpt.unreadable" in problem
+    assert newest_state(path) == (previous_of(path), ())
+    rename = Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if self.suffix == ".tmp":
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    # Between the two renames of the next save.
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        AtomicCheckpointIO().save_checkpoint(state(3), path)
+    assert newest_state(path) == (previous_of(path), ())
+    assert read_state(previous_of(path))["global_step"] == 1
+
+
 def test_no_readable_state_is_a_fresh_start(tmp_path: Path) -> None:
     assert newest_state(tmp_path / "last.ckpt") == (None, ())
     (tmp_path / "last.ckpt").write_bytes(b"garbage")

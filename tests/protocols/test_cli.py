@@ -39,6 +39,17 @@ def test_fit_goes_on_from_its_folder(fitted: Path, capsys: pytest.CaptureFixture
     assert (fitted / "metrics.csv").read_text() == before
 
 
+def test_a_damaged_state_is_said_once_and_put_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "checkpoints" / "last.ckpt"
+    state.parent.mkdir()
+    state.write_bytes(b"garbage")
+    assert train.main(command("fit", tmp_path)) == 0
+    assert capsys.readouterr().out.count(f"{state}: not a readable training state") == 1
+    assert state.with_name("last.ckpt.unreadable").read_bytes() == b"garbage"
+
+
 def test_predictions_are_those_that_validation_counts(fitted: Path, tmp_path: Path) -> None:
     state = f"--ckpt_path={fitted / 'checkpoints' / 'last.ckpt'}"
     assert train.main(command("predict", tmp_path, state)) == 0
