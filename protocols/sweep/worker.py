@@ -133,11 +133,11 @@ class Worker:
         except Exception:
             # A damaged file, a folder that is gone, a full disk: the cell's trouble. A worker that
             # died of it would leave the cell to the next one, which would die of it too.
-            error = traceback.format_exc()
+            trace = traceback.format_exc()
             if folder.is_dir():
                 with suppress(OSError):
-                    write_text_atomic(folder / ERROR_NAME, error)
-            self._note_failure(entry, error)
+                    write_text_atomic(folder / ERROR_NAME, trace)
+            self._note_failure(entry, trace)
 
     def _process_of(self, entry: Entry, folder: Path) -> int | None:
         """Exit code of the cell's process; None if the lease was lost and it was killed."""
