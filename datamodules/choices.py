@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from datamodules.encoding import ChoiceEncoder, EncodedSet
+from datamodules.loader_workers import outlive_sigterm
 from datamodules.sampler import (
     EpochBatchSampler,
     ResumableData,
@@ -146,6 +147,7 @@ class ChoiceDataModule(ResumableData):
             _Batches(encoded, batches),
             batch_size=None,
             num_workers=self._quiet_workers(),
+            worker_init_fn=outlive_sigterm,
             generator=torch.Generator().manual_seed(self.seed),
         )
 

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from datamodules.loader_workers import outlive_sigterm
+
 PADDING_ITEM = -1  # an index that stands for "no item": it fills uneven shards with weight 0
 
 
@@ -174,6 +176,7 @@ class ResumableLoader(DataLoader[Any]):
         if kwargs.get("persistent_workers"):
             raise ValueError("persistent_workers would keep the dataset of the first epoch")
         kwargs.setdefault("generator", torch.Generator())
+        kwargs.setdefault("worker_init_fn", outlive_sigterm)
         super().__init__(dataset, batch_sampler=_Remaining(batch_sampler), **kwargs)
         self.epoch_sampler = batch_sampler
         self._start = 0  # batches to leave out when the next iteration begins

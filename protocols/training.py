@@ -19,6 +19,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
+from callbacks.agreed_stop import AgreedStop
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, LastState
 from callbacks.run_metrics import RunMetrics
@@ -82,6 +83,7 @@ def fit(
         callbacks=[
             *plan.callbacks,
             StepSeed(plan.seed),
+            AgreedStop(),
             LastState(str(run.checkpoint_dir), settings.checkpoint_every),
         ],
         enable_checkpointing=True,
@@ -113,7 +115,7 @@ def compile_transformers(module: pl.LightningModule) -> None:
 
 @contextmanager
 def lightning_owns_sigterm() -> Iterator[None]:
-    """Lets Lightning alone handle SIGTERM: it ends the step, and the state is saved."""
+    """Leaves SIGTERM to the fit, see `AgreedStop`; before the fit begins it ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

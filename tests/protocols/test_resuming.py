@@ -138,10 +138,12 @@ def test_gradients_that_are_being_accumulated_are_not_lost(
     options: Any = {"accumulate": 3, "checkpoint_every": checkpoint_every}  # windows of 3 and 1
     whole = Interrupted()
     expected = start(tmp_path / "whole", whole, **options)
-    # The first, second and last micro-batch of a window, and the first of a resumed run.
-    for batch in (0, 1, 2, 3):
+    # SIGTERM waits for the end of the window; behind an exception its micro-batches are repeated.
+    second = [] if fault == "SIGTERM" else [(1, 1)]
+    for epoch, batch in [(0, 1), (1, 0), *second, (1, 3), (2, 2)]:
+        place = ("training", epoch, 0, batch)
         with pytest.raises((SIGTERMException, Stop)):
-            start(tmp_path / "stopped", Interrupted(fault, ("training", 1, 0, batch)), **options)
+            start(tmp_path / "stopped", Interrupted(fault, place), **options)
     resumed = Interrupted()
     assert start(tmp_path / "stopped", resumed, **options) == expected
     assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))

@@ -1,0 +1,91 @@
+"""SIGTERM to a fit of several processes, and to all its processes at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytorch_lightning.strategies import SingleDeviceStrategy
+from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+from callbacks.checkpoint_io import read_state
+from callbacks.wandb_settings import WandbSettings
+from protocols.provenance import ROOT
+from protocols.run_folder import RunFolder
+from protocols.settings import TrainerSettings
+from protocols.training import FitPlan, fit
+from tests.protocols.sweep.tiny_training import Points, Regression
+
+
+def test_a_signal_to_another_process_stops_this_one_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def reduce(self: Any, decision: bool, all: bool = True) -> bool:
+        asked.append(decision)
+        return len(asked) == 3
+
+    monkeypatch.setattr(SingleDeviceStrategy, "reduce_boolean_decision", reduce)
+    run = RunFolder(tmp_path / "runs", "run", {"a": 1})
+    settings = TrainerSettings(
+        accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=99, accumulate=2
+    )
+    plan = FitPlan(3, 16, 0, [], "tiny")
+    with pytest.raises(SIGTERMException):
+        fit(Regression(0.01, 0, 0.0), Points(0), run, plan, settings, WandbSettings())
+    # Behind two steps of two micro-batches each, and at the end of the epoch.
+    assert asked == [False] * 3
+    assert read_state(run.checkpoint_dir / "last.ckpt")["global_step"] == 2
+
+
+def started(folder: Path, devices: int, num_workers: int, seconds: float) -> subprocess.Popen[str]:
+    program = "tests.protocols.signalled_fit"
+    options = [str(folder), str(devices), str(num_workers), str(seconds)]
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", program, *options],
+        cwd=ROOT,
+        process_group=0,
+        text=True,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("devices", "num_workers"), [(1, 2), (2, 0), (2, 1)])
+def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
+    devices: int, num_workers: int, tmp_path: Path
+) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    whole.mkdir()
+    stopped.mkdir()
+    process = started(stopped, devices, num_workers, 0.3)
+    wait_for_step(stopped / f"step.{devices - 1}", 6, process)
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        _, said = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 143, said
+    [state] = stopped.glob("runs/*/checkpoints/last.ckpt")
+    assert read_state(state)["global_step"] >= 7
+    for folder in (stopped, whole):
+        process = started(folder, devices, num_workers, 0.0)
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+    assert (stopped / "weights").read_text() == (whole / "weights").read_text()
+
+
+def wait_for_step(path: Path, step: int, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 300
+    while not (path.exists() and path.read_text() >= str(step)):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
