@@ -97,14 +97,14 @@ class InoculationSteps:
 
     def before(self, run: RunFolder, model_folder: Path) -> dict[str, Predictions]:
         """Scores before inoculation, kept so that a resumed run does not compute them again."""
-        if run.read(BEFORE_FILE) is None:
-            if model_folder not in self._scored:  # all doses of a command share it
-                self._scored[model_folder] = self.score(model_folder, self._all_sets())
-            scored = self._scored[model_folder]
-            run.write(
-                BEFORE_FILE, {name: [list(s) for s in scored[name].scores] for name in scored}
-            )
-        return self.kept(run)
+        if run.read(BEFORE_FILE) is not None:
+            return self.kept(run)
+        if model_folder not in self._scored:  # all doses of a command share it
+            self._scored[model_folder] = self.score(model_folder, self._all_sets())
+        scored = self._scored[model_folder]
+        run.write(BEFORE_FILE, {name: [list(s) for s in scored[name].scores] for name in scored})
+        # Not read again: of a DDP run's processes one writes, and the others may be faster.
+        return scored
 
     def kept(self, run: RunFolder) -> dict[str, Predictions]:
         """The scores that `before` left in a run.

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callbacks.wandb_settings import WandbSettings
+from probes.record import Record
+from protocols.evaluation import Predictions
+from protocols.inoculation_settings import InoculatedProbe, OriginalTask
+from protocols.inoculation_steps import BEFORE_FILE, InoculationSteps
+from protocols.run_folder import RunFolder
+from protocols.settings import ModelSettings, TrainerSettings
+from protocols.sweep.lease import LeasedRunFolder, grant_lease
+
+RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
+SCORED = {"selection_probe": Predictions("selection_probe", RECORDS, [[0.1, 0.7], [0.3, 1 / 3]])}
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
+    rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = InoculationSteps(
+        ModelSettings(),
+        OriginalTask("colours", sets=[]),
+        InoculatedProbe("second"),
+        None,
+        TrainerSettings(),
+        WandbSettings(),
+    )
+    monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
+    monkeypatch.setattr(steps, "score", lambda folder, sets: SCORED)
+    config = {"a": 1}
+    folder = RunFolder(tmp_path, "cell", config).path
+    grant_lease(folder, 1)
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    run = LeasedRunFolder(folder, config, 1)
+    # Of the processes the first one writes; another need not wait for it.
+    found = steps.before(run, tmp_path)
+    assert (folder / BEFORE_FILE).exists() == (rank == 0)
+    assert found == SCORED
+    if rank == 0:
+        assert steps.before(run, tmp_path) == SCORED
