@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from probes.files import write_text_atomic
+from probes.files import read_json, write_text_atomic
 from reports.planned import of_an_earlier_plan
 from reports.results import write_results
 
@@ -62,7 +62,7 @@ class CommandFolder:
         """The results of the finished runs, by key; without those of a sweep's earlier plans."""
         found = sorted(self.runs_dir.glob("*/result.json"))
         paths = [path for path in found if not of_an_earlier_plan(path)]
-        return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        return [read_json(path) for path in paths]
 
     def write_results(self) -> Path:
         """Rewrites results.csv from the finished runs."""
@@ -111,13 +111,13 @@ class RunFolder:
         """The run's result, None as long as it is not finished."""
         if not self.result_path.exists():
             return None
-        result: dict[str, Any] = json.loads(self.result_path.read_text(encoding="utf-8"))
+        result: dict[str, Any] = read_json(self.result_path)
         return result
 
     def read(self, name: str) -> Any | None:
         """A JSON file that an earlier, interrupted start of the run left; None if there is none."""
         path = self.path / name
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return read_json(path) if path.exists() else None
 
     def write(self, name: str, value: Any) -> None:
         """Writes a JSON file atomically."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from rich.table import Table
 
 from metrics.power import effective_items, paired, two_proportions
+from probes.files import read_json
 from protocols.run_folder import RunFolder
 from protocols.sweep.cell import Cell
 from protocols.sweep.entry import FAIL, RUNNING, WAITING, Entry
@@ -77,8 +77,7 @@ def _drop_incomplete(result_path: Path) -> None:
     """Removes a result that was made without some of the runs it needs: they are tried again."""
     if not result_path.exists():
         return
-    missing = json.loads(result_path.read_text(encoding="utf-8")).get("missing")
-    if missing:
+    if read_json(result_path).get("missing"):
         result_path.unlink()
 
 

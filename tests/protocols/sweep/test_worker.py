@@ -105,6 +105,8 @@ def test_damaged_files_are_the_failures_of_their_cells(tmp_path: Path) -> None:
         assert entry.error.startswith("Traceback")
         assert named in entry.error
         assert (tmp_path / "runs" / cell.key / "error.txt").read_text() == entry.error
+    with pytest.raises(ValueError, match=f"{damaged[3].key}/result.json: damaged JSON"):
+        planned(tmp_path, damaged)
 
 
 def test_cells_that_wait_in_vain_are_said_and_the_exit_code_is_1(tmp_path: Path) -> None:
