@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -12,11 +13,13 @@ from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
 from metrics.aggregate import select_best
+from probes.folders import whole_folder
 
 PROBE = "val/probe_accuracy"
 ORIGINAL = "val/original_accuracy"
 AGGREGATE = "val/aggregate"
 HELD_OUT = "val/held_out_accuracy"
+CHOSEN_NAME = "chosen.json"
 Scores = dict[str, float]
 
 
@@ -43,7 +46,8 @@ class AggregateCheckpoint(Checkpoint):
     Ties go to the higher original-task accuracy (the lower cost), then to the earlier epoch.
 
     Args:
-        folder: Where the module's `save_pretrained` writes the best model, whole or not at all.
+        folder: Where the best model is kept, whole or not at all: what the module's
+            `save_pretrained` writes, and `chosen.json` with its epoch.
         monitor: Validation metric that decides: the aggregate, `val/original_accuracy` when the
             original task itself is trained, or `val/held_out_accuracy` of a curve's point.
     """
@@ -59,11 +63,41 @@ class AggregateCheckpoint(Checkpoint):
     @property
     def best(self) -> Scores | None:
         """Scores, epoch and step of the model kept; None before the first validation."""
-        if not self.history:
+        return self._best_of(self.history)
+
+    def problem(self, history: Sequence[Scores] | None = None) -> str | None:
+        """What is wrong with the folder, given the validations so far.
+
+        Args:
+            history: Those of the state that a run is about to go on from; its own when left out.
+
+        Returns:
+            None if the folder holds the best model of the history, or that of a later validation,
+            which a run that goes on repeats.
+        """
+        history = self.history if history is None else history
+        best = self._best_of(history)
+        if best is None:
+            return None
+        meant = f"the model of epoch {best['epoch']}, the best one"
+        try:
+            said = json.loads((self.folder / CHOSEN_NAME).read_text(encoding="utf-8"))
+            whole = _sizes(self.folder) == said["files"]
+            epoch, step = said["epoch"], said["step"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return f"{self.folder}: {meant}, cannot be read ({type(error).__name__}: {error})"
+        if not whole:
+            return f"{self.folder}: {meant}, is damaged: files are missing or have other sizes"
+        if step != best["step"] and step <= history[-1]["step"]:
+            return f"{self.folder}: the model of epoch {epoch}, where {meant}, should be"
+        return None
+
+    def _best_of(self, history: Sequence[Scores]) -> Scores | None:
+        if not history:
             return None
         if self.monitor == AGGREGATE:
-            return best_of(self.history)
-        return max(self.history, key=itemgetter(self.monitor))
+            return best_of(history)
+        return max(history, key=itemgetter(self.monitor))
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Compares the scores of this epoch with the best ones and keeps the better model."""
@@ -86,7 +120,11 @@ class AggregateCheckpoint(Checkpoint):
             # No process holds all weights: every one takes part in gathering them.
             options["state_dict"] = trainer.strategy.lightning_module_state_dict()
         if trainer.is_global_zero:
-            pl_module.save_pretrained(self.folder, **options)  # type: ignore[operator]
+            with whole_folder(self.folder) as fresh:
+                pl_module.save_pretrained(fresh, **options)  # type: ignore[operator]
+                chosen = {name: scores[name] for name in ("epoch", "step")}
+                said = {**chosen, "files": _sizes(fresh)}
+                (fresh / CHOSEN_NAME).write_text(json.dumps(said, indent=1) + "\n")
 
     def state_dict(self) -> dict[str, Any]:
         """The scores of every validation so far, stored with the training state."""
@@ -95,3 +133,8 @@ class AggregateCheckpoint(Checkpoint):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restores the scores of the validations before the state."""
         self.history = list(state_dict["history"])
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != CHOSEN_NAME]
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in sorted(files)}

@@ -19,8 +19,9 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
+from callbacks.aggregate_checkpoint import AggregateCheckpoint
 from callbacks.agreed_stop import AgreedStop
-from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
+from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, previous_of, read_state
 from callbacks.last_state import LAST_NAME, LastState
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
@@ -64,10 +65,12 @@ def fit(
     """Trains `module`, going on from the newest readable state in the run's folder.
 
     Returns:
-        What was wrong with states that could not be read.
+        What was wrong with states that could not be gone on from.
+
+    Raises:
+        RuntimeError: If the best model is not there at the end. The next fit starts anew.
     """
-    rank_zero_only(mend_folder)(run.checkpoint_dir)
-    state_path, problems = newest_state(run.checkpoint_dir / f"{LAST_NAME}.ckpt")
+    state_path, problems = starting_point(run, plan.callbacks)
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
     metrics = RunMetrics(run.path / "metrics.csv")
@@ -97,12 +100,52 @@ def fit(
         compile_transformers(module)
     with lightning_owns_sigterm():
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
+    refuse_lost_models(run, plan.callbacks)
     for logger in loggers:
         if isinstance(logger, WandbGuard):
             last = {name: float(value) for name, value in trainer.callback_metrics.items()}
             logger.summarise({**last, **plan.summary()})
             logger.close()
     return problems
+
+
+def starting_point(
+    run: RunFolder, callbacks: Sequence[Callback]
+) -> tuple[Path | None, tuple[str, ...]]:
+    """The state that a fit goes on from, None to start anew, and what was wrong with others.
+
+    A state whose best model is lost is of no use: the model could not be reported.
+    """
+    rank_zero_only(mend_folder)(run.checkpoint_dir)
+    path, problems = newest_state(run.checkpoint_dir / f"{LAST_NAME}.ckpt")
+    states = {} if path is None else read_state(path).get("callbacks", {})
+    for keep in kept_models(callbacks):
+        history = states.get(keep.state_key, {}).get("history", [])
+        if lost := keep.problem(history):
+            forget_states(run)
+            path, problems = None, (*problems, f"{lost}. The run starts anew")
+    return path, problems
+
+
+def refuse_lost_models(run: RunFolder, callbacks: Sequence[Callback]) -> None:
+    """Raises RuntimeError if a best model is not in its folder; the next start trains anew."""
+    for keep in kept_models(callbacks):
+        if lost := keep.problem():
+            forget_states(run)
+            raise RuntimeError(f"{lost}. The next start trains anew")
+
+
+def kept_models(callbacks: Sequence[Callback]) -> list[AggregateCheckpoint]:
+    """The callbacks that keep a best model."""
+    return [callback for callback in callbacks if isinstance(callback, AggregateCheckpoint)]
+
+
+def forget_states(run: RunFolder) -> None:
+    """Removes what a fit would go on from."""
+    last = run.checkpoint_dir / f"{LAST_NAME}.ckpt"
+    # In this order another process of the run never takes the older one for the newest.
+    for path in (previous_of(last), last):
+        path.unlink(missing_ok=True)
 
 
 def compile_transformers(module: pl.LightningModule) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,3 +172,72 @@ def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_pa
     assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
     left = sorted(path.name for path in best.parent.iterdir())
     assert left == ["best", "last.ckpt", "last.ckpt.previous"]
+
+
+def lose(best: Path) -> None:
+    shutil.rmtree(best)
+
+
+def cut(best: Path) -> None:
+    (best / "weights.pt").write_bytes(b"half")
+
+
+def unsign(best: Path) -> None:
+    (best / "chosen.json").write_text("{")
+
+
+def swap(best: Path) -> None:
+    path = best / "chosen.json"
+    path.write_text(path.read_text().replace('"epoch": 2', '"epoch": 1').replace("8,", "4,"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lose, "cannot be read .FileNotFoundError"),
+        (cut, "is damaged"),
+        (unsign, "cannot be read .JSONDecodeError"),
+        (swap, "best: the model of epoch 1, where the model of epoch 2"),
+    ],
+)
+def test_a_run_whose_best_model_is_lost_starts_anew(
+    damage: Callable[[Path], None], said: str, tmp_path: Path
+) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
+    [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
+    assert json.loads((best / "chosen.json").read_text())["epoch"] == 2
+    damage(best)
+    resumed = Interrupted()
+    with pytest.warns(RuntimeWarning, match=f"best.*{said}.*The run starts anew"):
+        assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+def test_a_best_model_from_behind_the_state_is_written_again(tmp_path: Path) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
+    [state] = (tmp_path / "stopped").glob("runs/*/checkpoints/last.ckpt")
+    kept = state.read_bytes()
+    # The last validation is complete; without the state behind it, it is done again.
+    place = ("validation", 2, 1, 3)
+    with pytest.raises(SIGTERMException):
+        start(tmp_path / "stopped", Interrupted("SIGTERM", place))
+    state.write_bytes(kept)
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+def test_other_weights_than_the_best_are_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AggregateCheckpoint, "on_train_end", lambda self, *_: lose(self.folder))
+    with pytest.raises(RuntimeError, match=r"epoch 3, the best one, cannot .* trains anew"):
+        start(tmp_path, Interrupted())
+    monkeypatch.undo()
+    assert len(start(tmp_path, Interrupted())) == 3
