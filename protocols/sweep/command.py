@@ -79,8 +79,9 @@ def work(
     """Runs queued cells until none is left; start it as often as you like, on any machine.
 
     Without a config it goes by the settings of the plan, but for those given here at other than
-    their default. Exits with 0 when all cells are finished, with 1 when some have failed for good,
-    and with 143 after SIGTERM, once its cell has saved its state and waits again.
+    their default. Exits with 0 when all cells are finished, with 1 when some have failed for good
+    or wait for what nobody runs, and with 143 after SIGTERM, once its cell has saved its state and
+    waits again.
 
     Args:
         output_dir: Folder of the sweep.
