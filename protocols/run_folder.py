@@ -141,9 +141,15 @@ class RunFolder:
         metrics.save()
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Writes result.json, which makes the run finished. Rows get their `run_dir`."""
+        """Writes result.json, which makes the run finished. Rows get their `run_dir`.
+
+        The training states, six times the size of the best model that stays, are of no more use.
+        """
         rows = [{**row, "run_dir": f"runs/{self.key}"} for row in result["rows"]]
         self.write("result.json", {**result, "key": self.key, "rows": rows})
+        if self.result_path.exists():  # written by another process of the run, if not by this one
+            for state in self.checkpoint_dir.glob("last.ckpt*"):
+                state.unlink(missing_ok=True)
 
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ TOKENS_PER_STEP = 16 * 5 * 64
 FLOP_PER_SECOND = {"cpu": 1e11, "gpu": 5e13}
 BYTES_PER_WEIGHT = 4
 COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
-COPIES_ON_DISK = 7  # the best model, and two states of weights and moments
+COPIES_OF_STATES = 6  # while a cell trains: two states of weights and moments
 
 DISCORDANT = 0.3  # share of items that two settings answer differently
 
@@ -168,16 +168,16 @@ def _memory(left: Sequence[Cell]) -> str:
 
 
 def _disk(left: Sequence[Cell], plan: Plan, output_dir: Path) -> str:
-    """From the folders of finished cells where there are any."""
+    """What cells leave, from finished ones where there are any, and what a worker needs."""
     trained = {cell.key for cell in plan.cells if cell.num_steps}
     found = [_folder_bytes(output_dir / "runs" / key) for key in plan.done if key in trained]
+    sizes = [cell.weights_bytes for cell in left if cell.num_steps]
     if found:
-        each, source = sum(found) / len(found), f"as {len(found)} finished cells"
-        total = each * sum(cell.num_steps > 0 for cell in left)
+        total, source = sum(found) / len(found) * len(sizes), f"as {len(found)} finished cells"
     else:
-        source = f"{COPIES_ON_DISK} times the weights for each cell that trains"
-        total = float(sum(COPIES_ON_DISK * c.weights_bytes for c in left if c.num_steps))
-    return f"disk: {_size(total)} ({source})"
+        total, source = float(sum(sizes)), "the best model of each cell that trains"
+    states = COPIES_OF_STATES * max(sizes, default=0)
+    return f"disk: {_size(total)} ({source}), and {_size(states)} a worker while it trains"
 
 
 def _folder_bytes(folder: Path) -> int:

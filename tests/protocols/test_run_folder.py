@@ -20,6 +20,16 @@ def test_a_run_is_finished_when_its_result_is_there(tmp_path: Path) -> None:
     assert result["rows"] == [{"metric": "accuracy", "value": 0.5, "run_dir": f"runs/{run.key}"}]
 
 
+def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path, "curve", {})
+    (run.checkpoint_dir / "best").mkdir(parents=True)
+    for name in ("last.ckpt", "last.ckpt.previous", "best/model.safetensors"):
+        (run.checkpoint_dir / name).touch()
+    run.finish({"rows": []})
+    left = [p.name for p in run.checkpoint_dir.rglob("*")]
+    assert sorted(left) == ["best", "model.safetensors"]
+
+
 def test_the_key_names_the_run_and_changes_with_its_config(tmp_path: Path) -> None:
     folder = CommandFolder(tmp_path, {})
     first, second = folder.run("a b/c", {"dose": 3}), folder.run("a b/c", {"dose": 4})
