@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from protocols.run_folder import CommandFolder, ConfigConflictError, config_hash
+from protocols.run_folder import CommandFolder, ConfigConflictError, RunFolder, config_hash
 from reports.results import read_results
 
 
