@@ -31,6 +31,25 @@ class LastState(ModelCheckpoint):
             every_n_train_steps=every_n_train_steps,
             enable_version_counter=False,
         )
+        self._accumulated: int | None = None
+
+    def on_save_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Says how many batches make a step, on which Lightning's counts depend."""
+        checkpoint["accumulate"] = trainer.accumulate_grad_batches
+
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Remembers how many batches made a step."""
+        self._accumulated = checkpoint.get("accumulate")
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Counts the batches of the epoch so far anew if a step is now made of more or fewer."""
+        super().on_train_start(trainer, pl_module)
+        if self._accumulated not in (None, trainer.accumulate_grad_batches):
+            recount_batches(trainer, self._accumulated)
 
     def on_train_batch_end(
         self,
@@ -73,6 +92,22 @@ class LastState(ModelCheckpoint):
         for logger in trainer.loggers:
             logger.save()  # what was logged before this state is not logged again
         super()._save_checkpoint(trainer, filepath)
+
+
+def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
+    """Makes Lightning's counts those of a run that made the same steps of other batches.
+
+    Args:
+        trainer: It has loaded a state from the end of a step.
+        accumulated: Batches that made a step before.
+    """
+    progress = trainer.fit_loop.epoch_loop.batch_progress
+    steps = -(-progress.current.ready // accumulated)
+    now = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))
+    more = now - progress.current.ready
+    for counts in (progress.current, progress.total):
+        for name in ("ready", "started", "processed", "completed"):
+            setattr(counts, name, getattr(counts, name) + more)
 
 
 def stepped(trainer: pl.Trainer) -> bool:

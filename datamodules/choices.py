@@ -15,12 +15,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from datamodules.encoding import ChoiceEncoder, EncodedSet
 from datamodules.loader_workers import outlive_sigterm
-from datamodules.sampler import (
-    EpochBatchSampler,
-    ResumableData,
-    ResumableLoader,
-    evaluation_batches,
-)
+from datamodules.resumable import ResumableData, ResumableLoader
+from datamodules.sampler import EpochBatchSampler, evaluation_batches
 from probes.record import Record
 
 
@@ -29,7 +25,8 @@ class ChoiceDataModule(ResumableData):
 
     In `setup` it takes `trainer.lightning_module.encoder()`, tokenises, and sets the module's
     `evaluation_names`. Training batches are the same global batches in the same order for any
-    number of processes, and resume exactly; evaluation scores do not depend on the number of
+    number of processes, and resume exactly (dropout is drawn by each process, and for each
+    accumulated batch, anew); evaluation scores do not depend on the number of
     processes at all, and on the batch size only by rounding. Batches are dicts of tensors, see
     `EncodedSet.collate`; `item` is the place of a record in the sequence given here.
 

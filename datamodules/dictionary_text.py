@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from datamodules.document_store import DocumentStore, tokenise
-from datamodules.sampler import EpochBatchSampler, ResumableData, ResumableLoader
+from datamodules.resumable import ResumableData, ResumableLoader
+from datamodules.sampler import EpochBatchSampler
 from datamodules.vocabulary import frequent_nouns, train_wordpiece
 from probes.files import write_text_atomic
 from probes.sources.gcide import DEFAULT_PATH, read_gcide

@@ -1,17 +1,12 @@
-"""Which items form which batch: seeded, the same for any number of processes, resumable."""
+"""Which items form which batch: seeded, and the same for any number of processes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
-import torch
 from numpy.typing import ArrayLike
-from torch.utils.data import DataLoader, Dataset, Sampler
-
-from datamodules.loader_workers import outlive_sigterm
+from torch.utils.data import Sampler
 
 PADDING_ITEM = -1  # an index that stands for "no item": it fills uneven shards with weight 0
 
@@ -118,7 +113,7 @@ class EpochBatchSampler(Sampler[list[int]]):
         self.rank = rank
         self.epoch = 0
         self.sampler = self  # where Lightning looks for `set_epoch`
-        self._planned: tuple[int, list[list[int]]] | None = None
+        self._planned: tuple[int, list[list[int]], list[int]] | None = None
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the epoch whose batches the next iteration yields."""
@@ -128,8 +123,16 @@ class EpochBatchSampler(Sampler[list[int]]):
         """This process's batches of the current epoch, `PADDING_ITEM` where a shard is short."""
         epoch = self.epoch if self.shuffle else 0
         if self._planned is None or self._planned[0] != epoch:
-            self._planned = (epoch, [self._shard(b) for b in self._global_batches(epoch)])
+            batches = self._global_batches(epoch)
+            ends = np.cumsum([len(batch) for batch in batches]).tolist()
+            self._planned = (epoch, [self._shard(batch) for batch in batches], ends)
         return self._planned[1]
+
+    def ends(self) -> list[int]:
+        """Items of the current epoch up to the end of each batch, over all processes."""
+        self.batches()
+        assert self._planned is not None
+        return self._planned[2]
 
     @property
     def plan(self) -> dict[str, int]:
@@ -159,108 +162,3 @@ class EpochBatchSampler(Sampler[list[int]]):
 
     def __len__(self) -> int:
         return len(self.batches())
-
-
-class ResumableLoader(DataLoader[Any]):
-    """A DataLoader over an `EpochBatchSampler` that can start in the middle of an epoch.
-
-    Its state counts the batches handed out, so it is exact whatever `num_workers` is. Lightning
-    stores it in the checkpoint and gives it back on resume; `len` stays that of the whole epoch.
-    Iterating draws nothing from torch's global random state, so what a module draws (dropout) does
-    not depend on how often a loader was started.
-    """
-
-    def __init__(
-        self, dataset: Dataset[Any], batch_sampler: EpochBatchSampler, **kwargs: Any
-    ) -> None:
-        if kwargs.get("persistent_workers"):
-            raise ValueError("persistent_workers would keep the dataset of the first epoch")
-        kwargs.setdefault("generator", torch.Generator())
-        kwargs.setdefault("worker_init_fn", outlive_sigterm)
-        super().__init__(dataset, batch_sampler=_Remaining(batch_sampler), **kwargs)
-        self.epoch_sampler = batch_sampler
-        self._start = 0  # batches to leave out when the next iteration begins
-        self._position = (0, 0)  # epoch, batches handed out in it
-
-    # Lightning asks for an iterator more often than it uses one, and never runs it to its end:
-    # so nothing may happen here before the first batch is taken, or after the last one.
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        remaining, sampler = self.batch_sampler, self.epoch_sampler
-        assert isinstance(remaining, _Remaining)
-        epoch, done = sampler.epoch, self._start
-        remaining.start, self._start = done, 0
-        words = np.random.SeedSequence([sampler.seed, epoch]).generate_state(2)
-        self.generator.manual_seed(int(words[0]) << 31 | int(words[1]) >> 1)
-        for batch in super().__iter__():
-            done += 1
-            self._position = (epoch, done)
-            yield batch
-
-    def state_dict(self) -> dict[str, Any]:
-        """Epoch, batches handed out in it, and the settings that this count belongs to."""
-        epoch, done = self._position
-        current = self.epoch_sampler.epoch
-        done = done if epoch == current else 0
-        return {"epoch": current, "batches_done": done, "plan": self.epoch_sampler.plan}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Makes the next iteration go on behind the batches already done.
-
-        Raises:
-            ValueError: If the batches are not those that the state counts.
-        """
-        sampler = self.epoch_sampler
-        if (plan := state.get("plan", sampler.plan)) != sampler.plan:
-            raise ValueError(
-                f"the checkpoint was written in the middle of an epoch over {plan}, but the data "
-                f"now is {sampler.plan}: resume with the same data, or start anew"
-            )
-        sampler.set_epoch(state["epoch"])
-        done = state["batches_done"]
-        self._position = (state["epoch"], done)
-        self._start = 0 if done >= len(sampler) else done
-
-
-class ResumableData(pl.LightningDataModule):
-    """A data module whose training loader goes on in the middle of an epoch.
-
-    Lightning hands a loader its state only if the loader is made after the loops are restored. A
-    module that asks for `estimated_stepping_batches` to build its schedule has it made before, and
-    the state is then never used. The state of a data module is restored before either.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._loader: ResumableLoader | None = None
-        self._loader_state: dict[str, Any] | None = None
-
-    def resumable(self, loader: ResumableLoader) -> ResumableLoader:
-        """Gives a new training loader the state of the checkpoint, if one was restored."""
-        if self._loader_state is not None:
-            loader.load_state_dict(self._loader_state)
-            self._loader_state = None
-        self._loader = loader
-        return loader
-
-    def state_dict(self) -> dict[str, Any]:
-        """The training loader's state."""
-        return {"loader": self._loader.state_dict()} if self._loader is not None else {}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Keeps the state for the training loader that is made next."""
-        self._loader_state = state_dict.get("loader")
-
-
-class _Remaining(Sampler[list[int]]):
-    """The batches of an `EpochBatchSampler` from `start` on; its length is the whole epoch's."""
-
-    def __init__(self, batch_sampler: EpochBatchSampler) -> None:
-        self.sampler = batch_sampler  # where Lightning looks for `set_epoch`
-        self.start = 0
-
-    def __iter__(self) -> Iterator[list[int]]:
-        # Not a generator: `start` is read now.
-        return iter(self.sampler.batches()[self.start :])
-
-    def __len__(self) -> int:
-        return len(self.sampler)

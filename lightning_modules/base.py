@@ -103,7 +103,18 @@ class ChoiceModule(pl.LightningModule, ABC):
         # numbers of them, and DDP averages gradients over processes: with each process's own mean
         # an item of a shorter share would count for more. Dividing the local sum by the global
         # weight and multiplying by the number of processes makes that average the global mean.
-        return loss_sum / global_weight * self.trainer.world_size
+        parts = self.trainer.accumulate_grad_batches
+        if parts == 1:
+            return loss_sum / global_weight * self.trainer.world_size
+        # Lightning divides by the number of accumulated batches, which may be of unequal sizes,
+        # and fewer at the end of an epoch: what counts is the mean over the items of the step.
+        step_items = self._step_items(batch_idx) or global_weight * parts
+        return loss_sum / step_items * parts * self.trainer.world_size
+
+    def _step_items(self, batch_idx: int) -> int | None:
+        data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
+        found: int | None = data.step_items(batch_idx) if hasattr(data, "step_items") else None
+        return found
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
         self._evaluate(batch, "val", dataloader_idx)

@@ -93,14 +93,18 @@ class FitSettings:
 
 @dataclass(frozen=True)
 class TrainerSettings:
-    """How Lightning runs; none of it changes the numbers beyond float tolerance.
+    """How Lightning runs; evaluation scores are the same beyond float tolerance for any of it.
+
+    So is training without dropout. With it `devices` and `accumulate` change the numbers as a seed
+    does: each process draws its own, and for each accumulated batch anew.
 
     Args:
         accelerator: Lightning's accelerator.
         devices: Devices, one process each.
         strategy: Lightning's strategy, "ddp" for several devices.
-        precision: Lightning's precision; bf16 does change the numbers.
-        accumulate: Batches per optimiser step; the effective batch stays `batch_size`.
+        precision: Lightning's precision; less than 32 bits does change the numbers.
+        accumulate: Batches per optimiser step; the effective batch stays `batch_size`, and each
+            of its items weighs the same.
         max_eval_tokens: Padded tokens in an evaluation batch.
         checkpoint_every: Steps between two states to resume from.
         num_workers: Loader processes.

@@ -101,12 +101,17 @@ def fit(
     with lightning_owns_sigterm():
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     refuse_lost_models(run, plan.callbacks)
-    for logger in loggers:
+    summarise(trainer, plan)
+    return problems
+
+
+def summarise(trainer: pl.Trainer, plan: FitPlan) -> None:
+    """Gives W&B the last values of all metrics and the plan's summary."""
+    for logger in trainer.loggers:
         if isinstance(logger, WandbGuard):
             last = {name: float(value) for name, value in trainer.callback_metrics.items()}
             logger.summarise({**last, **plan.summary()})
             logger.close()
-    return problems
 
 
 def starting_point(

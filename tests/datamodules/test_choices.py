@@ -245,6 +245,7 @@ class _FakeTrainer:
         self.lightning_module = module
         self.world_size = world_size
         self.global_rank = rank
+        self.accumulate_grad_batches = 1
         self._accelerator_connector = type("Connector", (), {"use_distributed_sampler": shards})
 
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch.utils.data import Dataset
 
+from datamodules.resumable import ResumableLoader
 from datamodules.sampler import (
     PADDING_ITEM,
     EpochBatchSampler,
-    ResumableLoader,
     evaluation_batches,
     token_budget_batches,
 )
@@ -146,7 +146,7 @@ def test_a_state_goes_on_behind_the_batches_handed_out(workers: int) -> None:
         iterator = iter(loader)
         assert [next(iterator) for _ in range(done)] == whole[:done]
         state = loader.state_dict()
-        assert (state["epoch"], state["batches_done"]) == (1, done)
+        assert (state["epoch"], state["items_done"]) == (1, min(3 * done, 11))
         resumed = _loader(workers=workers)
         resumed.load_state_dict(state)
         assert resumed.state_dict() == state
@@ -157,7 +157,7 @@ def test_a_state_goes_on_behind_the_batches_handed_out(workers: int) -> None:
 def test_only_the_first_epoch_after_a_resume_starts_in_the_middle() -> None:
     whole, following = _epoch(_loader(), 1), _epoch(_loader(), 2)
     loader = _loader()
-    loader.load_state_dict({"epoch": 1, "batches_done": 2})
+    loader.load_state_dict({"epoch": 1, "items_done": 6})
     iterator = iter(loader)
     # As Lightning does it: the last batch is taken, the end of the iterator never is.
     assert [next(iterator) for _ in range(len(whole) - 2)] == whole[2:]
@@ -176,9 +176,9 @@ def test_a_state_from_the_end_or_the_beginning_of_an_epoch() -> None:
     loader = _loader()
     whole = _epoch(loader, 0)
     state = loader.state_dict()
-    assert state["batches_done"] == len(whole)
+    assert state["items_done"] == sum(map(len, whole))
     loader.epoch_sampler.set_epoch(1)  # begun, but nothing taken yet
-    assert loader.state_dict()["batches_done"] == 0
+    assert loader.state_dict()["items_done"] == 0
     resumed = _loader()
     resumed.load_state_dict(state)
     assert _epoch(resumed, 1) == _epoch(_loader(), 1)
@@ -188,6 +188,44 @@ def test_a_state_from_the_end_or_the_beginning_of_an_epoch() -> None:
 def test_a_state_of_other_batches_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="resume with the same data"):
         _loader(**changed).load_state_dict(_loader().state_dict())
+
+
+def _split(size: int, accumulate: int) -> ResumableLoader:
+    """Steps of 4 of 10 items in batches of `size`."""
+    loader = ResumableLoader(Numbers(10), EpochBatchSampler(10, size, seed=4), collate_fn=list)
+    loader.accumulate = accumulate
+    return loader
+
+
+@pytest.mark.parametrize(("size", "accumulate"), [(4, 1), (2, 2), (1, 4)])
+@pytest.mark.parametrize(("other", "other_accumulate"), [(4, 1), (2, 2), (1, 4)])
+def test_a_step_may_be_made_of_other_batches_on_resume(
+    size: int, accumulate: int, other: int, other_accumulate: int
+) -> None:
+    order = [i for batch in _epoch(_split(size, accumulate), 1) for i in batch]
+    for items in (4, 8):
+        loader = _split(size, accumulate)
+        loader.epoch_sampler.set_epoch(1)
+        iterator = iter(loader)
+        for _ in range(items // size):
+            next(iterator)
+        resumed = _split(other, other_accumulate)
+        resumed.load_state_dict(loader.state_dict())
+        assert [i for batch in resumed for i in batch] == order[items:]
+
+
+def test_a_state_where_no_batch_ends_is_refused() -> None:
+    state = {"epoch": 1, "items_done": 2, "plan": _split(4, 1).plan}
+    with pytest.raises(ValueError, match="behind 2 items of an epoch, where no batch of 4 ends"):
+        _split(4, 1).load_state_dict(state)
+    with pytest.raises(ValueError, match="same data and batch size"):
+        _split(4, 2).load_state_dict(state)
+
+
+def test_items_of_a_step() -> None:
+    assert [_split(2, 2).step_items(i) for i in range(5)] == [4, 4, 4, 4, 2]
+    assert [_split(4, 1).step_items(i) for i in range(3)] == [4, 4, 2]
+    assert [_split(3, 3).step_items(i) for i in range(4)] == [9, 9, 9, 1]
 
 
 def test_the_number_of_processes_may_change_on_resume() -> None:

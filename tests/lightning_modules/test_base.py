@@ -102,7 +102,9 @@ def test_missing_choices_get_no_probability() -> None:
 def _step(module: Table, items: Sequence[int], total: Tensor, processes: int) -> Tensor:
     """The loss of one of several processes; `total` is what they would all add up to."""
     module._trainer = SimpleNamespace(  # type: ignore[assignment]
-        world_size=processes, strategy=SimpleNamespace(reduce=lambda stats, reduce_op: total)
+        world_size=processes,
+        accumulate_grad_batches=1,
+        strategy=SimpleNamespace(reduce=lambda stats, reduce_op: total),
     )
     module.log = lambda *_, **__: None  # type: ignore[method-assign, assignment]
     return module.training_step(_batch(items), 0)

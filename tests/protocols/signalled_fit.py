@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from callbacks.wandb_settings import WandbSettings
-from datamodules.sampler import EpochBatchSampler, ResumableLoader
+from datamodules.resumable import ResumableLoader
+from datamodules.sampler import EpochBatchSampler
 from protocols.run_folder import RunFolder
 from protocols.settings import TrainerSettings
 from protocols.training import FitPlan, fit

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from callbacks.wandb_settings import WandbSettings
-from datamodules.sampler import EpochBatchSampler, ResumableData, ResumableLoader
+from datamodules.resumable import ResumableData, ResumableLoader
+from datamodules.sampler import EpochBatchSampler
 from protocols.run_folder import RunFolder
 from protocols.settings import TrainerSettings
 from protocols.sweep.cell import Cell
