@@ -93,8 +93,8 @@ class EncoderAt:
 
     The result is that of the plain encoder up to rounding. Where the architecture is not known, a
     part of the last layer was replaced (adapters, sharded or quantised weights), or a check on a
-    tiny input shows a difference, the plain encoder runs instead. It is for evaluation: with
-    gradients, or dropout on, the plain encoder runs too.
+    tiny input shows a difference, the plain encoder runs instead. So it does where dropout is on,
+    which this layer does not draw, and where the encoder was compiled as a whole.
 
     Args:
         encoder: A Hugging Face encoder. Its modules are used, not copied, so that training and
@@ -126,15 +126,20 @@ class EncoderAt:
     @property
     def is_reduced(self) -> bool:
         """Whether the last layer is computed at one place now."""
-        if torch.is_grad_enabled() or self.encoder.training or not self._fits():
+        if self._drops() or not self._fits():
             return False
         if self._agrees is None:
             self._agrees = self._verify()
         return self._agrees
 
+    def _drops(self) -> bool:
+        return any(
+            isinstance(m, nn.Dropout) and m.training and m.p > 0 for m in self.encoder.modules()
+        )
+
     def _fits(self) -> bool:
         """Whether the last layer still has the plain parts that its mathematics is written for."""
-        if self._layout is None:
+        if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
         layer, layout = attrgetter(self._layout.stack)(self.encoder)[-1], self._layout
         maps = [_part(layer, path) for path in (layout.query, layout.key, layout.value)]
@@ -197,7 +202,8 @@ class _LastLayer(nn.Module):
 
         A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
         query, that is a product a sequence and not one a token. Values likewise. The keys' bias
-        adds the same to all scores of a query, which the softmax does not see.
+        adds the same to all scores of a query, which the softmax does not see; it is there in
+        training alone, because processes that train together want a gradient of every weight.
         """
         paths = (self.layout.query, self.layout.key, self.layout.value)
         query, key, value = (attrgetter(path)(self.layer) for path in paths)
@@ -206,6 +212,8 @@ class _LastLayer(nn.Module):
         scaled = wanted * wanted.shape[-1] ** -0.5
         asked = torch.einsum("bad,adh->bah", scaled, key.weight.view(heads))
         scores = asked @ hidden.transpose(1, 2)  # (B, A, L)
+        if torch.is_grad_enabled() and key.bias is not None:
+            scores = scores + (scaled * key.bias.view(heads[:2])).sum(dim=-1, keepdim=True)
         for bias in biases:
             scores = scores + bias
         seen = scores.softmax(dim=-1).to(hidden.dtype) @ hidden  # (B, A, H)

@@ -76,7 +76,6 @@ def test_every_architecture_gives_the_output_at_the_place(architecture: str) -> 
     with torch.no_grad():
         whole = run_encoder(encoder, batch).last_hidden_state
         found = reader(batch, place).last_hidden_state
-    assert reader.is_reduced is False  # gradients are on out here
     torch.testing.assert_close(found[:, 0], whole[torch.arange(5), place], rtol=0, atol=1e-5)
     with torch.no_grad():
         assert reader.is_reduced == (architecture in {*REDUCED})
@@ -108,15 +107,36 @@ def test_only_one_place_goes_through_the_last_feed_forward() -> None:
     assert counted == [9, 1]
 
 
-def test_training_uses_the_plain_encoder() -> None:
-    encoder, batch = make_encoder("bert"), make_batch("right")
+@pytest.mark.parametrize("architecture", REDUCED)
+def test_every_weight_has_the_gradient_of_the_plain_encoder(architecture: str) -> None:
+    encoder, batch = make_encoder(architecture), make_batch("right")
     reader = EncoderAt(encoder)
-    place = torch.zeros(5, dtype=torch.long)
-    output = reader(batch, place).last_hidden_state
-    assert output.requires_grad
-    encoder.train()
-    with torch.no_grad():
-        assert not reader.is_reduced
+    place = torch.tensor([8, 0, 3, 1, 1])
+    weights = torch.randn(32, generator=torch.Generator().manual_seed(2)).double()
+    assert reader.is_reduced
+    gradients = []
+    for output in (
+        reader(batch, place).last_hidden_state[:, 0],
+        run_encoder(encoder, batch).last_hidden_state[torch.arange(5), place],
+    ):
+        encoder.zero_grad()
+        (output.tanh() @ weights).sum().backward()
+        gradients.append({n: p.grad for n, p in encoder.named_parameters() if p.grad is not None})
+    found, expected = gradients
+    # Processes that train together want a gradient of the keys' bias too, though it is 0.
+    assert found.keys() == expected.keys()
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-10)
+
+
+def test_dropout_and_compiling_use_the_plain_encoder() -> None:
+    encoder = make_encoder("bert")
+    reader = EncoderAt(encoder)
+    assert reader.is_reduced
+    assert not EncoderAt(encoder.train()).is_reduced
+    assert reader.is_reduced is False
+    encoder.eval().compile()
+    assert not reader.is_reduced
 
 
 def test_a_trained_or_moved_encoder_is_seen() -> None:
