@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 from callbacks.wandb_settings import WandbSettings
 from metrics.aggregate import select_best
+from probes.files import read_json
 from protocols.evaluation import grouped_row
 from protocols.inoculation_configs import BEFORE, CELL, FIRST, ORIGINAL_TASK, checkpoint_sha256
 from protocols.inoculation_data import Splits, first_stage_splits, original_splits
@@ -233,7 +233,4 @@ def _finished(run: RunFolder, key: str) -> RunFolder:
 
 def _result_of(path: Path) -> dict[str, Any] | None:
     result_path = path / "result.json"
-    if not result_path.exists():
-        return None
-    found: dict[str, Any] = json.loads(result_path.read_text(encoding="utf-8"))
-    return found
+    return read_json(result_path) if result_path.exists() else None

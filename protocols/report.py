@@ -43,7 +43,7 @@ def _group(folder: Path) -> str | None:
     """The group of a sweep's cells, if the folder is a sweep's."""
     if planned_cells(folder) is None:
         return None
-    from protocols.sweep.planned import Planned, group_of
+    from protocols.sweep.planned import Planned, wandb_group
 
     planned = Planned.read(folder)
-    return group_of(folder, DEFAULT_WANDB if planned is None else planned.wandb)
+    return wandb_group(folder, DEFAULT_WANDB if planned is None else planned.wandb)

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from probes.files import read_json, write_text_atomic
-from reports.planned import of_an_earlier_plan
+from reports.planned import of_earlier_plans
 from reports.results import write_results
 
 
@@ -61,8 +61,8 @@ class CommandFolder:
     def finished(self) -> list[dict[str, Any]]:
         """The results of the finished runs, by key; without those of a sweep's earlier plans."""
         found = sorted(self.runs_dir.glob("*/result.json"))
-        paths = [path for path in found if not of_an_earlier_plan(path)]
-        return [read_json(path) for path in paths]
+        earlier = of_earlier_plans(found)
+        return [read_json(path) for path in found if path not in earlier]
 
     def write_results(self) -> Path:
         """Rewrites results.csv from the finished runs."""

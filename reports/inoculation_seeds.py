@@ -28,10 +28,10 @@ UNTOUCHED_NOTE = (
     f" {UNTOUCHED.capitalize()}: the probe items that have no relative in the train file, where "
     "every seed was measured on them."
 )
-UNTOUCHED_METRICS = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
+PROBE_METRICS = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
 # Stands side by side; the spread is that of the last one of each group.
 SEEDS_GROUPS = (
-    ("probe %", {"before": "probe_accuracy_before", "after": "probe_accuracy"}),
+    ("probe %", PROBE_METRICS),
     (
         ORIGINAL_GROUP,
         {"before": "original_accuracy_before", "after": "original_accuracy_after"},
@@ -57,7 +57,7 @@ def seeds_table(results: Results) -> Table | None:
             heads += [Column("mean", group=COST_GROUP), Column("over seeds", group=COST_GROUP)]
     untouched = any(dose.part(UNTOUCHED).values("probe_accuracy") for dose in lines)
     if untouched:
-        heads += [Column(label, group=f"probe, {UNTOUCHED} %") for label in UNTOUCHED_METRICS]
+        heads += [Column(label, group=f"probe, {UNTOUCHED} %") for label in PROBE_METRICS]
     return Table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
@@ -81,7 +81,7 @@ def _seeds_cells(dose: Dose, untouched: bool) -> tuple[Cell, ...]:
         cells += _cost_cells(dose) if group == ORIGINAL_GROUP else []
     if untouched:
         part = dose.part(UNTOUCHED)
-        for metric in UNTOUCHED_METRICS.values():
+        for metric in PROBE_METRICS.values():
             cells.append(Cell(percent(part.mean(metric)), between(*part.interval(metric))))
     return tuple(cells)
 
@@ -111,7 +111,7 @@ def _seeds_record(dose: Dose) -> dict[str, object]:
             record |= {f"{metric}_min": min(values), f"{metric}_max": max(values)}
             record |= {f"{metric}_median": median(values)}
     part = dose.part(UNTOUCHED)
-    for metric in UNTOUCHED_METRICS.values():
+    for metric in PROBE_METRICS.values():
         name, (low, high) = f"{metric}_{UNTOUCHED.replace(' ', '_')}", part.interval(metric)
         if part.values(metric):
             record |= {name: part.mean(metric), f"{name}_ci_low": low, f"{name}_ci_high": high}

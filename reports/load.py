@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.hits import Hits, read_hits
-from reports.planned import of_an_earlier_plan
+from reports.planned import of_earlier_plans
 from reports.unfinished import unfinished
 
 RUNS_FOLDER = "runs"
@@ -124,9 +124,10 @@ def load_results(folder: Path) -> Results:
     found = [p for p in root.rglob(RESULT_FILE) if p.parent.parent.name == RUNS_FOLDER]
     read: list[Run] = []
     left_out: list[str] = []
+    earlier = of_earlier_plans(found)
     for path in sorted(found, key=lambda p: p.relative_to(root).parts):
         name = path.relative_to(root).as_posix()
-        if of_an_earlier_plan(path):
+        if path in earlier:
             left_out.append(f"{name}: of an earlier plan of the sweep, so not in this report")
             continue
         try:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 PLANNED_FILE = "planned.json"
 
 
-def of_an_earlier_plan(result_path: Path) -> bool:
-    """Whether a run's folder belongs to a sweep whose last plan does not know the run.
+def of_earlier_plans(result_paths: Iterable[Path]) -> set[Path]:
+    """The results of runs in a sweep's folder that its last plan does not know.
 
     Args:
-        result_path: `OUTPUT_DIR/runs/<key>/result.json`.
+        result_paths: Each `OUTPUT_DIR/runs/<key>/result.json`.
     """
-    run = result_path.parent
-    cells = planned_cells(run.parent.parent)
-    return cells is not None and run.name not in cells
+    by_folder: dict[Path, list[Path]] = {}
+    for path in result_paths:
+        by_folder.setdefault(path.parent.parent.parent, []).append(path)
+    found = set()
+    for folder, paths in by_folder.items():
+        cells = planned_cells(folder)  # one file for what may be hundreds of runs
+        if cells is not None:
+            found |= {path for path in paths if path.parent.name not in cells}
+    return found
 
 
 def planned_cells(output_dir: Path) -> frozenset[str] | None:

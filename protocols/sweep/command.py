@@ -19,7 +19,7 @@ from protocols.sweep.settings import DEFAULT_ENGINE, EngineSettings
 try:
     from protocols.sweep.entry import RUNNING
     from protocols.sweep.plan import detectable_table, plan_cells, plan_lines
-    from protocols.sweep.planned import Planned, group_of
+    from protocols.sweep.planned import Planned, wandb_group
     from protocols.sweep.process import Orders
     from protocols.sweep.queue import Queue
     from protocols.sweep.status import show_status
@@ -101,7 +101,7 @@ def work(
     study = open_study(folder, storage, busy_seconds=settings.engine.grace_seconds)
     orders = Orders(
         trainer=replace(settings.trainer, progress_bar=False),
-        wandb=replace(settings.wandb, group=group_of(folder, settings.wandb)),
+        wandb=replace(settings.wandb, group=wandb_group(folder, settings.wandb)),
         mirror=settings.mirror,
     )
     queue = Queue(study)

@@ -74,7 +74,7 @@ class Planned:
         )
 
 
-def group_of(folder: Path, wandb: WandbSettings) -> str:
+def wandb_group(folder: Path, wandb: WandbSettings) -> str:
     """The group of all runs of a sweep in W&B: its cells' and its report's."""
     from protocols.sweep.storage import sweep_name  # Optuna is only there where sweeps are
 

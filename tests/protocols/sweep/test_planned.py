@@ -8,7 +8,7 @@ import pytest
 
 from callbacks.wandb_settings import WandbSettings
 from protocols.settings import TrainerSettings, UsageError
-from protocols.sweep.planned import Planned, group_of
+from protocols.sweep.planned import Planned, wandb_group
 from protocols.sweep.settings import EngineSettings
 from reports.planned import PLANNED_FILE
 
@@ -49,5 +49,5 @@ def test_a_damaged_file_is_said(tmp_path: Path, text: str) -> None:
 
 def test_report_and_cells_share_a_group(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text('{"study": "sweep-1a2b"}')
-    assert group_of(tmp_path, WandbSettings()) == f"{tmp_path.name}-sweep-1a2b"
-    assert group_of(tmp_path, WandbSettings(group="mine")) == "mine"
+    assert wandb_group(tmp_path, WandbSettings()) == f"{tmp_path.name}-sweep-1a2b"
+    assert wandb_group(tmp_path, WandbSettings(group="mine")) == "mine"
