@@ -20,8 +20,12 @@ from reports.results import read_results
 from tests.golden.world import RUNS, World
 
 Table = list[dict[str, str]]
+EXPECTED = Path(__file__).with_name("expected")
+SHOWN = 20
 # Far above what another CPU's order of sums does to a score, far below one item of an accuracy.
 TOLERANCE = 1e-4
+# Two epochs of Adam on another CPU: 1.2e-4 was seen.
+SCORE_TOLERANCE = 1e-3
 PREDICTION = ("set", "id", "scores", "prediction", "tied", "answer", "correct")
 # Columns that are measured; the others say what was measured, and tell rows apart.
 MEASURED = {
@@ -64,6 +68,31 @@ def outcome(world: World, name: str) -> dict[str, Table]:
     return {key: _normal(table, world) for key, table in tables.items() if table}
 
 
+def assert_committed(world: World, name: str, *, update: bool) -> None:
+    """Compares the tables of a run with the committed ones, or writes those anew.
+
+    Raises:
+        AssertionError: They differ; each difference is a line.
+    """
+    tables, folder = outcome(world, name), EXPECTED / name
+    expected = {path.stem: from_csv(path.read_text("utf-8")) for path in folder.glob("*.csv")}
+    if update:
+        for old in folder.glob("*.csv"):
+            old.unlink()
+        folder.mkdir(parents=True, exist_ok=True)
+        for table, rows in tables.items():
+            text = to_csv(updated(table, expected.get(table, []), rows))
+            (folder / f"{table}.csv").write_text(text, encoding="utf-8")
+        return
+    found = [
+        line
+        for table in sorted(expected.keys() | tables.keys())
+        for line in differences(table, expected.get(table, []), tables.get(table, []))
+    ]
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    assert not found, "\n".join([f"{name}:", *found[:SHOWN], *more])
+
+
 def to_csv(table: Table) -> str:
     """The table as it is committed: columns that are empty everywhere left out."""
     named = dict.fromkeys(column for row in table for column in row)
@@ -89,7 +118,7 @@ def differences(name: str, expected: Table, actual: Table) -> Iterator[str]:
     for key, row in before.items():
         for column in sorted(row.keys() | after[key].keys()) if key in after else ():
             old, new = row.get(column, ""), after[key].get(column, "")
-            if not same(old, new):
+            if not same(old, new, _tolerance(column)):
                 yield f"{name}: {column}: {old!r} expected, {new!r} found in {_show(row)}"
 
 
@@ -98,15 +127,17 @@ def updated(name: str, expected: Table, actual: Table) -> Table:
     before, after = _by_identity(name, expected), _by_identity(name, actual)
     return [
         {
-            column: old if same(old := before.get(key, {}).get(column, ""), new) else new
+            column: old
+            if same(old := before.get(key, {}).get(column, ""), new, _tolerance(column))
+            else new
             for column, new in row.items()
         }
         for key, row in after.items()
     ]
 
 
-def same(old: str, new: str) -> bool:
-    """Whether two cells say the same: words and whole numbers exactly, others within TOLERANCE."""
+def same(old: str, new: str, tolerance: float = TOLERANCE) -> bool:
+    """Whether two cells say the same: words and whole numbers exactly, others almost."""
     if old == new:
         return True
     numbers = _NUMBER.findall(old), _NUMBER.findall(new)
@@ -116,10 +147,14 @@ def same(old: str, new: str) -> bool:
         one == two
         or (
             not (one.lstrip("-").isdigit() and two.lstrip("-").isdigit())
-            and math.isclose(float(one), float(two), rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+            and math.isclose(float(one), float(two), rel_tol=tolerance, abs_tol=tolerance)
         )
         for one, two in zip(*numbers, strict=True)
     )
+
+
+def _tolerance(column: str) -> float:
+    return SCORE_TOLERANCE if column == "scores" else TOLERANCE
 
 
 def _by_identity(name: str, table: Table) -> dict[tuple[Any, ...], dict[str, str]]:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as Canvas
 
 from reports.build import build_report
 from reports.style import drawn
+from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 
 Rows = list[dict[str, str]]
@@ -71,6 +72,12 @@ def marked(axis: Axes, marker: str) -> list[float]:
 
 def percent(numbers: Sequence[float]) -> Any:
     return pytest.approx([100 * number for number in numbers])
+
+
+def test_the_demo_gives_the_committed_numbers(
+    demo: Path, world: World, request: pytest.FixtureRequest
+) -> None:
+    assert_committed(world, "demo", update=request.config.getoption("--update-golden"))
 
 
 def test_the_bars_are_the_zero_shot_accuracies(

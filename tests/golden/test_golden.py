@@ -9,39 +9,20 @@ within a tolerance that another CPU does not reach.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.golden.outcome import differences, from_csv, outcome, same, to_csv, updated
+from tests.golden.outcome import EXPECTED, assert_committed, differences, same, updated
 from tests.golden.world import RUNS, World
 
-EXPECTED = Path(__file__).with_name("expected")
-SHOWN = 20
+# Beside the tests of its report, so that with `pytest -n` one process makes it, and makes it once.
+ELSEWHERE = {"demo": "test_demo_report.py"}
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [name for name in RUNS if name not in ELSEWHERE])
 def test_a_run_gives_the_committed_numbers(
     name: str, world: World, request: pytest.FixtureRequest
 ) -> None:
-    tables = outcome(world, name)
-    folder = EXPECTED / name
-    expected = {path.stem: from_csv(path.read_text("utf-8")) for path in folder.glob("*.csv")}
-    if request.config.getoption("--update-golden"):
-        for old in folder.glob("*.csv"):
-            old.unlink()
-        folder.mkdir(parents=True, exist_ok=True)
-        for table, rows in tables.items():
-            text = to_csv(updated(table, expected.get(table, []), rows))
-            (folder / f"{table}.csv").write_text(text, encoding="utf-8")
-        return
-    found = [
-        line
-        for table in sorted(expected.keys() | tables.keys())
-        for line in differences(table, expected.get(table, []), tables.get(table, []))
-    ]
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    assert not found, "\n".join([f"{name}:", *found[:SHOWN], *more])
+    assert_committed(world, name, update=request.config.getoption("--update-golden"))
 
 
 def test_every_command_has_a_run() -> None:
