@@ -13,7 +13,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.encoding import ChoiceEncoder, EncodedSet
+from datamodules.encoded_set import ChoiceEncoder, EncodedSet
 from datamodules.loader_workers import outlive_sigterm
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler, evaluation_batches

@@ -16,7 +16,7 @@ from metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
 from probes.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 Batch = dict[str, Tensor]
 

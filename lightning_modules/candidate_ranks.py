@@ -14,7 +14,7 @@ from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.masked_choice import MaskedChoice
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 
 class CandidateRanks(ChoiceModule):
@@ -44,7 +44,7 @@ class CandidateRanks(ChoiceModule):
         return mask_choices(torch.stack(ranks, dim=1).float(), batch["choice_mask"])
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.encoding import MaskedChoiceEncoder
+        from datamodules.masked_encoding import MaskedChoiceEncoder
 
         return MaskedChoiceEncoder(
             self.module.tokenizer,

@@ -36,7 +36,7 @@ from probes.ranges import (
 )
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 _NUM_GROUPS = 4
 

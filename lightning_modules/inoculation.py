@@ -13,7 +13,7 @@ from lightning_modules.sentence_choice import part_of
 from probes.ranges import LearningRate
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 PROBE, ORIGINAL = "probe", "original"
 

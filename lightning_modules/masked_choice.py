@@ -19,7 +19,7 @@ from probes.folders import whole_folder
 from probes.ranges import GradNorm, LearningRate, MaxLength, Seed, ShareOrAll, WeightDecay
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 Mode = Literal["zero_shot", "mlp", "linear", "full"]
 MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
@@ -115,7 +115,7 @@ class MaskedChoice(ChoiceModule):
         return self
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.encoding import MaskedChoiceEncoder
+        from datamodules.masked_encoding import MaskedChoiceEncoder
 
         return MaskedChoiceEncoder(
             self.tokenizer,

@@ -29,7 +29,7 @@ from lightning_modules.word_rows import (
 from probes.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 _MODES = ("zero_shot", "mlp", "linear")
 _SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline

@@ -18,7 +18,7 @@ from lightning_modules.pretrained import EMBEDDED, PretrainedError, load_pretrai
 from probes.ranges import MaxLength, Seed
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
     from lightning_modules.masked_choice import MaskedChoice
 
 Normalise = Literal["sum", "mean"]

@@ -47,7 +47,7 @@ from probes.ranges import (
 )
 
 if TYPE_CHECKING:
-    from datamodules.encoding import ChoiceEncoder
+    from datamodules.encoded_set import ChoiceEncoder
 
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 
@@ -139,7 +139,7 @@ class SentenceChoice(ChoiceModule):
         self.eval()
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.encoding import SentenceChoiceEncoder
+        from datamodules.sentence_encoding import SentenceChoiceEncoder
 
         return SentenceChoiceEncoder(
             self.tokenizer, max_length=self.max_length, num_choices=self.num_choices

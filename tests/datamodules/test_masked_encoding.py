@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from datamodules.encoding import MaskedChoiceEncoder, MaskedSet
+from datamodules.masked_encoding import MaskedChoiceEncoder, MaskedSet
 from datamodules.sampler import PADDING_ITEM
 from probes.ai2 import read_ai2, write_ai2
 from probes.record import Record, RecordError

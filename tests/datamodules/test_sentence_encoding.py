@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from datamodules.encoding import SentenceChoiceEncoder
 from datamodules.sampler import PADDING_ITEM
+from datamodules.sentence_encoding import SentenceChoiceEncoder
 from probes.record import Record, RecordError
 
 TWO = Record("two", "which is larger ?", ("a cat", "the dog"), 0, position=1)
