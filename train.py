@@ -27,9 +27,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from probes.disk import disk_error, line_of
-from probes.escaping import visible
-from probes.yaml_file import check_configs
+from storage.config.yaml_file import check_configs
+from storage.disk import disk_error, line_of
+from storage.escaping import visible
 
 USAGE_ERROR, FAILURE, BROKEN_PIPE = 2, 1, 141
 # Errors by name: importing them would cost what their packages cost. The last one is Lightning's.
@@ -43,22 +43,49 @@ USAGE_KINDS = {
 
 # Imported when asked for: `import pytorch_lightning` alone costs seconds.
 PROTOCOLS = {
-    "zero-shot": ("protocols.zero_shot:zero_shot", "what a model knows before any training"),
-    "original": ("protocols.original_task:original_task", "train an original task once"),
-    "inoculate": ("protocols.inoculation:inoculate", "a small dose of a probe, and what it costs"),
-    "curve": ("protocols.curve:curve", "accuracy against the number of training examples"),
-    "grid": ("protocols.prediction_grid:prediction_grid", "answers to every pair of values"),
-    "taxonomy-distance": ("protocols.taxonomy_distance:taxonomy_distance", "the nearer hypernym?"),
-    "unigrams": ("protocols.corpus_unigrams:unigrams", "does the commoner probe go better?"),
+    "zero-shot": (
+        "protocols.zero_shot.command:zero_shot",
+        "what a model knows before any training",
+    ),
+    "original": (
+        "protocols.inoculation.original_task:original_task",
+        "train an original task once",
+    ),
+    "inoculate": (
+        "protocols.inoculation.command:inoculate",
+        "a small dose of a probe, and what it costs",
+    ),
+    "curve": ("protocols.curve.command:curve", "accuracy against the number of training examples"),
+    "grid": (
+        "protocols.analyses.prediction_grid:prediction_grid",
+        "answers to every pair of values",
+    ),
+    "taxonomy-distance": (
+        "protocols.analyses.taxonomy_distance:taxonomy_distance",
+        "the nearer hypernym?",
+    ),
+    "unigrams": (
+        "protocols.analyses.corpus_unigrams:unigrams",
+        "does the commoner probe go better?",
+    ),
     "demo": ("protocols.demo:demo", "all of it on the embedded model and data, with a page"),
-    "sweep plan": ("protocols.sweep.command:plan", "queue an inoculation sweep's missing cells"),
-    "sweep work": ("protocols.sweep.command:work", "run queued cells until none is left"),
-    "sweep status": ("protocols.sweep.command:status", "what is done, running, waiting, failed"),
+    "sweep plan": (
+        "protocols.inoculation.sweep:plan",
+        "queue an inoculation sweep's missing cells",
+    ),
+    "sweep work": ("protocols.inoculation.sweep:work", "run queued cells until none is left"),
+    "sweep status": (
+        "protocols.inoculation.sweep:status",
+        "what is done, running, waiting, failed",
+    ),
     "report": ("protocols.report:report", "tables, figures and one page from result files"),
     "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),
-    "export": ("protocols.shipped:export_language_model", "a pre-training state as a model folder"),
+    "export": (
+        "protocols.engine.export:export_language_model",
+        "a training state as a model folder",
+    ),
 }
-INTERNAL = {"sweep cell": ("protocols.sweep.process:cell", "started by sweep work")}
+INTERNAL = {"sweep cell": ("jobs.process:cell", "started by sweep work")}
 LIGHTNING = {
     "fit": "train one module on one data module (LightningCLI)",
     "validate": "evaluate on the validation sets",
@@ -142,8 +169,8 @@ def overview(group: str = "") -> str:
 
 def run(command: str, arguments: list[str]) -> None:
     """Parses the arguments of a protocol's function and calls it."""
-    from probes.ranges import check_settings
-    from protocols.arguments import OneLineErrors
+    from protocols.engine.arguments import OneLineErrors
+    from storage.config.ranges import check_settings
 
     module_name, function_name = (PROTOCOLS | INTERNAL)[command][0].split(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module_name), function_name)
@@ -165,7 +192,7 @@ def run(command: str, arguments: list[str]) -> None:
 
 def run_lightning(command: str, arguments: list[str]) -> None:
     """Hands the command to LightningCLI."""
-    from protocols.cli import run_cli
+    from protocols.engine.cli import run_cli
 
     run_cli([command, *arguments])
 

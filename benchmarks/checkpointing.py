@@ -22,11 +22,11 @@ from benchmarks.results import report
 from callbacks.checkpoint_io import AtomicCheckpointIO
 from callbacks.last_state import LastState
 from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
 from lightning_modules.pretrained import EMBEDDED
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.source import load_probe
-from protocols.settings import TrainerSettings
-from protocols.training import make_trainer
+from protocols.engine.training import make_trainer
 
 BATCH_SIZE = 16
 

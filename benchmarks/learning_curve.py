@@ -32,14 +32,14 @@ from torch.nn import functional as F
 
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from lightning_modules.cached_heads import (
+from lightning_modules.heads.cached_heads import (
     CachedItems,
     HeadMode,
     HeadPlan,
     StackedHeads,
     sample_orders,
 )
-from lightning_modules.candidate_head import CandidateHead
+from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.optimization import adamw_groups, slanted_triangular
 from lightning_modules.pretrained import run_encoder
@@ -47,7 +47,7 @@ from probes.build.templated import age_comparison
 from probes.catalog import load_probe_config
 from probes.controls import draw_substitutes, no_language, perturbed_language
 from probes.record import Record
-from protocols.curve_probe import encode
+from protocols.curve.probe import encode
 
 MODES: tuple[HeadMode, ...] = ("mlp", "linear")
 RATES = {"mlp": 1e-3, "linear": 3e-3}

@@ -22,12 +22,12 @@ from benchmarks.mc_qa_training import features_of, peer_of
 from benchmarks.results import report
 from callbacks.predictions import scores_by_item
 from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
 from lightning_modules.pretrained import EMBEDDED
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 from probes.source import load_probe
-from protocols.settings import TrainerSettings
-from protocols.training import make_trainer
+from protocols.engine.training import make_trainer
 
 PEER_BATCH = 8
 OURS, PEER = "Probelight", "batches of 8"

@@ -33,12 +33,12 @@ from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
 from lightning_modules.pretrained import EMBEDDED, resolve
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 from probes.source import load_probe
-from protocols.settings import TrainerSettings
-from protocols.training import make_trainer
+from protocols.engine.training import make_trainer
 
 BATCH_SIZE = 16
 RATE = 1e-5

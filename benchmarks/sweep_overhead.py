@@ -22,14 +22,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from protocols.run_folder import RunFolder  # noqa: E402
-from protocols.sweep.cell import Cell  # noqa: E402
-from protocols.sweep.plan import plan_cells  # noqa: E402
-from protocols.sweep.process import Orders  # noqa: E402
-from protocols.sweep.queue import Queue  # noqa: E402
-from protocols.sweep.settings import EngineSettings  # noqa: E402
-from protocols.sweep.storage import open_study  # noqa: E402
-from protocols.sweep.worker import Worker  # noqa: E402
+from jobs.cell import Cell  # noqa: E402
+from jobs.plan import plan_cells  # noqa: E402
+from jobs.process import Orders  # noqa: E402
+from jobs.queue.queue import Queue  # noqa: E402
+from jobs.queue.storage import open_study  # noqa: E402
+from jobs.queue.worker import Worker  # noqa: E402
+from jobs.settings import EngineSettings  # noqa: E402
+from results.run_folder import RunFolder  # noqa: E402
 
 BARE = "import train, jsonargparse, benchmarks.sweep_overhead"  # which imports the rest
 NUM_BARE = 5  # before and after

@@ -32,7 +32,7 @@ from transformers import FillMaskPipeline
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from datamodules.candidates import Blank
+from datamodules.encoding.candidates import Blank
 from datamodules.sampler import evaluation_batches
 from lightning_modules.masked_choice import MaskedChoice
 from probes.record import MASK, Record

@@ -13,7 +13,7 @@ from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
 from metrics.aggregate import select_best
-from probes.folders import whole_folder
+from storage.folders import whole_folder
 
 PROBE = "val/probe_accuracy"
 ORIGINAL = "val/original_accuracy"

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from probes.disk import written_to
-from probes.leftovers import part_of, remove
+from storage.disk import written_to
+from storage.leftovers import part_of, remove
 
 PREVIOUS_SUFFIX = ".previous"
 UNREADABLE_SUFFIX = ".unreadable"

@@ -12,9 +12,9 @@ import torch
 from pytorch_lightning.callbacks import Callback
 
 from metrics.ties import best_of_each, credit_of
-from probes.escaping import json_text
-from probes.files import write_text_atomic
 from probes.record import Record
+from storage.escaping import json_text
+from storage.files import write_text_atomic
 
 
 class PredictionWriter(Callback):

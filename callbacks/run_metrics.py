@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +10,7 @@ from typing import Any
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from probes.escaping import as_cell, from_cell
-from probes.files import write_text_atomic
-
-COLUMNS = ("step", "epoch", "metric", "value")
+from results.metrics_file import Logged, read_metrics, write_metrics
 
 
 class RunMetrics(Logger):
@@ -35,9 +30,9 @@ class RunMetrics(Logger):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self._rows: list[tuple[int, str, str, float]] = []
+        self._rows: list[Logged] = []
         if path.exists():
-            self._rows = _read(path)
+            self._rows = read_metrics(path)
 
     @property
     def name(self) -> str:
@@ -55,7 +50,7 @@ class RunMetrics(Logger):
         return str(self.path.parent)
 
     @property
-    def rows(self) -> tuple[tuple[int, str, str, float], ...]:
+    def rows(self) -> tuple[Logged, ...]:
         """(step, epoch, metric, value) in the order they were logged."""
         return tuple(self._rows)
 
@@ -78,30 +73,9 @@ class RunMetrics(Logger):
     @rank_zero_only
     def save(self) -> None:
         """Writes the file."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows((*place, as_cell(name), value) for *place, name, value in self._rows)
-        write_text_atomic(self.path, buffer.getvalue())
+        write_metrics(self.path, self._rows)
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
         """Writes the file at the end of a run, whatever the end."""
         self.save()
-
-
-def _read(path: Path) -> list[tuple[int, str, str, float]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = csv.DictReader(file, strict=True)
-            if tuple(lines.fieldnames or ()) != COLUMNS:
-                raise ValueError
-            return [
-                (int(row["step"]), row["epoch"], from_cell(row["metric"]), float(row["value"]))
-                for row in lines
-            ]
-    except (csv.Error, TypeError, ValueError):
-        raise ValueError(
-            f"{path}: its lines are not whole ones of {','.join(COLUMNS)}; remove {path.parent} "
-            "and give the command that made it again"
-        ) from None

@@ -13,12 +13,12 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.encoded_set import ChoiceEncoder, EncodedSet
+from datamodules.encoding.encoded_set import ChoiceEncoder, EncodedSet
 from datamodules.loader_workers import outlive_sigterm
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler, evaluation_batches
-from probes.ranges import BatchSize, NumProcesses, NumTokens, Seed
 from probes.record import Record
+from storage.config.ranges import BatchSize, NumProcesses, NumTokens, Seed
 
 
 class ChoiceDataModule(ResumableData):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datamodules.choices import ChoiceDataModule
-from probes.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
 from probes.record import Record, Setup
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import nested_sample
+from storage.config.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
 
 EVALUATION_NAME = "probe"  # logged as val/probe_accuracy
 

@@ -13,10 +13,10 @@ from torch.nn import functional as F
 
 from lightning_modules.optimization import adamw_groups, slanted_triangular
 from metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
-from probes.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
+from storage.config.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 
 if TYPE_CHECKING:
-    from datamodules.encoded_set import ChoiceEncoder
+    from datamodules.encoding.encoded_set import ChoiceEncoder
 
 Batch = dict[str, Tensor]
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from lightning_modules.base import ChoiceModule
 from lightning_modules.sentence_choice import part_of
-from probes.ranges import LearningRate
+from storage.config.ranges import LearningRate
 
 if TYPE_CHECKING:
-    from datamodules.encoded_set import ChoiceEncoder
+    from datamodules.encoding.encoded_set import ChoiceEncoder
 
 PROBE, ORIGINAL = "probe", "original"
 

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.candidate_head import CandidateHead
-from lightning_modules.last_layer import EncoderAt
+from lightning_modules.heads.candidate_head import CandidateHead
+from lightning_modules.heads.last_layer import EncoderAt
 from lightning_modules.pretrained import EMBEDDED, load_pretrained, quiet_transformers
-from probes.folders import whole_folder
-from probes.ranges import GradNorm, LearningRate, MaxLength, Seed, ShareOrAll, WeightDecay
+from storage.config.ranges import GradNorm, LearningRate, MaxLength, Seed, ShareOrAll, WeightDecay
+from storage.folders import whole_folder
 
 if TYPE_CHECKING:
-    from datamodules.encoded_set import ChoiceEncoder
+    from datamodules.encoding.encoded_set import ChoiceEncoder
 
 Mode = Literal["zero_shot", "mlp", "linear", "full"]
 MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
@@ -115,7 +115,7 @@ class MaskedChoice(ChoiceModule):
         return self
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.masked_encoding import MaskedChoiceEncoder
+        from datamodules.encoding.masked import MaskedChoiceEncoder
 
         return MaskedChoiceEncoder(
             self.tokenizer,

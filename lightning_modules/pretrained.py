@@ -43,7 +43,7 @@ from lightning_modules.model_folder import (
     one_error,
 )
 from lightning_modules.model_folder import PretrainedError as PretrainedError
-from probes.folders import user_path
+from storage.folders import user_path
 
 EMBEDDED = "embedded"
 EMBEDDED_DIR = Path(__file__).resolve().parents[1] / "assets" / "dictionary-lm"

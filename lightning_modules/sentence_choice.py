@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.last_layer import EncoderAt
+from lightning_modules.heads.last_layer import EncoderAt
 from lightning_modules.model_folder import (
     check_input_sizes,
     check_numbers,
@@ -35,8 +35,7 @@ from lightning_modules.pretrained import (
     resolve,
     run_encoder,
 )
-from probes.folders import user_path, whole_folder
-from probes.ranges import (
+from storage.config.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
@@ -45,9 +44,10 @@ from probes.ranges import (
     ShareOrAll,
     WeightDecay,
 )
+from storage.folders import user_path, whole_folder
 
 if TYPE_CHECKING:
-    from datamodules.encoded_set import ChoiceEncoder
+    from datamodules.encoding.encoded_set import ChoiceEncoder
 
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 
@@ -139,7 +139,7 @@ class SentenceChoice(ChoiceModule):
         self.eval()
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.sentence_encoding import SentenceChoiceEncoder
+        from datamodules.encoding.sentence import SentenceChoiceEncoder
 
         return SentenceChoiceEncoder(
             self.tokenizer, max_length=self.max_length, num_choices=self.num_choices

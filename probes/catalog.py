@@ -7,26 +7,22 @@ file and the key.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import regex  # it can be told when to stop, which `re` cannot
 
-from probes.limits import MATCH_SECONDS
 from probes.record import Setup
+from storage.errors import ConfigError, nearest
+from storage.limits import MATCH_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG_DIR = ROOT / "configs" / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
 GroupBy = Literal["cluster", "word", "stem", "arguments"]
-
-
-class ConfigError(ValueError):
-    """A probe's config is wrong, or there is none; the message names file and key."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +192,3 @@ def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
             )
         path = CONFIG_DIR / f"{name}.yaml"
     return read_config(path)
-
-
-def nearest(word: object, known: Sequence[str]) -> str:
-    """A suggestion for a mistyped word, or nothing."""
-    near = difflib.get_close_matches(str(word), known, n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""

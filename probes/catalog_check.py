@@ -14,18 +14,17 @@ import regex
 from probes.catalog import (
     EMBEDDED,
     KEPT,
-    ConfigError,
     FileSource,
     GroupBy,
     HubSource,
     ProbeConfig,
     VariantConfig,
-    nearest,
 )
-from probes.escaping import visible
-from probes.limits import MAX_PATTERN, MAX_REPEATS
 from probes.record import Setup
-from probes.yaml_file import read_yaml
+from storage.config.yaml_file import read_yaml
+from storage.errors import ConfigError, nearest
+from storage.escaping import visible
+from storage.limits import MAX_PATTERN, MAX_REPEATS
 
 
 def read_config(path: Path) -> ProbeConfig:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from probes.catalog import ConfigError, ProbeConfig
-from probes.record import MASK, Record, RecordError
+from probes.catalog import ProbeConfig
+from probes.record import MASK, Record
+from storage.errors import ConfigError, RecordError
 
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
+from storage.errors import RecordError
+
 Setup = Literal["mc_mlm", "mc_qa"]
 MASK = "[MASK]"
 # How other programs write a blank.
@@ -23,10 +25,6 @@ META_FIELDS = (
     "arguments",
     "source",
 )
-
-
-class RecordError(ValueError):
-    """A malformed item. The message names the file and the line and says what is wrong."""
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,13 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import unquote, urlsplit
 
-from probes.ai2 import AI2File, notices_of, read_ai2
-from probes.catalog import (
-    EMBEDDED,
-    ConfigError,
-    FileSource,
-    ProbeConfig,
-    load_probe_config,
-    nearest,
-)
-from probes.download import DownloadError, NotThereError, fetch, is_offline
-from probes.hub import read_hub
-from probes.record import Record, RecordError, Setup
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """What was read: where, the SHA-256 of the decompressed content, and how many items."""
-
-    path: str
-    sha256: str
-    num_items: int
+from probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
+from probes.importers.ai2 import AI2File, notices_of, read_ai2
+from probes.importers.hub import read_hub
+from probes.record import Record, Setup
+from storage.errors import ConfigError, RecordError, nearest
+from storage.files import DataFile
+from storage.web.download import DownloadError, NotThereError, fetch, is_offline
 
 
 @dataclass(frozen=True)
@@ -67,8 +53,8 @@ def load_probe(
         mirror: A folder or address (file:// and http(s)://) that holds copies of the released
             files as <mirror_folder>/<path>, gzipped or not. What lies in a folder of the probe's
             own (it ships with the repository, or its config says where) is read there.
-        cache_dir: See `probes.download.cache_folder`.
-        offline: See `probes.download.is_offline`.
+        cache_dir: See `storage.web.download.cache_folder`.
+        offline: See `storage.web.download.is_offline`.
 
     Raises:
         ConfigError: If there is no such probe or split.

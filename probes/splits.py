@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from probes.catalog import GroupBy
-from probes.record import Record, RecordError
+from probes.record import Record
+from storage.errors import RecordError
 
 
 def group_of(record: Record, group_by: GroupBy | None) -> str:

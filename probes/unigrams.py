@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probes.content_words import content_words
-from probes.files import read_lines
-from probes.limits import WORDS
-from probes.record import Record, RecordError
+from probes.record import Record
+from storage.errors import RecordError
+from storage.files import read_lines
+from storage.limits import WORDS
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from probes.catalog import ConfigError, ProbeConfig, nearest
-from probes.record import Record, RecordError
+from probes.catalog import ProbeConfig
+from probes.record import Record
 from probes.source import ProbeData
+from storage.errors import ConfigError, RecordError, nearest
 
 FIRST_DISTRACTOR = "first_distractor"  # in a row's notes: the wrong answer with the first property
 

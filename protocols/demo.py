@@ -6,23 +6,24 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from callbacks.wandb_settings import DEFAULT_WANDB
-from probes.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed, Settings
-from protocols.console import print_tables
-from protocols.curve import trace_curves
-from protocols.curve_settings import PROTOCOL as CURVE
-from protocols.curve_settings import CurveSettings
-from protocols.inoculation import inoculate_once
-from protocols.inoculation_configs import INOCULATION
-from protocols.inoculation_settings import InoculatedProbe, OriginalTask, Setting
-from protocols.inoculation_steps import InoculationSteps
-from protocols.model_kinds import refuse_baselines
+from callbacks.wandb.settings import DEFAULT_WANDB
+from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from protocols.curve.command import trace_curves
+from protocols.curve.settings import PROTOCOL as CURVE
+from protocols.curve.settings import CurveSettings
+from protocols.engine.model_kinds import refuse_baselines
+from protocols.engine.settings import DEFAULT_FILE, ModelSettings
+from protocols.inoculation.command import inoculate_once
+from protocols.inoculation.configs import INOCULATION
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting
+from protocols.inoculation.steps import InoculationSteps
 from protocols.report import said_of_page
-from protocols.run_folder import CommandFolder
-from protocols.settings import DEFAULT_FILE, DEFAULT_TRAINER, ModelSettings, TrainerSettings
-from protocols.zero_shot import PROTOCOL as ZERO_SHOT
-from protocols.zero_shot import score_sets
-from protocols.zero_shot_data import load_sets
+from protocols.zero_shot.command import PROTOCOL as ZERO_SHOT
+from protocols.zero_shot.command import score_sets
+from protocols.zero_shot.data import load_sets
+from reports.terminal import print_tables
+from results.run_folder import CommandFolder
+from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed, Settings
 
 
 @dataclass(frozen=True)

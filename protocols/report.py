@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from callbacks.wandb_settings import DEFAULT_WANDB, WandbSettings
+from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from reports.build import build_report
-from reports.planned import planned_cells
+from results.planned import planned_cells
 
 
 def report(
@@ -34,7 +34,7 @@ def report(
     page_path = build_report(folder, output_dir, medals)
     print(said_of_page(page_path))
     if wandb.project:
-        from callbacks.wandb_publish import publish
+        from callbacks.wandb.publish import publish
 
         publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)))
     return page_path
@@ -49,7 +49,7 @@ def _group(folder: Path) -> str | None:
     """The group of a sweep's cells, if the folder is a sweep's."""
     if planned_cells(folder) is None:
         return None
-    from protocols.sweep.planned import Planned, wandb_group
+    from jobs.planned import Planned, wandb_group
 
     planned = Planned.read(folder)
     return wandb_group(folder, DEFAULT_WANDB if planned is None else planned.wandb)

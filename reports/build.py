@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from probes.files import write_bytes_atomic, write_text_atomic
-from probes.leftovers import remove_leftovers
-from reports.layout import to_csv
-from reports.load import load_results
-from reports.medals import read_rule
+from reports.curve.medals import read_rule
+from reports.kit.layout import to_csv
+from results.load import load_results
+from storage.files import write_bytes_atomic, write_text_atomic
+from storage.leftovers import remove_leftovers
 
 
 def build_report(folder: Path, output_dir: Path | None = None, medals: Path | None = None) -> Path:
@@ -33,15 +33,15 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     rule = read_rule() if medals is None else read_rule(medals)
     results = load_results(folder)
     # Drawing needs matplotlib, a second to import: not before there is something to draw.
-    from reports.curve_figures import curve_figures
-    from reports.difficulty_figures import difficulty_figure
-    from reports.figures import zero_shot_figure
-    from reports.grid_figures import age_grid_figure, size_grid_figure
-    from reports.inoculation_figures import inoculation_figure
-    from reports.inoculation_pareto import pareto_figure
-    from reports.inoculation_selection import trajectory_figure
-    from reports.page import to_html, to_markdown_report
-    from reports.provenance import provenance_tables
+    from reports.curve.figures import curve_figures
+    from reports.grids.figures import age_grid_figure, size_grid_figure
+    from reports.inoculation.difficulty_figures import difficulty_figure
+    from reports.inoculation.figures import inoculation_figure
+    from reports.inoculation.pareto import pareto_figure
+    from reports.inoculation.selection import trajectory_figure
+    from reports.kit.figures import zero_shot_figure
+    from reports.page.html import to_html, to_markdown_report
+    from reports.page.provenance import provenance_tables
     from reports.tables import tables
 
     before = (zero_shot_figure, age_grid_figure, size_grid_figure)

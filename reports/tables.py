@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from reports.analyses import ranks_table, taxonomy_distance_table, unigrams_table
-from reports.curve_against import curve_against_table
-from reports.curve_parts import curve_parts_table
-from reports.curve_summary_tables import curve_summary_tables
-from reports.curve_tables import curve_table
-from reports.difficulty import difficulty_table
-from reports.grids import grid_table, sizes_table
-from reports.inoculation_candidates import pareto_table
-from reports.inoculation_parts import inoculation_parts_table
-from reports.inoculation_published import science_models_table
-from reports.inoculation_seeds import seeds_table
-from reports.inoculation_tables import inoculation_table, original_table
-from reports.layout import (
+from reports.analyses.tables import ranks_table, taxonomy_distance_table, unigrams_table
+from reports.curve.against import curve_against_table
+from reports.curve.medals import MedalRule, medals_table, read_rule
+from reports.curve.parts import curve_parts_table
+from reports.curve.summary_tables import curve_summary_tables
+from reports.curve.tables import curve_table
+from reports.grids.facts import grid_table, sizes_table
+from reports.inoculation.candidates import pareto_table
+from reports.inoculation.difficulty import difficulty_table
+from reports.inoculation.parts import inoculation_parts_table
+from reports.inoculation.published import science_models_table
+from reports.inoculation.seeds import seeds_table
+from reports.inoculation.tables import inoculation_table, original_table
+from reports.kit.layout import (
     ABSENT,
     BY_GROUPS,
     INTERVAL,
@@ -27,9 +28,8 @@ from reports.layout import (
     percent,
     size_cell,
 )
-from reports.load import Results, Row
-from reports.medals import MedalRule, medals_table, read_rule
-from reports.zero_shot import ZeroShot, zero_shots
+from reports.zero_shot.facts import ZeroShot, zero_shots
+from results.load import Results, Row
 
 
 def tables(results: Results, medal_rule: MedalRule | None = None) -> list[Table]:

@@ -10,6 +10,8 @@ import pytest
 
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
+pytest_plugins = ["tests.fixtures.results"]
+
 # Threads change the order of sums, and two test processes with all cores each are slower than one.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"

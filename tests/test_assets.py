@@ -8,9 +8,9 @@ from safetensors import safe_open
 from lightning_modules.pretrained import EMBEDDED_DIR, load_pretrained
 from probes.catalog import load_probe_config, probe_names
 from probes.controls import NONSENSE_WORDS
-from probes.files import sha256_of
 from probes.source import load_probe
-from protocols.provenance import ROOT
+from results.provenance import ROOT
+from storage.files import sha256_of
 
 VECTORS = ROOT / "assets" / "word_vectors.txt"
 
@@ -41,7 +41,7 @@ def test_every_word_that_must_be_is_one_piece() -> None:
 @pytest.mark.slow
 def test_the_most_frequent_nouns_are_one_piece() -> None:
     wordnet = pytest.importorskip("nltk") and pytest.importorskip("wordfreq")
-    from datamodules.vocabulary import frequent_nouns
+    from datamodules.pretraining.vocabulary import frequent_nouns
     from probes.sources.wordnet import DEFAULT_DIR, open_wordnet
 
     if not DEFAULT_DIR.is_dir():

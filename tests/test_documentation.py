@@ -11,9 +11,9 @@ import pytest
 import torch
 import yaml
 
-from probes.ai2 import read_ai2, write_ai2
 from probes.catalog import load_probe_config
 from probes.controls import no_language, perturbed_language
+from probes.importers.ai2 import read_ai2, write_ai2
 from probes.record import Record
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,10 +15,10 @@ import yaml
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import train
-from probes.ai2 import write_ai2
-from probes.escaping import visible
+from probes.importers.ai2 import write_ai2
 from probes.record import Record
-from reports.results import read_results
+from results.row import read_results
+from storage.escaping import visible
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
 TEXT = "@SUM(1)\x1b[2J\x00\x9b31m\u202e<script>alert(1)</script>[l](http://e.vil)|`*$\\frac$\x07"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import re
 import subprocess
@@ -17,24 +16,10 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from protocols.settings import ModelSettings
+from protocols.engine.settings import ModelSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-# What no module of a package may import, at the top of the file or inside a function.
-LIGHTNING = {"pytorch_lightning", "lightning", "lightning_fabric"}
-UPPER = {"protocols", "train"}
-MIDDLE = {"datamodules", "lightning_modules", "callbacks"}
-FORBIDDEN = {
-    "probes": LIGHTNING | UPPER | MIDDLE | {"transformers", "reports", "metrics"},
-    "metrics": LIGHTNING | UPPER | MIDDLE | {"transformers", "reports"},
-    "reports": LIGHTNING | UPPER | MIDDLE | {"transformers", "torch", "torchmetrics"},
-    "datamodules": UPPER | {"reports"},
-    "lightning_modules": UPPER | {"reports"},
-    "callbacks": UPPER | {"reports"},
-    "protocols": {"train"},
-}
 
 # Where a machine or an index would show: home and work folders, drive letters, index hosts, and
 # wheels given by file. Written so that this file does not match itself.
@@ -84,27 +69,6 @@ def package_names() -> list[str]:
     return [name for name in include if not name.endswith(".*")]
 
 
-def modules() -> list[Path]:
-    return sorted(path for name in FORBIDDEN for path in (ROOT / name).rglob("*.py"))
-
-
-def imported_names(source: str) -> set[str]:
-    """The top-level names a module imports anywhere, except for type checking only."""
-    found: set[str] = set()
-    pending: list[ast.AST] = [ast.parse(source)]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            pending.extend(node.orelse)
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.split(".")[0])
-        pending.extend(ast.iter_child_nodes(node))
-    return found
-
-
 def test_every_package_of_pyproject_exists_and_every_package_is_listed() -> None:
     on_disk = {
         path.parent.name
@@ -132,26 +96,6 @@ def test_no_package_hides_an_installed_library() -> None:
         canonicalize_name(Requirement(line).name) for line in PYPROJECT["project"]["dependencies"]
     }
     assert required.isdisjoint(package_names())
-
-
-def test_imported_names_sees_nested_imports_but_not_typing_only_ones() -> None:
-    source = """
-import torch.nn
-from probes.record import Record
-from . import neighbour
-if TYPE_CHECKING:
-    import pandas
-def late():
-    from transformers import AutoModel
-"""
-    assert imported_names(source) == {"torch", "probes", "transformers"}
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0]
-    upward = imported_names(path.read_text(encoding="utf-8")) & FORBIDDEN[package]
-    assert upward == set()
 
 
 def test_no_file_names_a_machine_or_an_index() -> None:

@@ -17,9 +17,9 @@ import yaml
 import datamodules
 import lightning_modules
 import train
-from probes.ranges import RangeError, Within, check_settings, hints_of
 from probes.record import Record
-from protocols.fit_ranges import LightningTrainer, lightning_options
+from protocols.engine.fit_ranges import LightningTrainer, lightning_options
+from storage.config.ranges import RangeError, Within, check_settings, hints_of
 
 NAMES = ("lightning_modules", "datamodules")
 

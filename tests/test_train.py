@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import train
-from protocols.provenance import ROOT
+from results.provenance import ROOT
 
 EXPERIMENTS = sorted((ROOT / "configs" / "experiment").glob("*.yaml"))
 COMMANDS = {"inoculate": "probe", "original": "original", "curve": "grid", "demo": "plan"}

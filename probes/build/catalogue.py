@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from probes.ai2 import write_ai2
 from probes.build.antonyms import antonym_negation
 from probes.build.dictionary_qa import dictionary_qa
 from probes.build.drafts import Probe
@@ -17,6 +16,7 @@ from probes.build.taxonomy import taxonomy_conjunction
 from probes.build.templated import age_comparison, multihop_composition
 from probes.build.wordnet_qa import wordnet_probe
 from probes.catalog import ROOT
+from probes.importers.ai2 import write_ai2
 from probes.sources import gcide, wordnet
 
 VOCABULARY_PATH = ROOT / "assets" / "dictionary-lm"

@@ -18,9 +18,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from probes.files import write_text_atomic
 from probes.sources import gcide, wordnet
 from probes.sources.verbalise import gcide_documents, plain, wordnet_documents
+from storage.files import write_text_atomic
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 

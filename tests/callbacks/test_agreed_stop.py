@@ -15,12 +15,12 @@ from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from callbacks.checkpoint_io import read_state
-from callbacks.wandb_settings import WandbSettings
-from protocols.provenance import ROOT
-from protocols.run_folder import RunFolder
-from protocols.settings import TrainerSettings
-from protocols.training import FitPlan, fit
-from tests.protocols.sweep.tiny_training import Points, Regression
+from callbacks.wandb.settings import WandbSettings
+from jobs.context import TrainerSettings
+from protocols.engine.training import FitPlan, fit
+from results.provenance import ROOT
+from results.run_folder import RunFolder
+from tests.jobs.tiny_training import Points, Regression
 
 
 def test_a_signal_to_another_process_stops_this_one_too(
@@ -46,7 +46,7 @@ def test_a_signal_to_another_process_stops_this_one_too(
 
 
 def started(folder: Path, devices: int, num_workers: int, seconds: float) -> subprocess.Popen[str]:
-    program = "tests.protocols.signalled_fit"
+    program = "tests.protocols.engine.signalled_fit"
     options = [str(folder), str(devices), str(num_workers), str(seconds)]
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-m", program, *options],

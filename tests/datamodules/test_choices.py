@@ -13,8 +13,8 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor, nn
 
 from datamodules.choices import ChoiceDataModule
-from datamodules.encoded_set import ChoiceEncoder
-from datamodules.masked_encoding import MaskedChoiceEncoder
+from datamodules.encoding.encoded_set import ChoiceEncoder
+from datamodules.encoding.masked import MaskedChoiceEncoder
 from datamodules.sampler import PADDING_ITEM
 from probes.record import Record
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonargparse import ArgumentParser
 
-from datamodules.masked_encoding import MaskedChoiceEncoder
+from datamodules.encoding.masked import MaskedChoiceEncoder
 from datamodules.probe import ProbeDataModule
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import yaml
 
 import train
-from datamodules.dictionary_text import DictionaryText
-from datamodules.document_store import tokenise
-from datamodules.vocabulary import SPECIAL_TOKENS
-from probes.ai2 import write_ai2
+from datamodules.pretraining.dictionary_text import DictionaryText
+from datamodules.pretraining.document_store import tokenise
+from datamodules.pretraining.vocabulary import SPECIAL_TOKENS
 from probes.catalog import ROOT
+from probes.importers.ai2 import write_ai2
 from probes.source import load_probe
 from probes.sources.verbalise import Document
 from tests.probes.tiny_wordnet import write_wordnet
@@ -321,10 +321,13 @@ def export(world: World, out: Path) -> list[list[str]]:
     config = {
         "seed_everything": 1,
         "model": {
-            "class_path": "lightning_modules.masked_lm.MaskedLanguageModel",
+            "class_path": "lightning_modules.pretraining.masked_lm.MaskedLanguageModel",
             "init_args": module,
         },
-        "data": {"class_path": "datamodules.dictionary_text.DictionaryText", "init_args": text},
+        "data": {
+            "class_path": "datamodules.pretraining.dictionary_text.DictionaryText",
+            "init_args": text,
+        },
         "trainer": {"max_steps": 6, "accelerator": "cpu"},
     }
     return [

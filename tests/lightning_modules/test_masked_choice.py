@@ -16,7 +16,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.pretrained import model_fingerprint
-from lightning_modules.pseudo_log_likelihood import PseudoLogLikelihood
+from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 

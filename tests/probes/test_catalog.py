@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from probes import catalog
-from probes.ai2 import write_ai2
-from probes.catalog import ConfigError, FileSource, load_probe_config, probe_names
+from probes.catalog import FileSource, load_probe_config, probe_names
+from probes.importers.ai2 import write_ai2
 from probes.record import Record
 from probes.source import load_probe
+from storage.errors import ConfigError
 
 OLMPICS = {
     "always_never": 5,

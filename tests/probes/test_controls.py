@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.catalog import ConfigError, load_probe_config
+from probes.catalog import load_probe_config
 from probes.controls import (
     NONSENSE_WORDS,
     NonsenseError,
@@ -11,8 +11,9 @@ from probes.controls import (
     no_language,
     perturbed_language,
 )
-from probes.record import Record, RecordError
+from probes.record import Record
 from probes.source import load_probe
+from storage.errors import ConfigError, RecordError
 
 AGE = Record(
     "1", "A 24 year old person age is [MASK] than a 55 year old person .", ("older", "younger"), 1

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from probes.record import Record, RecordError, validate
+from probes.record import Record, validate
+from storage.errors import RecordError
 
 
 def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:

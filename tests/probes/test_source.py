@@ -12,11 +12,11 @@ from threading import Thread
 import pytest
 
 from probes import catalog
-from probes.ai2 import write_ai2
-from probes.catalog import ConfigError
-from probes.download import DownloadError, NotThereError
-from probes.record import Record, RecordError
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
 from probes.source import load_file, load_probe
+from storage.errors import ConfigError, RecordError
+from storage.web.download import DownloadError, NotThereError
 
 AGES = tuple(
     Record(

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from probes.record import Record, RecordError
+from probes.record import Record
 from probes.splits import group_of, grouped_split, nested_sample
+from storage.errors import RecordError
 
 
 def items(num_groups: int = 60) -> list[Record]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from probes.content_words import FUNCTION_WORDS, content_words
-from probes.record import Record, RecordError
+from probes.record import Record
 from probes.unigrams import corpus_fit, read_unigrams, words_of_records
+from storage.errors import RecordError
 
 
 def test_content_words_leave_out_function_words_and_the_mask() -> None:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from probes.ai2 import read_ai2, write_ai2
-from probes.catalog import ConfigError, load_probe_config
+from probes.catalog import load_probe_config
 from probes.controls import no_language, perturbed_language
-from probes.record import Record, RecordError
+from probes.importers.ai2 import read_ai2, write_ai2
+from probes.record import Record
 from probes.source import ProbeData
 from probes.variants import but_not, vary
+from storage.errors import ConfigError, RecordError
 
 PEN = Record(
     "p1",

@@ -11,7 +11,7 @@ import torch
 import yaml
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from probes.ai2 import write_ai2
+from probes.importers.ai2 import write_ai2
 from probes.record import Record
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import train
-from protocols.run_folder import CommandFolder
+from results.run_folder import CommandFolder
 
 ROW = {
     "protocol": "zero_shot",

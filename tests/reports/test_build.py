@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from reports.build import build_report
-from reports.load import load_results
-from reports.page import facts, strong_numbers, title
+from reports.page.html import facts, strong_numbers, title
+from results.load import load_results
 
 WriteRun = Callable[..., Path]
 VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}

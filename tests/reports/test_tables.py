@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.layout import Cell, Table
-from reports.load import load_results
+from reports.kit.layout import Cell, Table
 from reports.tables import tables
+from results.load import load_results
 
 WriteRun = Callable[..., Path]
 

@@ -12,10 +12,10 @@ from probes.build import BUILDERS, build_probes
 from probes.build.catalogue import read_vocabulary
 from probes.catalog import ROOT, load_probe_config
 from probes.controls import choose_nonsense, no_language, perturbed_language
-from probes.files import sha256_of
 from probes.source import load_probe
 from probes.sources import gcide, wordnet
 from probes.splits import group_of
+from storage.files import sha256_of
 
 SPLITS = ("train", "dev", "test")
 ASSETS = ROOT / "assets"

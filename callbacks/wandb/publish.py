@@ -1,0 +1,137 @@
+"""A finished sweep's figures and tables as one small run in Weights & Biases."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from callbacks.wandb.courier import Courier
+from callbacks.wandb.settings import WandbSettings, client_settings, wandb_id
+from storage.escaping import from_cell
+
+FIGURES = ("inoculation", "pareto", "selection", "difficulty")
+TABLES = ("inoculation", "inoculation_seeds", "science_models", "pareto")
+PATIENCE = 120.0  # seconds: nothing waits for a report but the person who asked for it
+
+
+def publish(
+    report_dir: Path,
+    settings: WandbSettings,
+    courier: Courier | None = None,
+    patience: float = PATIENCE,
+    client: Callable[[], Any] | None = None,
+) -> bool:
+    """Logs the figures and tables of a report in the sweep's group.
+
+    The run has a fixed id, so a report that is made again goes on in the same one. It never
+    raises: what went wrong is a warning, and the files of the report are there all the same.
+
+    Args:
+        report_dir: Where `train.py report` wrote `figures/` and `tables/`.
+        settings: Project and group; the folder's name stands for a missing group.
+        courier: The thread that talks to W&B.
+        patience: Seconds to wait for it.
+        client: Gives the wandb package; a parameter for tests.
+
+    Returns:
+        Whether everything was logged in time.
+    """
+    failures: list[Exception] = []
+
+    def act() -> None:
+        try:
+            _log(report_dir, settings, (client or _client)())
+        except Exception as error:
+            failures.append(error)
+
+    talker = courier or Courier()
+    talker.send(act)
+    in_time = talker.wait(patience)
+    if failures or not in_time:
+        reason = failures[0] if failures else f"no answer in {patience:g} s"
+        warnings.warn(
+            f"Weights & Biases did not take the report: {reason}. It is in {report_dir}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return in_time and not failures
+
+
+def _client() -> Any:
+    import wandb
+
+    return wandb
+
+
+def _log(report_dir: Path, settings: WandbSettings, wandb: Any) -> None:
+    offline = settings.offline()
+    name = report_dir.resolve().name
+    digest = hashlib.sha256(str(report_dir.resolve()).encode()).hexdigest()[:12]
+    run = wandb.init(
+        project=settings.project,
+        entity=settings.entity,
+        group=settings.group or name,
+        job_type="report",
+        tags=list(settings.tags),
+        name=f"report-{name}",
+        id=wandb_id(f"report-{name}-{digest}"),
+        dir=str(report_dir),
+        mode="offline" if offline else None,
+        resume=None if offline else "allow",
+        settings=client_settings(),
+    )
+    logged: dict[str, Any] = {}
+    for figure in FIGURES:
+        if (path := report_dir / "figures" / f"{figure}.png").exists():
+            logged[f"figures/{figure}"] = wandb.Image(str(path))
+    for table in TABLES:
+        if (path := report_dir / "tables" / f"{table}.csv").exists():
+            columns, data = read_table(path)
+            logged[f"tables/{table}"] = wandb.Table(columns=columns, data=data)
+    run.log(logged)
+    run.summary.update(_costs(report_dir / "tables"))
+    run.finish()
+
+
+def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
+    """Columns and rows of a report's csv file, each column all numbers or all text."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    columns = [_column([from_cell(row[place]) for row in rows]) for place in range(len(header))]
+    return header, [list(cells) for cells in zip(*columns, strict=True)]
+
+
+def _column(texts: Sequence[str]) -> list[float | str | None]:
+    # W&B refuses a column with values of several types, and draws numbers only from numbers.
+    try:
+        return [float(text) if text else None for text in texts]
+    except ValueError:
+        return [text or None for text in texts]
+
+
+def _costs(tables_dir: Path) -> Mapping[str, float]:
+    """Cost of each line and dose, by name: the mean over seeds where there are several."""
+    means = _rows(tables_dir / "inoculation_seeds.csv")
+    rows = means or [r for r in _rows(tables_dir / "inoculation.csv") if r["chosen"] == "True"]
+    return {
+        f"inoculation_cost/{_line(row)}/k={row['dose']}": float(row["inoculation_cost"])
+        for row in rows
+        if row["inoculation_cost"] and row["cost_interpretable"] == "True"
+    }
+
+
+def _line(row: Mapping[str, str]) -> str:
+    """What a cost is of: two lines of a report never have the same."""
+    parts = ("probe", "report_split", "selection", "original_task", "setup", "model")
+    return "/".join(row[part] for part in parts if row.get(part))
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{k: from_cell(v) for k, v in row.items()} for row in csv.DictReader(file)]

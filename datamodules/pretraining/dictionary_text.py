@@ -1,0 +1,237 @@
+"""Pre-training text of the embedded model: WordNet and GCIDE, tokenised once, masked on the fly."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from datamodules.pretraining.document_store import DocumentStore, tokenise
+from datamodules.pretraining.vocabulary import frequent_nouns, train_wordpiece
+from datamodules.resumable import ResumableData, ResumableLoader
+from datamodules.sampler import EpochBatchSampler
+from probes.sources.gcide import DEFAULT_PATH, read_gcide
+from probes.sources.verbalise import gcide_documents, plain, wordnet_documents
+from probes.sources.wordnet import DEFAULT_DIR, open_wordnet
+from storage.config.ranges import MaxLength, NumItems, NumTokens, Seed, Share, ShareOrAll, Within
+from storage.files import write_bytes_atomic, write_text_atomic
+from storage.leftovers import remove_leftovers
+
+PAD, UNK, CLS, SEP, MASK = range(5)
+IGNORE = -100
+_MAX_NEIGHBOUR = 20
+
+
+class DictionaryText(ResumableData):
+    """Pairs of segments about one concept, masked for a BERT-style objective.
+
+    Args:
+        wordnet_dir: WordNet 3.0 database folder.
+        gcide_path: GCIDE in dictd's format; only [1913 Webster] paragraphs are read.
+        cache_dir: Where vocabulary and tokens are kept between runs.
+        vocab_size: Pieces in the vocabulary.
+        num_nouns: Frequent English nouns that must be one piece each.
+        whole_words: Further words that must be one piece each, numbers 0 to 120 besides.
+        max_length: Longest pair in tokens, special tokens included.
+        max_tokens: Padded tokens in a training batch.
+        mask_rate: Share of words masked; all pieces of a word are masked together.
+        held_out_rate: Share of documents kept for measuring.
+        swap_rate: Share of pairs whose second half is a neighbouring concept's (next-sentence
+            objective).
+        seed: Seeds text, order, pairs and masks.
+    """
+
+    def __init__(
+        self,
+        wordnet_dir: str = str(DEFAULT_DIR),
+        gcide_path: str = str(DEFAULT_PATH),
+        cache_dir: str = "~/.cache/probelight/dictionary_text",
+        vocab_size: NumItems = 12000,
+        num_nouns: Annotated[int, Within(0, 1_000_000)] = 5000,
+        whole_words: Sequence[str] = (),
+        max_length: MaxLength = 128,
+        max_tokens: NumTokens = 4096,
+        mask_rate: Share = 0.2,
+        held_out_rate: Share = 0.01,
+        swap_rate: ShareOrAll = 0.5,
+        seed: Seed = 0,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters(logger=False)
+        self.wordnet_dir = wordnet_dir
+        self.gcide_path = gcide_path
+        self.cache_dir = Path(cache_dir).expanduser()
+        self.vocab_size = vocab_size
+        self.num_nouns = num_nouns
+        self.whole_words = list(whole_words)
+        self.max_length = max_length
+        self.max_tokens = max_tokens
+        self.mask_rate = mask_rate
+        self.held_out_rate = held_out_rate
+        self.swap_rate = swap_rate
+        self.seed = seed
+
+    def prepare_data(self) -> None:
+        """Builds text, vocabulary and tokens once; a finished cache is used as it is."""
+        if self._cache_path("tokens.npz").exists():
+            return
+        self._cache_path("").mkdir(parents=True, exist_ok=True)
+        wordnet = open_wordnet(self.wordnet_dir)
+        documents = list(wordnet_documents(wordnet, self.seed))
+        documents += gcide_documents(read_gcide(self.gcide_path))
+        numbers = [str(n) for n in range(121)]
+        whole = [*self.whole_words, *numbers, *frequent_nouns(wordnet, self.num_nouns)]
+        texts = (plain(s) for d in documents for s in d.sentences)
+        pieces = train_wordpiece(texts, whole, self.vocab_size)
+        write_text_atomic(self._cache_path("vocab.txt"), "\n".join(pieces) + "\n")
+        store = tokenise(documents, pieces, self.held_out_rate)
+        buffer = io.BytesIO()
+        np.savez(buffer, **vars(store))
+        write_bytes_atomic(self._cache_path("tokens.npz"), buffer.getvalue())
+        remove_leftovers(self._cache_path(""))
+
+    def setup(self, stage: str | None = None) -> None:
+        """Loads the tokens and splits the documents."""
+        with np.load(self._cache_path("tokens.npz")) as arrays:
+            self.store = DocumentStore(**{name: arrays[name] for name in arrays.files})
+        lengths = np.minimum(self.store.lengths() + 5, self.max_length)
+        self.train_documents = np.flatnonzero(~self.store.held_out)
+        self.held_out_documents = np.flatnonzero(self.store.held_out)
+        self.lengths = lengths
+
+    @property
+    def vocab_path(self) -> Path:
+        """The vocabulary file, one piece a line, in id order."""
+        return self._cache_path("vocab.txt")
+
+    def train_dataloader(self) -> ResumableLoader:
+        """Masked pairs, drawn anew in each epoch.
+
+        Raises:
+            ValueError: In several processes: this data knows no shards.
+        """
+        if self.trainer is not None and self.trainer.world_size > 1:
+            raise ValueError("pre-training runs in one process; set --trainer.devices 1")
+        return self.resumable(self._make_loader(self.train_documents, shuffle=True))
+
+    def val_dataloader(self) -> ResumableLoader:
+        """Masked pairs of the held-out documents, the same in each epoch."""
+        return self._make_loader(self.held_out_documents, shuffle=False)
+
+    def _make_loader(self, documents: np.ndarray, shuffle: bool) -> ResumableLoader:
+        sampler = EpochBatchSampler(
+            len(documents),
+            seed=self.seed,
+            lengths=self.lengths[documents],
+            max_tokens=self.max_tokens,
+            shuffle=shuffle,
+        )
+        pairs = MaskedPairs(self.store, documents, sampler if shuffle else None, self)
+        return ResumableLoader(pairs, sampler, collate_fn=collate_pairs)
+
+    def _cache_path(self, name: str) -> Path:
+        fields = ("wordnet_dir", "gcide_path", "vocab_size", "num_nouns", "whole_words", "seed")
+        settings = {field: getattr(self, field) for field in fields}
+        settings["held_out_rate"] = self.held_out_rate
+        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+        return self.cache_dir / key / name
+
+
+class MaskedPairs(Dataset[dict[str, Any]]):
+    """One masked pair of segments a document; a function of (seed, epoch, document) alone."""
+
+    def __init__(
+        self,
+        store: DocumentStore,
+        documents: np.ndarray,
+        clock: EpochBatchSampler | None,
+        settings: DictionaryText,
+    ) -> None:
+        self.store = store
+        self.documents = documents
+        self.clock = clock
+        self.settings = settings
+        pieces = settings.vocab_path.read_text(encoding="utf-8").splitlines()
+        self.continues = np.array([piece.startswith("##") for piece in pieces])
+        self.separator = pieces.index(".")
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        epoch = self.clock.epoch if self.clock else 0
+        document = int(self.documents[index])
+        rng = np.random.default_rng([self.settings.seed, epoch, document])
+        first, second, is_next = self._segments(document, rng)
+        parts = [np.array([CLS]), first, np.array([SEP]), second, np.array([SEP])]
+        ids = np.concatenate(parts[: 5 if len(second) else 3]).astype(np.int64)
+        types = np.zeros(len(ids), dtype=np.int64)
+        types[len(first) + 2 :] = 1
+        masked, labels = self._mask(ids, rng)
+        return {"ids": masked, "types": types, "labels": labels, "is_next": is_next}
+
+    def _segments(
+        self, document: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        # Within the length the batch was planned with, whichever document the second half is from.
+        budget = int(self.settings.lengths[document]) - 3
+        mine = self._shuffled(document, rng)
+        if len(mine) == 1:
+            return mine[0][: budget + 1], mine[0][:0], IGNORE
+        cut = int(rng.integers(1, len(mine)))
+        first, second = self._join(mine[:cut]), mine[cut:]
+        swapped = rng.random() < self.settings.swap_rate
+        if swapped:
+            offset = int(rng.integers(1, _MAX_NEIGHBOUR + 1)) * (1 if rng.random() < 0.5 else -1)
+            place = int(np.searchsorted(self.documents, document)) + offset
+            other = int(self.documents[place % len(self.documents)])
+            second = self._shuffled(other, rng)[: max(1, len(second))]
+        joined = self._join(second)
+        half = budget // 2
+        first = first[: max(half, budget - len(joined))]
+        return first, joined[: budget - len(first)], int(not swapped)
+
+    def _shuffled(self, document: int, rng: np.random.Generator) -> list[np.ndarray]:
+        sentences = self.store.sentences(document)
+        return [sentences[i] for i in rng.permutation(len(sentences))]
+
+    def _join(self, sentences: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate([part for s in sentences for part in (s, [self.separator])])
+
+    def _mask(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        maskable = ids > MASK
+        word = np.cumsum(~self.continues[ids]) - 1
+        chosen = (rng.random(word[-1] + 1) < self.settings.mask_rate)[word] & maskable
+        if not chosen.any():
+            chosen[rng.choice(np.flatnonzero(maskable))] = True
+        labels = np.where(chosen, ids, IGNORE)
+        shown = np.where(chosen & (rng.random(len(ids)) < 0.9), MASK, ids)
+        return shown, labels
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+def collate_pairs(items: list[dict[str, Any]]) -> dict[str, Tensor]:
+    """Pads pairs to (B, L) inputs and `labels`, beside `is_next` (B,)."""
+    length = max(len(item["ids"]) for item in items)
+
+    def padded(field: str, fill: int) -> Tensor:
+        out = np.full((len(items), length), fill, dtype=np.int64)
+        for row, item in zip(out, items, strict=True):
+            row[: len(item[field])] = item[field]
+        return torch.from_numpy(out)
+
+    input_ids = padded("ids", PAD)
+    return {
+        "input_ids": input_ids,
+        "token_type_ids": padded("types", 0),
+        "attention_mask": (input_ids != PAD).long(),
+        "labels": padded("labels", IGNORE),
+        "is_next": torch.tensor([item["is_next"] for item in items]),
+    }

@@ -1,0 +1,83 @@
+"""What a job runs under: device, batches, logging, where files are. None of it is in its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from storage.config.ranges import (
+    BatchSize,
+    NumDevices,
+    NumProcesses,
+    NumSteps,
+    NumThreads,
+    NumTokens,
+    Settings,
+)
+from storage.errors import UsageError
+
+
+@dataclass(frozen=True)
+class TrainerSettings(Settings):
+    """How Lightning runs; evaluation scores are the same beyond float tolerance for any of it.
+
+    So is training without dropout. With it `devices` and `accumulate` change the numbers as a seed
+    does: each process draws its own, and for each accumulated batch anew.
+
+    Args:
+        accelerator: Lightning's accelerator.
+        devices: Devices, one process each; -1 takes all there are.
+        strategy: Lightning's strategy, "ddp" for several devices.
+        precision: Lightning's precision; less than 32 bits does change the numbers.
+        accumulate: Batches per optimiser step; the effective batch stays `batch_size`, and each
+            of its items weighs the same.
+        max_eval_tokens: Padded tokens in an evaluation batch.
+        checkpoint_every: Steps between two states to resume from.
+        num_workers: Loader processes.
+        threads: CPU threads of each process; none leaves it to torch.
+        compile: Compile the transformer with torch.compile before training it.
+        progress_bar: Show progress and the time left.
+    """
+
+    accelerator: str = "auto"
+    devices: NumDevices = 1
+    strategy: str = "auto"
+    precision: str = "32-true"
+    accumulate: BatchSize = 1
+    max_eval_tokens: NumTokens = 8192
+    checkpoint_every: NumSteps = 50
+    num_workers: NumProcesses = 0
+    threads: NumThreads | None = None
+    compile: bool = False
+    progress_bar: bool = True
+
+    def micro_batch(self, batch_size: int) -> int:
+        """Items in one of the `accumulate` batches of an optimiser step.
+
+        Raises:
+            UsageError: If they do not divide the batch.
+        """
+        if batch_size % self.accumulate:
+            raise UsageError(
+                f"batch_size {batch_size} is not a multiple of --trainer.accumulate "
+                f"{self.accumulate}; choose one that is, so that the effective batch stays the same"
+            )
+        return batch_size // self.accumulate
+
+
+DEFAULT_TRAINER = TrainerSettings()
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What every job of a command is given, and a worker's cells too.
+
+    Args:
+        trainer: How Lightning runs.
+        wandb: Weights & Biases.
+        mirror: Stands for the addresses of the released files.
+    """
+
+    trainer: TrainerSettings = DEFAULT_TRAINER
+    wandb: WandbSettings = DEFAULT_WANDB
+    mirror: str | None = None

@@ -1,0 +1,202 @@
+"""The MLM-baseline (Talmor 2020, section 2.3): word vectors without context, the head of MC-MLM.
+
+Shapes: B batch, T tokens (20), K choices, D numbers a word, H = T x D, V candidate words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from datamodules.words.vectors import EMBEDDED, word_vectors
+from lightning_modules.base import Batch, ChoiceModule, mask_choices
+from lightning_modules.baselines.word_folder import MLM_BASELINE as KIND
+from lightning_modules.baselines.word_folder import load_word_module, save_word_module
+from lightning_modules.baselines.word_rows import (
+    SeededRows,
+    VectorRows,
+    WordRows,
+    origin,
+)
+from lightning_modules.optimization import halved_on_plateau
+from lightning_modules.pretrained import own_random_state
+from storage.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
+
+if TYPE_CHECKING:
+    from datamodules.encoding.encoded_set import ChoiceEncoder
+
+_MODES = ("zero_shot", "mlp", "linear")
+_SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
+_EPSILON = 1e-12  # BERT's
+
+
+class WordHead(nn.Module):
+    """FF_MLM with fresh weights: dense (H -> H), GELU, LayerNorm, a decoder row a candidate.
+
+    It has the interface of `CandidateHead`. A candidate's first row depends on the seed and its
+    word alone.
+
+    Args:
+        size: H.
+        seed: Of the weights.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        super().__init__()
+        with own_random_state(seed):
+            self.dense = nn.Linear(size, size)
+            self.layer_norm = nn.LayerNorm(size, eps=_EPSILON)
+            nn.init.normal_(self.dense.weight, std=_SPREAD)
+            nn.init.zeros_(self.dense.bias)
+        self.decoder = WordRows(SeededRows(size, _SPREAD, seed), trainable=True, bias=True)
+
+    @property
+    def weight(self) -> nn.Parameter:
+        """The decoder's weight (V, H)."""
+        return self.decoder.weight
+
+    @property
+    def bias(self) -> nn.Parameter:
+        """The decoder's bias (V,)."""
+        assert self.decoder.bias is not None
+        return self.decoder.bias
+
+    def transform_steps(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        """The modules and functions of the hidden layer, in order."""
+        yield from (self.dense, F.gelu, self.layer_norm)
+
+    def transform(self, h: Tensor) -> Tensor:
+        """The head's hidden layer: (..., H) -> (..., H)."""
+        return reduce(lambda value, step: step(value), self.transform_steps(), h)
+
+    def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
+        """Logits (B, K) of the candidates (B, K) at h (B, H)."""
+        rows = F.embedding(candidate_ids, self.weight)
+        return torch.einsum("be,bke->bk", self.transform(h), rows) + self.bias[candidate_ids]
+
+
+class MLMBaseline(ChoiceModule):
+    """The vectors of the first 20 words side by side, through a fresh head of the MC-MLM kind.
+
+    A shorter sentence is padded with zeros; the mask and words without a vector are zeros too. The
+    vectors are frozen, so the head is all there is to learn, and zero-shot it guesses. The settings
+    are those of the authors' baseline (SPEC A); their code also has dropout of 0.5 before the
+    activation, which their paper does not name and which is left out here: it makes the baseline
+    weaker, and so every model above it.
+
+    Args:
+        vectors: "embedded", or a file in GloVe's text format; see `WordVectors`.
+        mode: "mlp" trains the head, "linear" its decoder alone, "zero_shot" nothing.
+        num_tokens: T.
+        learning_rate: Rate of Adam; the authors' baseline has 4e-4.
+        weight_decay: Of Adam, as a penalty on the square of every weight.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
+            constant.
+        seed: Of the head's weights.
+        dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        vectors_sha256: Of the file; with it a changed one counts as missing.
+
+    Raises:
+        WordVectorsError: If the file of vectors cannot be used.
+    """
+
+    def __init__(
+        self,
+        vectors: str = EMBEDDED,
+        mode: Literal["zero_shot", "mlp", "linear"] = "mlp",
+        num_tokens: Width = 20,
+        learning_rate: LearningRate = 4e-4,
+        weight_decay: WeightDecay = 0.1,
+        max_grad_norm: GradNorm | None = 10.0,
+        monitor: str | None = None,
+        seed: Seed = 0,
+        dimension: Width | None = None,
+        vectors_sha256: str | None = None,
+    ) -> None:
+        if mode not in _MODES:
+            raise ValueError(
+                f"mode={mode!r}: choose one of {', '.join(_MODES)}; the vectors are never trained"
+            )
+        super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
+        self.save_hyperparameters()
+        self.mode = mode
+        self.num_tokens = num_tokens
+        self.monitor = monitor
+        self.vectors = word_vectors(vectors, dimension, vectors_sha256)
+        self.register_buffer("vectors_origin", origin(self.vectors))
+        self.words = WordRows(VectorRows(self.vectors, "zero"), trainable=False)
+        self.head = WordHead(num_tokens * self.vectors.dimension, seed)
+        self._seed = seed
+        if mode == "zero_shot":
+            self.head.requires_grad_(False)
+        if mode == "linear":
+            self.head.dense.requires_grad_(False)
+            self.head.layer_norm.requires_grad_(False)
+        self.eval()
+
+    @property
+    def encoder_is_frozen(self) -> bool:
+        """Whether training leaves h as it is: always."""
+        return True
+
+    def _why_frozen(self) -> str:
+        return "mode zero_shot trains nothing; choose mlp or linear"
+
+    def encoder(self) -> ChoiceEncoder:
+        from datamodules.words.encoding import WordMaskedEncoder
+
+        return WordMaskedEncoder(self.words, self.head.decoder, self.num_tokens)
+
+    def features(self, batch: Batch) -> Tensor:
+        """The vectors of the words of each item, side by side: (B, H)."""
+        return F.embedding(batch["input_ids"], self.words.weight).flatten(1)
+
+    def forward(self, batch: Batch) -> Tensor:
+        logits = self.head.score(self.features(batch), batch["candidate_ids"])
+        return mask_choices(logits, batch["choice_mask"])
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.Adam(
+            [parameter for parameter in self.parameters() if parameter.requires_grad],
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=self._can_fuse(),
+        )
+        return halved_on_plateau(optimizer, self.monitor)
+
+    def fresh_head(self, seed: int) -> WordHead:
+        """A head with first weights of its own seed, and a row for each word that is known here."""
+        head = WordHead(self.head.dense.in_features, seed)
+        head.decoder.ids(self.head.decoder.words[1:])  # the first one is the padding
+        return head.to(self.device)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Writes weights, words and settings; `from_folder` needs no file of vectors."""
+        settings = {
+            "vectors": self.vectors.source,
+            "vectors_sha256": self.vectors.sha256,
+            "dimension": self.vectors.dimension,
+            "num_tokens": self.num_tokens,
+            "seed": self._seed,
+        }
+        save_word_module(self, folder, KIND, settings)
+
+    @classmethod
+    def from_folder(cls, folder: str | Path, **overrides: Any) -> MLMBaseline:
+        """The module that `save_pretrained` wrote into a folder.
+
+        Args:
+            folder: The folder.
+            **overrides: Arguments of the constructor, such as `learning_rate`.
+
+        Raises:
+            PretrainedError: If the folder is not one of those, or is damaged.
+        """
+        return load_word_module(cls, folder, KIND, overrides)

@@ -1,0 +1,156 @@
+"""Pre-training of a small BERT from scratch: masked tokens and next-sentence prediction."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torchmetrics import MeanMetric
+from transformers import BertConfig, BertForPreTraining
+
+from lightning_modules.optimization import adamw_groups, trapezoid
+from storage.config.ranges import (
+    GradNorm,
+    LearningRate,
+    MaxLength,
+    NumItems,
+    ShareOrAll,
+    WeightDecay,
+    Width,
+    Within,
+)
+
+IGNORE = -100
+
+
+class MaskedLanguageModel(pl.LightningModule):
+    """BERT with both of its pre-training heads; the MLM head runs at the masked positions only.
+
+    Args:
+        vocab_size: V.
+        hidden_size: H.
+        num_layers: Transformer layers.
+        num_heads: Attention heads.
+        max_length: Positions.
+        learning_rate: Peak rate of AdamW.
+        weight_decay: On everything but biases and LayerNorm.
+        warmup_steps: Linear warm-up.
+        cooldown: Share of all steps in which the rate falls to 0; it is constant before.
+        next_sentence_weight: Annotated[float, Within(0, 1_000)] of the next-sentence loss.
+        max_grad_norm: Gradients are clipped to this norm.
+    """
+
+    def __init__(
+        self,
+        vocab_size: NumItems = 12000,
+        hidden_size: Width = 256,
+        num_layers: Width = 4,
+        num_heads: Width = 4,
+        max_length: MaxLength = 256,
+        learning_rate: LearningRate = 1e-3,
+        weight_decay: WeightDecay = 0.01,
+        warmup_steps: Annotated[int, Within(0, 10_000_000)] = 500,
+        cooldown: ShareOrAll = 0.3,
+        next_sentence_weight: Annotated[float, Within(0, 1_000)] = 0.3,
+        max_grad_norm: GradNorm = 1.0,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.warmup_steps = warmup_steps
+        self.cooldown = cooldown
+        self.next_sentence_weight = next_sentence_weight
+        self.max_grad_norm = max_grad_norm
+        config = BertConfig(
+            vocab_size=vocab_size,
+            hidden_size=hidden_size,
+            num_hidden_layers=num_layers,
+            num_attention_heads=num_heads,
+            intermediate_size=4 * hidden_size,
+            max_position_embeddings=max_length,
+            # A model of this size sees each text a few times at most: it underfits.
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            pad_token_id=0,
+        )
+        self.model = BertForPreTraining(config)
+        self._seconds_before = 0.0
+        self._resumed_at = time.monotonic()
+        self.val_metrics = nn.ModuleDict(
+            {name: MeanMetric() for name in ("loss", "masked_accuracy", "next_accuracy")}
+        )
+
+    def _losses(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        encoded = self.model.bert(
+            input_ids=batch["input_ids"],
+            attention_mask=batch["attention_mask"],
+            token_type_ids=batch["token_type_ids"],
+        )
+        chosen = batch["labels"] != IGNORE  # (B, L)
+        gold = batch["labels"][chosen]
+        logits = self.model.cls.predictions(encoded.last_hidden_state[chosen]).float()
+        next_logits = self.model.cls.seq_relationship(encoded.pooler_output).float()
+        known = batch["is_next"] != IGNORE
+        # The checkpoint's convention: class 0 is "B continues A".
+        next_gold = 1 - batch["is_next"][known]
+        next_loss = F.cross_entropy(next_logits[known], next_gold) if known.any() else 0.0
+        masked_loss = F.cross_entropy(logits, gold)
+        return {
+            "loss": masked_loss + self.next_sentence_weight * next_loss,
+            "masked_loss": masked_loss.detach(),
+            "masked_correct": (logits.argmax(-1) == gold).float(),
+            "next_correct": (next_logits[known].argmax(-1) == next_gold).float(),
+        }
+
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        out = self._losses(batch)
+        self.log("train/loss", out["loss"])
+        self.log("train/masked_loss", out["masked_loss"], prog_bar=True)
+        self.log("train/masked_accuracy", out["masked_correct"].mean(), prog_bar=True)
+        if out["next_correct"].numel():
+            self.log("train/next_accuracy", out["next_correct"].mean(), prog_bar=True)
+        return out["loss"]
+
+    def on_train_start(self) -> None:
+        self._resumed_at = time.monotonic()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        elapsed = time.monotonic() - self._resumed_at
+        checkpoint["train_seconds"] = self._seconds_before + elapsed
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self._seconds_before = checkpoint.get("train_seconds", 0.0)
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        # Lightning's own clipping refuses fused optimisers under mixed precision.
+        nn.utils.clip_grad_norm_(self.parameters(), self.max_grad_norm)
+
+    def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+        out = self._losses(batch)
+        count = out["masked_correct"].numel()
+        for name, value, weight in (
+            ("loss", out["masked_loss"], count),
+            ("masked_accuracy", out["masked_correct"], 1),
+            ("next_accuracy", out["next_correct"], 1),
+        ):
+            metric = self.val_metrics[name]
+            assert isinstance(metric, MeanMetric)
+            if value.numel():
+                metric.update(value, weight)
+            self.log(f"val/{name}", metric, on_step=False, on_epoch=True, prog_bar=True)
+
+    def configure_optimizers(self) -> Any:
+        groups = adamw_groups(self.model, self.weight_decay)
+        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, betas=(0.9, 0.98), fused=True)
+        total = int(self.trainer.estimated_stepping_batches)
+        schedule = trapezoid(self.warmup_steps, total, self.cooldown)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
+        }

@@ -1,0 +1,186 @@
+"""One row of the AI2 format as a record, and what is wrong with it if it is none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from probes.record import Record, Setup, validate
+from storage.errors import RecordError
+
+MAX_CHOICES = 5
+LABELS = "ABCDE"
+ONE_LINE = "each item is one JSON object on one line"
+QUESTION = '"question": {"stem": "...", "choices": [{"label": "A", "text": "..."}, ...]}'
+EXAMPLE = f'{{"id": "1", {QUESTION}, "answerKey": "A"}}'
+
+
+def parse_row(text: str) -> dict[str, Any]:
+    """The JSON object of one line.
+
+    Raises:
+        RecordError: If it is none, or gives a key twice.
+    """
+    try:
+        row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise RecordError(
+            f"invalid JSON: {error.msg} at character {error.pos + 1}{_line_hint(text)}"
+        ) from None
+    except RecordError:
+        raise
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
+        raise RecordError(f"invalid JSON: {error}") from None
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:  # "\\ud800": no file can hold it, no tokenizer takes it
+        half = error.object[error.start]
+        raise RecordError(f"\\u{ord(half):04x} is half of a character; write the whole") from None
+    if not isinstance(row, dict):
+        raise RecordError(
+            f"{_kind(row)}, where an object with a question is needed{_line_hint(text)}"
+        )
+    return row
+
+
+def record_from_row(
+    row: Mapping[str, Any], setup: Setup | None, *, default_id: str, position: int
+) -> Record:
+    """One parsed row as a validated record.
+
+    Raises:
+        RecordError: If it is malformed; the message says what is wrong, not where.
+    """
+    question = row.get("question")
+    if not isinstance(question, dict):
+        raise RecordError(f"`question` is {_kind(question)}; an object is needed{_row_hint(row)}")
+    stem = _text(question.get("stem"), "`question.stem`")
+    labels, texts = _choices(question.get("choices"), _row_hint(row))
+    answer = _answer(row, labels)
+    identifier = row.get("id")
+    record = Record(
+        id=default_id if identifier is None else _label(identifier, "`id`"),
+        stem=stem,
+        choices=texts,
+        answer=answer,
+        meta=_meta(row.get("notes")),
+        position=position,
+    )
+    return validate(record, setup)
+
+
+def _choices(choices: object, hint: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if not isinstance(choices, list):
+        raise RecordError(f"`question.choices` is {_kind(choices)}; a list is needed{hint}")
+    if not 2 <= len(choices) <= MAX_CHOICES:
+        raise RecordError(f"{len(choices)} choice(s); 2 to {MAX_CHOICES} are needed")
+    labels, texts = [], []
+    for number, choice in enumerate(choices, start=1):
+        if not isinstance(choice, dict):
+            raise RecordError(f"choice {number} is {_kind(choice)}; an object is needed")
+        labels.append(_label(choice.get("label"), f"the label of choice {number}"))
+        texts.append(_text(choice.get("text"), f"the text of choice {number}"))
+    repeated = [label for label, count in Counter(labels).items() if count > 1]
+    if repeated:
+        raise RecordError(f"duplicate label {repeated[0]!r}")
+    return tuple(labels), tuple(texts)
+
+
+def _answer(row: Mapping[str, Any], labels: Sequence[str]) -> int:
+    key = row.get("answerKey")
+    if key is None:
+        raise RecordError(
+            "no gold: `answerKey` is " + ("null" if "answerKey" in row else "missing")
+        )
+    if isinstance(key, list):
+        raise RecordError(f"{len(key)} golds: `answerKey` is a list; one label is needed")
+    label = _label(key, "`answerKey`")
+    if label not in labels:
+        raise RecordError(f"no gold: `answerKey` {label!r} is not one of {', '.join(labels)}")
+    return labels.index(label)
+
+
+def _meta(notes: object) -> dict[str, Any]:
+    """`notes` under its own names, and the named fields that follow from it."""
+    if notes is None:
+        return {}
+    if not isinstance(notes, dict):
+        raise RecordError(f"`notes` is {_kind(notes)}; an object is needed")
+    meta = dict(notes)
+    if meta.get("word") and "gold_synset" in meta:  # DictionaryQA asks for the sense of a word
+        meta.setdefault("cluster", meta["word"])
+        meta.setdefault("sense", meta["gold_synset"])
+    elif meta.get("gold_synset"):
+        meta.setdefault("cluster", meta["gold_synset"])
+    return meta
+
+
+def _label(value: object, what: str) -> str:
+    """A string or an integer as a string: `3` and `"3"` are the same label."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise RecordError(f"{what} is {_kind(value)}; a string or an integer is needed")
+    text = _text(str(value), what)
+    if not text.strip():
+        raise RecordError(f"{what} is empty")
+    return text
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise RecordError(f"{what} is {_kind(value)}; a string is needed")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise RecordError(f"{what} holds half of a surrogate pair, which is no character") from None
+    return value
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+    names |= {int: "a number", float: "a number", type(None): "missing or null"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _no_constant(constant: str) -> NoReturn:
+    raise RecordError(f"invalid JSON: {constant} is not a JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuses a key given twice, where JSON would silently keep the last: two golds, say."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise RecordError(f"the key {key!r} is given twice in one object")
+    return row
+
+
+def _line_hint(text: str) -> str:
+    """What a line may be that is no JSON object; "" where nothing can be told.
+
+    Args:
+        text: The line.
+    """
+    text = text.strip()
+    if text.startswith("["):
+        return f"; this looks like a JSON array: {ONE_LINE}, with no bracket or comma around it"
+    if text.startswith("{"):
+        return "" if text.endswith("}") else f"; {ONE_LINE}"
+    if re.search(r"[,;\t]", text):
+        return f"; this looks like CSV: {ONE_LINE}, such as {EXAMPLE}"
+    return f"; {ONE_LINE}, such as {EXAMPLE}"
+
+
+def _row_hint(row: Mapping[str, Any]) -> str:
+    """What to write in place of the layouts that data sets of the Hub have; "" for others."""
+    question = row.get("question")
+    choices = question.get("choices") if isinstance(question, dict) else row.get("choices")
+    in_columns = isinstance(choices, dict) and {"text", "label"} <= choices.keys()
+    if "question_stem" in row or in_columns or (isinstance(question, str) and choices is not None):
+        return (
+            f"; this is a row as data sets of the Hub have it: write {QUESTION}, or name the data "
+            "set under `hub` in a probe's config"
+        )
+    return ""

@@ -1,0 +1,193 @@
+"""Is the better model the one that read more of a probe's words? (Talmor 2020, section 5).
+
+Per probe: which of two models does better, against which model's pre-training corpus gives the
+probe's content words the higher mean log probability; over probes: Spearman's correlation of the
+two differences. The paper has 0.22 for roberta-large against bert-large whole-word-masking.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+from metrics.correlation import spearman
+from probes.catalog import load_probe_config
+from probes.source import ProbeData, load_probe
+from probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_records
+from reports.terminal import print_tables
+from results.load import Results, load_results
+from results.provenance import data_files, git_commit, versions
+from results.run_folder import CommandFolder
+from storage.errors import UsageError
+from storage.files import sha256_of
+
+PROTOCOL = "unigrams"
+MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA the second
+STANDARD = ("", "standard")
+Measure = Literal["zero_shot", "max"]
+Accuracies = dict[str, dict[str, float]]  # probe, then model
+
+
+def unigrams(
+    output_dir: str,
+    results: str,
+    counts_a: str,
+    counts_b: str,
+    model_a: str,
+    model_b: str,
+    measure: Measure = "max",
+    mirror: str | None = None,
+) -> None:
+    """Correlates which of two models does better with whose corpus has more of a probe's words.
+
+    Content words are those of stems and choices without function words (probes/content_words.py);
+    a word's probability is (count + 1) / (tokens + types + 1) of its corpus.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished curve or zero-shot runs of both models.
+        counts_a: Words of the first model's corpus: a word and its count on each line; .gz too.
+        counts_b: Words of the second model's corpus.
+        model_a: The first model, as tables call it.
+        model_b: The second model.
+        measure: How good a model is: "max" is the best point of its learning curve, "zero_shot"
+            its accuracy before training.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If fewer than two probes were answered by both models.
+    """
+    start = time.perf_counter()
+    found = accuracies(load_results(Path(results)), measure)
+    shared = {probe: own for probe, own in found.items() if {model_a, model_b} <= own.keys()}
+    if len(shared) < 2:
+        raise UsageError(_too_few(found, results, model_a, model_b, measure))
+    data = {probe: _load(probe, mirror) for probe in sorted(shared)}
+    config = {
+        "command": "unigrams",
+        "models": [model_a, model_b],
+        "counts": [sha256_of(counts_a), sha256_of(counts_b)],
+        "measure": measure,
+        "accuracies": {probe: [own[model_a], own[model_b]] for probe, own in shared.items()},
+        "data": [file.sha256 for part in data.values() for file in part.files],
+    }
+    folder = CommandFolder(Path(output_dir), config)
+    run = folder.run(f"unigrams-{model_a}-{model_b}", config)
+    if run.result() is None:
+        fits = corpus_fits(data, counts_a, counts_b)
+        run.finish(
+            {
+                "protocol": PROTOCOL,
+                "model": f"{model_a} against {model_b}",
+                "models": [model_a, model_b],
+                "probe": "",
+                "measure": measure,
+                "rows": unigram_rows(shared, fits, (model_a, model_b)),
+                "counts": {"probes": len(shared)},
+                "notices": _notices(fits, (counts_a, counts_b)),
+                "versions": versions(),
+                "git_commit": git_commit(),
+                "data": [
+                    *data_files(data.values()),
+                    *({"path": Path(p).name, "sha256": sha256_of(p)} for p in (counts_a, counts_b)),
+                ],
+                "seeds": [],
+                "seconds": round(time.perf_counter() - start, 3),
+            }
+        )
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+
+
+def accuracies(results: Results, measure: Measure) -> Accuracies:
+    """Accuracy of each model on each probe.
+
+    "max" is the best point of the curve averaged over seeds, N = 0 not being a point of it.
+    """
+    points: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for row in results.rows:
+        if row.metric != "accuracy" or row.subset or row.perturbation:
+            continue
+        if row.protocol not in ("zero_shot", "curve") or row.control not in STANDARD:
+            continue
+        if (row.num_train or 0) == 0 or row.mode in MODES:
+            points[row.probe, row.model, row.num_train or 0].append(row.value)
+    found: Accuracies = {}
+    for (probe, model, size), values in points.items():
+        if (size == 0) == (measure == "zero_shot"):
+            own = found.setdefault(probe, {})
+            own[model] = max(fmean(values), own.get(model, 0.0))
+    return found
+
+
+def corpus_fits(
+    data: Mapping[str, ProbeData], counts_a: str, counts_b: str
+) -> dict[str, tuple[CorpusFit, CorpusFit]]:
+    """How common the content words of each probe are in either corpus."""
+    words = {probe: words_of_records(part.records) for probe, part in data.items()}
+    wanted = {word for own in words.values() for word in own}
+    first, second = (read_unigrams(path, wanted) for path in (counts_a, counts_b))
+    return {
+        probe: (corpus_fit(own, first), corpus_fit(own, second)) for probe, own in words.items()
+    }
+
+
+def unigram_rows(
+    found: Accuracies,
+    fits: Mapping[str, tuple[CorpusFit, CorpusFit]],
+    models: tuple[str, str],
+) -> list[dict[str, Any]]:
+    """Both differences (first model minus second) per probe, and their correlation over probes."""
+    fields: dict[str, Any] = {"protocol": PROTOCOL, "model": " against ".join(models)}
+    rows: list[dict[str, Any]] = []
+    accuracy: list[float] = []
+    probability: list[float] = []
+    for probe, pair in fits.items():
+        accuracy.append(found[probe][models[0]] - found[probe][models[1]])
+        probability.append(pair[0].mean_log_probability - pair[1].mean_log_probability)
+        own = {**fields, "probe": probe}
+        for model, fit in zip(models, pair, strict=True):
+            size = {"subset": model, "num_items": fit.num_words}
+            value = fit.mean_log_probability
+            rows.append({**own, **size, "metric": "mean_log_probability", "value": value})
+            rows.append(
+                {**own, "subset": model, "metric": "accuracy", "value": found[probe][model]}
+            )
+        rows.append({**own, "metric": "accuracy_difference", "value": accuracy[-1]})
+        rows.append({**own, "metric": "log_probability_difference", "value": probability[-1]})
+    whole = spearman(accuracy, probability)
+    known = {} if math.isnan(whole.rho) else {"ci_low": whole.low, "ci_high": whole.high}
+    size = {"num_items": whole.num_pairs}
+    rho = None if math.isnan(whole.rho) else whole.rho
+    rows.append({**fields, **size, **known, "metric": "spearman", "value": rho})
+    rows.append({**fields, **size, "metric": "spearman_p", "value": whole.p_value})
+    return rows
+
+
+def _load(probe: str, mirror: str | None) -> ProbeData:
+    splits = load_probe_config(probe).splits
+    return load_probe(probe, "dev" if "dev" in splits else "test", mirror=mirror)
+
+
+def _too_few(found: Accuracies, results: str, model_a: str, model_b: str, measure: Measure) -> str:
+    models = sorted({model for own in found.values() for model in own})
+    other = "zero_shot" if measure == "max" else "max"
+    return (
+        f"--results {results}: fewer than two probes have results of both {model_a} and {model_b}; "
+        f"with --measure {measure} (there is also {other}) there are results of "
+        f"{', '.join(models) or 'no model'}"
+    )
+
+
+def _notices(fits: Mapping[str, tuple[CorpusFit, CorpusFit]], paths: tuple[str, str]) -> list[str]:
+    said = []
+    for place, path in enumerate(paths):
+        unseen = sum(pair[place].num_unseen for pair in fits.values())
+        words = sum(pair[place].num_words for pair in fits.values())
+        said.append(f"{Path(path).name}: {unseen:,} of {words:,} content words are not in it")
+    return said

@@ -1,0 +1,299 @@
+"""Grids of zero-shot predictions over all pairs of values (Talmor 2020, figures 2A, 3, table 4)."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from math import exp, fsum
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from lightning_modules.pretrained import model_fingerprint
+from metrics.ties import best_of_each, credit_of
+from probes.build.prediction_grids import (
+    AGES,
+    BIRTH_YEARS,
+    PredictionGrid,
+    Wording,
+    age_grids,
+    size_grid,
+)
+from probes.record import chance_of
+from probes.splits import groups_of
+from protocols.curve.models import chosen_models
+from protocols.engine.evaluation import (
+    Predictions,
+    accuracy_row,
+    grouped_row,
+    predict,
+    proportion_row,
+    score_notices,
+    tied_row,
+)
+from protocols.engine.model_kinds import refuse_baselines
+from protocols.engine.model_source import source_of
+from protocols.engine.models import masked_module
+from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from reports.terminal import print_tables
+from results.provenance import git_commit, versions
+from results.run_folder import CommandFolder, RunFolder
+from storage.config.ranges import Settings, Within
+from storage.errors import UsageError
+
+PROTOCOL = "grid"
+GRID_FILE = "grid.json"
+Panel = Literal["A", "B", "C", "D", "sizes"]
+
+
+Age = Annotated[int, Within(0, 1_000)]
+Year = Annotated[int, Within(0, 9_999)]
+
+
+@dataclass(frozen=True)
+class GridSettings(Settings):
+    """Which grids are filled.
+
+    Args:
+        panels: "A" ages in the age sentence, "B" birth years in the birth-year sentence, "C" birth
+            years in the age sentence, "D" ages in the birth-year sentence, "sizes" objects.
+        first_age: Smallest age; the paper says that models compare ages from 15 to 105 and fail
+            outside.
+        last_age: Largest age.
+        first_year: Earliest birth year.
+        last_year: Latest birth year.
+        step: Distance of two neighbouring ages or years; 1 takes every one.
+        wordings: "paper" or "released", the two wordings of the age sentence, or both.
+    """
+
+    panels: list[Panel] = field(default_factory=lambda: list(get_args(Panel)))
+    first_age: Age = AGES[0]
+    last_age: Age = AGES[-1]
+    first_year: Year = BIRTH_YEARS[0]
+    last_year: Year = BIRTH_YEARS[-1]
+    step: Annotated[int, Within(1, 1_000)] = 1
+    wordings: list[Wording] = field(default_factory=lambda: ["paper"])
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, first, last in (
+            ("age", self.first_age, self.last_age),
+            ("year", self.first_year, self.last_year),
+        ):
+            if last < first + self.step:
+                raise UsageError(
+                    f"--grid.first_{name} {first} and --grid.last_{name} {last} with a step of "
+                    f"{self.step} give one value or none; at least two are needed"
+                )
+
+    def grids(self) -> list[PredictionGrid]:
+        """The grids asked for, wording by wording."""
+        ages = range(self.first_age, self.last_age + 1, self.step)
+        years = range(self.first_year, self.last_year + 1, self.step)
+        return [
+            grid
+            for wording in self.wordings
+            for grid in (*age_grids(ages, years, wording), size_grid(wording=wording))
+            if grid.name in self.panels
+        ]
+
+
+DEFAULT_GRID = GridSettings()
+
+
+def prediction_grid(
+    output_dir: str,
+    models: str | list[str] = "",
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    grid: GridSettings = DEFAULT_GRID,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+) -> None:
+    """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
+
+    The same command goes on where it stopped: a grid that is filled is not filled again.
+
+    Args:
+        output_dir: Folder of the results.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`.
+        random_weights: Also every model with random weights (the architecture control).
+        grid: Which grids, over which values.
+        trainer: Device and batch settings.
+
+    Raises:
+        UsageError: If a model is a baseline, which would have to be trained first.
+    """
+    chosen = chosen_models(models, model, random_weights)
+    refuse_baselines(chosen, "grid")
+    config = {
+        "command": "grid",
+        "models": [one.config() for one in chosen],
+        "grid": asdict(grid),
+        "precision": trainer.precision,
+    }
+    folder = CommandFolder(Path(output_dir), config)
+    for one in chosen:
+        fill_grids(folder, grid.grids(), one, trainer)
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+
+
+def fill_grids(
+    folder: CommandFolder,
+    grids: Sequence[PredictionGrid],
+    model: ModelSettings,
+    trainer: TrainerSettings,
+) -> None:
+    """Fills each grid in a run of its own."""
+    runs = [(one, _run_folder(folder, one, model, trainer)) for one in grids]
+    missing = [(one, run) for one, run in runs if run.result() is None]
+    if len(missing) < len(runs):
+        print(f"{model.label}: {len(runs) - len(missing)} of {len(runs)} grids complete")
+    if not missing:
+        return
+    module = masked_module(model, "zero_shot")
+    for one, run in missing:
+        start = time.perf_counter()
+        predictions = predict(module, {f"grid {one.name}": one.records}, trainer)
+        said = predictions[f"grid {one.name}"]
+        rows = grid_rows(said, one, model.label)
+        run.write_lines("predictions.jsonl", said.rows())
+        run.write(GRID_FILE, grid_matrix(said, one))
+        run.write_metrics(rows)
+        run.finish(
+            {
+                "protocol": PROTOCOL,
+                "model": model.label,
+                "probe": one.probe,
+                "rows": rows,
+                "wording": one.wording,
+                "grid": GRID_FILE,
+                "counts": {"items": len(one.records), "scored": len(said.records)},
+                "notices": [*said.notices, *score_notices(said)],
+                "versions": versions(),
+                "git_commit": git_commit(),
+                "data": [
+                    {
+                        "path": f"grid {one.name} ({one.wording} wording)",
+                        "sha256": _stems_sha256(one),
+                        "num_items": len(one.records),
+                    }
+                ],
+                "seeds": [],
+                "model_sha256": model_fingerprint(module),
+                **source_of(model),
+                "seconds": round(time.perf_counter() - start, 3),
+            }
+        )
+        folder.write_results()
+
+
+def grid_rows(predictions: Predictions, grid: PredictionGrid, model: str) -> list[dict[str, Any]]:
+    """Accuracy, chance and the share of each answer; the panel is the row's `perturbation`."""
+    fields: dict[str, Any] = {
+        "protocol": PROTOCOL,
+        "model": model,
+        "probe": grid.probe,
+        "control": "standard",
+        "mode": "zero_shot",
+        "num_train": 0,
+        "subset": f"wording={grid.wording}",
+        "perturbation": grid.name,
+    }
+    num_items = len(predictions.records)
+    pairs = groups_of(predictions.records, "arguments")
+    shares = [
+        [credit_of(best, choice) for best in predictions.best]
+        for choice in range(len(grid.candidates))
+    ]
+    chance = {"metric": "chance", "value": chance_of(predictions.records), "num_items": num_items}
+    return [
+        accuracy_row(predictions, pairs, **fields),
+        tied_row(predictions, **fields),
+        {**fields, **chance},
+        *(
+            grouped_row(share, pairs, **fields, metric=f"share_{name}")
+            for name, share in zip(grid.candidates, shares, strict=True)
+        ),
+        {**fields, **_order_row(predictions)},
+    ]
+
+
+def _order_row(predictions: Predictions) -> dict[str, Any]:
+    """Share of unordered pairs whose two orders are told apart the right way.
+
+    The first candidate must be more probable where it is right than where it is wrong. A model that
+    always says one word, at 50% accuracy, may still tell all orders apart. Where it is as probable
+    in both orders, the pair counts 1/2, as any tie of two.
+    """
+    margins: dict[frozenset[Any], dict[int, float]] = {}
+    for record, row, best in zip(
+        predictions.records, predictions.scores, predictions.best, strict=True
+    ):
+        pair = frozenset(record.meta["arguments"])
+        # -inf less -inf would be no number.
+        margins.setdefault(pair, {})[record.answer] = 0.0 if len(best) > 1 else row[0] - row[1]
+    told_apart = best_of_each([[both[0], both[1]] for both in margins.values()])
+    right = fsum(credit_of(best, 0) for best in told_apart)
+    return proportion_row(right, len(margins), metric="order_accuracy")
+
+
+def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any]:
+    """What grid.json holds: the axes and, row by row, what was said of each pair.
+
+    `probability` is p(first candidate) of the softmax over the two candidates, `prediction` and
+    `answer` are indices of `candidates`; all are null on the diagonal and where an item was
+    skipped. The prediction alone is null on a tie; a probability of NaN scores is null too.
+    """
+    place = {value: number for number, value in enumerate(grid.values)}
+    size = len(grid.values)
+    cells: dict[str, list[list[Any]]] = {
+        name: [[None] * size for _ in range(size)]
+        for name in ("probability", "prediction", "answer")
+    }
+    scored = zip(predictions.records, predictions.scores, predictions.best, strict=True)
+    for record, (first, second), best in scored:
+        row, column = (place[value] for value in record.meta["arguments"])
+        if best:
+            p = 0.5 if len(best) > 1 else _logistic(first - second)
+            cells["probability"][row][column] = round(p, 6)
+        cells["prediction"][row][column] = best[0] if len(best) == 1 else None
+        cells["answer"][row][column] = record.answer
+    return {
+        "name": grid.name,
+        "probe": grid.probe,
+        "title": grid.title,
+        "wording": grid.wording,
+        "axes": list(grid.axes),
+        "candidates": list(grid.candidates),
+        "values": list(grid.values),
+        **cells,
+    }
+
+
+def _logistic(difference: float) -> float:
+    """The softmax over two scores, from their difference; safe for any size of it."""
+    small = exp(-abs(difference))
+    return 1 / (1 + small) if difference >= 0 else small / (1 + small)
+
+
+def _run_folder(
+    folder: CommandFolder, grid: PredictionGrid, model: ModelSettings, trainer: TrainerSettings
+) -> RunFolder:
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "grid": grid.name,
+        "wording": grid.wording,
+        "stems": _stems_sha256(grid),
+        "precision": trainer.precision,
+    }
+    return folder.run(f"grid-{grid.name}-{grid.wording}-{model.label}", config)
+
+
+def _stems_sha256(grid: PredictionGrid) -> str:
+    text = "\n".join(record.stem for record in grid.records)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,241 @@
+"""MC-QA points of a curve: the whole network is fine-tuned, one resumable run a point.
+
+A point is one (N, control, seed). Its head is drawn anew from its seed; the last epoch is reported,
+unless `patience` stops the training on held-out rows and chooses the epoch.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning.callbacks import Callback
+
+from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
+from callbacks.learning_curve import LearningCurve
+from callbacks.patience import Patience
+from callbacks.wandb.settings import WandbSettings
+from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
+from lightning_modules.base import ChoiceModule
+from lightning_modules.heads.cached_heads import sample_orders
+from lightning_modules.pretrained import model_fingerprint
+from probes.record import Record
+from probes.splits import grouped_split
+from protocols.curve.data import CurveData
+from protocols.curve.rows import Measurement, Point, finish_run
+from protocols.curve.settings import STANDARD, Control
+from protocols.engine.evaluation import predict
+from protocols.engine.model_source import source_of
+from protocols.engine.models import saved_module, sentence_module
+from protocols.engine.settings import FitSettings, ModelSettings
+from protocols.engine.training import FitPlan, best_dir, fit
+from results.run_folder import RunFolder
+from storage.errors import UsageError
+from storage.web.download import cache_folder
+
+MODE = "full"
+HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
+
+
+@dataclass(frozen=True)
+class FullPoint:
+    """One point of an MC-QA curve.
+
+    Attributes:
+        size: N.
+        control: Version of the probe trained on and measured with.
+        seed: Seeds sample, order, dropout and head.
+        with_levels: Whether this is the point that gives chance and the majority's accuracy.
+    """
+
+    size: int
+    control: Control
+    seed: int
+    with_levels: bool
+
+    @property
+    def name(self) -> str:
+        """Its part of the run's name."""
+        return f"{MODE}-{self.size}-{self.control}-{self.seed}"
+
+
+def hold_out(
+    data: CurveData, settings: FitSettings, seed: int, sizes: Sequence[int] = ()
+) -> CurveData:
+    """The probe with a part of its train rows, whole groups, for early stopping to watch.
+
+    Without patience all train rows stay what samples are drawn from.
+
+    Raises:
+        UsageError: If the groups cannot be divided so.
+    """
+    if settings.patience is None:
+        return data
+    try:
+        kept, rest = grouped_split(
+            data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"{data.config.name}: no train rows can be held out for early stopping: {error}. Give "
+            f"another share than held_out {settings.held_out:g}, or patience null for all epochs"
+        ) from error
+    said = (
+        f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
+        f"samples are drawn from the other {len(rest)}"
+    )
+    if lost := [size for size in sizes if len(rest) < size <= len(data.train)]:
+        said += f", and the curve stops before N = {min(lost)}"
+    return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, said))
+
+
+def full_points(
+    sizes: Sequence[int], controls: Sequence[Control], seeds: Sequence[int]
+) -> list[FullPoint]:
+    """All points of a curve, the small ones first."""
+    found = [(size, control, seed) for size in sizes for control in controls for seed in seeds]
+    first = next((point for point in found if point[1] == STANDARD), None)
+    return [FullPoint(*point, with_levels=point == first) for point in found]
+
+
+def run_point(
+    run: RunFolder,
+    model: ModelSettings,
+    data: CurveData,
+    point: FullPoint,
+    settings: FitSettings,
+    start: Path | None,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> None:
+    """Trains and measures one point, going on where an interrupted start of it was.
+
+    Args:
+        run: The point's folder; its training states are removed when it is finished.
+        model: The pre-trained model.
+        data: The probe's rows.
+        point: The point.
+        settings: How it is trained.
+        start: Folder of the model that a first stage left; None begins with the pre-trained one.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases.
+    """
+    began = time.perf_counter()
+    control = point.control
+    train, evaluation = data.under(control)
+    chosen = sample_orders(len(train), point.size, 1, point.seed)[0]
+    sample = [train[place] for place in chosen]
+    held_out = data.controlled(control, data.held_out, data.train_config)
+    module, epoch, problems = _trained(
+        run,
+        fresh_module(model, settings, point.seed, start),
+        sample,
+        held_out,
+        point,
+        settings,
+        trainer,
+        wandb,
+    )
+    said = predict(module, {"sample": sample, "evaluation": evaluation}, trainer)
+    stopping = early_stopping(data, settings, [epoch])
+    notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
+    name = f"{control}-seed{point.seed}"
+    one = Measurement(
+        control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]
+    )
+    finish_run(
+        run,
+        data,
+        Point(model.label, MODE, point.size, settings.learning_rate),
+        [one],
+        began,
+        with_levels=point.with_levels,
+        notices=[*notices, *([f"early stopping: {stopping}"] if stopping else [])],
+        facts={
+            "early_stopping": stopping,
+            "first_stage": run.config.get("first_stage"),
+            "model_sha256": model_fingerprint(module),
+            **source_of(model),
+        },
+    )
+    forget_states(run)
+
+
+def forget_states(run: RunFolder) -> None:
+    """Removes the training states of a finished run: a large model's are gigabytes a point."""
+    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
+
+
+def fresh_module(
+    model: ModelSettings, settings: FitSettings, seed: int, start: Path | None
+) -> ChoiceModule:
+    """The module that a point's training begins with.
+
+    Args:
+        model: The pre-trained model.
+        settings: How it is trained.
+        seed: Of the fresh head; what a first stage left has a trained one.
+        start: Folder of the model that a first stage left, if there was one.
+    """
+    options: dict[str, Any] = {
+        "learning_rate": settings.learning_rate,
+        "weight_decay": settings.weight_decay,
+        "max_grad_norm": settings.max_grad_norm,
+        # ESIM halves its rate when the held-out accuracy stands still.
+        "monitor": HELD_OUT if settings.patience is not None else None,
+    }
+    if start is not None:
+        return saved_module(start, **options)
+    return sentence_module(model, seed=seed, **options)
+
+
+def _trained(
+    run: RunFolder,
+    module: ChoiceModule,
+    sample: Sequence[Record],
+    held_out: Sequence[Record],
+    point: FullPoint,
+    settings: FitSettings,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> tuple[ChoiceModule, int, tuple[str, ...]]:
+    """The trained module, the epoch that it is of, and what was wrong with states."""
+    data = ChoiceDataModule(
+        train=sample,
+        evaluation={HELD_OUT_SET: held_out} if held_out else {},
+        batch_size=trainer.micro_batch(settings.batch_size),
+        max_eval_tokens=trainer.max_eval_tokens,
+        seed=point.seed,
+        num_workers=trainer.num_workers,
+        cache_dir=cache_folder(),
+    )
+    keep = AggregateCheckpoint(best_dir(run), monitor=HELD_OUT)
+    watchers: list[Callback] = []
+    if settings.patience is not None:
+        watchers = [
+            keep,
+            Patience(keep, settings.patience),
+            LearningCurve(settings.batch_size, len(sample)),
+        ]
+    plan = FitPlan(settings.epochs, settings.batch_size, point.seed, watchers, f"N = {point.size}")
+    problems = fit(module, data, run, plan, trainer, wandb)
+    if keep.best is None:
+        return module, settings.epochs, problems
+    return saved_module(best_dir(run)), int(keep.best["epoch"]), problems
+
+
+def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:
+    """What stopped the training of some runs, whose reported epochs are given; None for nothing."""
+    if settings.patience is None or not epochs:
+        return None
+    first, last = min(epochs), max(epochs)
+    which = f"epoch {first}" if first == last else f"an epoch from {first} to {last}"
+    return (
+        f"patience {settings.patience} on {len(data.held_out)} held-out train rows, whole groups "
+        f"that are in no sample; {which} of at most {settings.epochs} is reported"
+    )

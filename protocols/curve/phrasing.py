@@ -1,0 +1,119 @@
+"""Which phrasing of a probe is kept: the one that models answer best before training.
+
+Talmor 2020, section 3.1: the best by mean zero-shot accuracy over the models. It is chosen on train
+rows, so that the rows measured had no say (SPEC E1), and all phrasings are reported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from jobs.context import TrainerSettings
+from lightning_modules.pretrained import model_fingerprint
+from probes.source import ProbeData, load_probe
+from probes.splits import groups_of
+from protocols.curve.settings import PROTOCOL, STANDARD
+from protocols.engine.evaluation import accuracy_row, predict, score_notices, tied_row
+from protocols.engine.models import masked_module
+from protocols.engine.settings import ModelSettings
+from results.provenance import data_files, git_commit, versions
+from results.run_folder import CommandFolder
+from storage.errors import UsageError
+
+MODE = "zero_shot"
+
+
+def best_phrasing(
+    folder: CommandFolder,
+    names: Sequence[str],
+    models: Sequence[ModelSettings],
+    split: str,
+    mirror: str | None,
+    trainer: TrainerSettings,
+) -> str:
+    """The phrasing with the best mean accuracy on train rows; the first one on a tie.
+
+    Args:
+        folder: The command's folder; each (model, phrasing) is a run of its own in it.
+        names: Probes that ask the same in other words.
+        models: The models compared; random weights and baselines know no phrasing and have no say.
+        split: The train split.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings.
+
+    Raises:
+        UsageError: If a phrasing is no MC-MLM probe, or no model can judge.
+    """
+    judges = [m for m in models if m.kind == "transformer" and not m.random_weights]
+    sets = {name: load_probe(name, split, mirror=mirror) for name in names}
+    for data in sets.values():
+        if data.config.setup != "mc_mlm":
+            raise UsageError(f"--phrasings: {data.config.name} is no mc_mlm probe")
+    if not judges:
+        raise UsageError("--phrasings: none of the models is a pre-trained transformer")
+    scores: dict[str, list[float]] = {name: [] for name in names}
+    for model in judges:
+        for name, accuracy in _scores(folder, model, sets, split, trainer).items():
+            scores[name].append(accuracy)
+    folder.write_results()
+    best = max(names, key=lambda name: fmean(scores[name]))
+    for name in names:
+        kept = " (kept)" if name == best else ""
+        print(f"{name}: {fmean(scores[name]):.1%} zero-shot on {split} rows{kept}")
+    return best
+
+
+def _scores(
+    folder: CommandFolder,
+    model: ModelSettings,
+    sets: Mapping[str, ProbeData],
+    split: str,
+    trainer: TrainerSettings,
+) -> dict[str, float]:
+    """Zero-shot accuracy of one model on each phrasing."""
+    module, found = None, {}
+    for name, data in sets.items():
+        own = data.config.name
+        config = {
+            "protocol": PROTOCOL,
+            "phrasing": own,
+            "model": model.config(),
+            "split": split,
+            "data": [file.sha256 for file in data.files],
+        }
+        run = folder.run(f"phrasing-{own}-{model.label}", config)
+        result = run.result()
+        if result is None:
+            start = time.perf_counter()
+            module = module or masked_module(model, mode=MODE)
+            said = predict(module, {own: data.records}, trainer)[own]
+            groups = groups_of(said.records, data.config.group_by)
+            fields = {
+                "protocol": PROTOCOL,
+                "model": model.label,
+                "probe": own,
+                "control": STANDARD,
+                "mode": MODE,
+                "num_train": 0,
+                "split": split,
+            }
+            result = {
+                "protocol": PROTOCOL,
+                "model": model.label,
+                "probe": own,
+                "rows": [accuracy_row(said, groups, **fields), tied_row(said, **fields)],
+                "counts": {"train": len(data.records), "scored": len(said.records)},
+                "notices": [*data.notices, *said.notices, *score_notices(said)],
+                "versions": versions(),
+                "git_commit": git_commit(),
+                "data": data_files([data]),
+                "seeds": [],
+                "model_sha256": model_fingerprint(module),
+                "seconds": round(time.perf_counter() - start, 3),
+            }
+            run.write_lines("predictions.jsonl", said.rows())
+            run.finish(result)
+        found[name] = float(result["rows"][0]["value"])
+    return found

@@ -1,0 +1,198 @@
+"""What a run of a learning curve leaves: rows, every item's credit, and the facts beside them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metrics.balance import majority_accuracy
+from probes.record import Record, chance_of
+from probes.splits import groups_of
+from protocols.curve.data import CurveData
+from protocols.curve.settings import PROTOCOL, STANDARD, Control
+from protocols.engine.evaluation import (
+    Predictions,
+    accuracy_row,
+    score_notices,
+    subset_rows,
+    templates_of,
+    tied_row,
+)
+from results.hits import written_hits
+from results.provenance import data_files, git_commit, versions
+from results.run_folder import RunFolder
+from storage.files import write_text_atomic
+
+HITS = "hits.json"
+MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where on a curve a run stands.
+
+    Attributes:
+        model: The model's label.
+        mode: "mlp", "linear" or "full".
+        size: N; 0 is zero-shot.
+        learning_rate: Peak rate; None where nothing is trained.
+    """
+
+    model: str
+    mode: str
+    size: int
+    learning_rate: float | None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one model said of the measured rows.
+
+    Attributes:
+        control: Version of the probe it was trained on and measured with.
+        seed: None where nothing was trained.
+        epoch: The epoch reported.
+        said: Its scores.
+        on_sample: Its scores on the rows it was trained on, where the whole network was.
+    """
+
+    control: Control
+    seed: int | None
+    epoch: int
+    said: Predictions
+    on_sample: Predictions | None = None
+
+
+def finish_run(
+    run: RunFolder,
+    data: CurveData,
+    point: Point,
+    measured: Sequence[Measurement],
+    start: float,
+    *,
+    with_levels: bool,
+    notices: Sequence[str],
+    facts: Mapping[str, Any],
+) -> None:
+    """Writes predictions, hits, metrics and, last, the result of a run.
+
+    Args:
+        run: Its folder.
+        data: The probe's rows.
+        point: Where on the curve it stands.
+        measured: What was said under each control and seed.
+        start: When it began, `time.perf_counter()`.
+        with_levels: Add chance and the majority's accuracy, which a curve has once.
+        notices: What is to be said of this run.
+        facts: Further keys of result.json.
+    """
+    rows = [row for one in measured for row in _rows(data, point, one)]
+    if with_levels:
+        rows += _level_rows(data, point)
+    run.write_lines("predictions.jsonl", [row for one in measured for row in one.said.rows()])
+    hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
+    write_text_atomic(run.path / HITS, hits + "\n")
+    run.write_metrics(rows)
+    scored = score_notices(*(one.said for one in measured))
+    run.finish(
+        {
+            "protocol": PROTOCOL,
+            "model": point.model,
+            "probe": data.config.name,
+            "rows": rows,
+            "counts": {"train": len(data.train), "evaluation": len(data.evaluation)},
+            "hits": HITS,
+            "train": data.train_said,
+            **_control_facts(data, {one.control for one in measured}, [*notices, *scored]),
+            "versions": versions(),
+            "git_commit": git_commit(),
+            "data": data_files(data.files),
+            "seeds": sorted({one.seed for one in measured if one.seed is not None}),
+            **facts,
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+    )
+
+
+def _fields(data: CurveData, point: Point, one: Measurement) -> Row:
+    return {
+        "protocol": PROTOCOL,
+        "model": point.model,
+        "probe": data.config.name,
+        "control": one.control,
+        "mode": point.mode,
+        "num_train": point.size,
+        "learning_rate": "" if point.learning_rate is None else point.learning_rate,
+        "epoch": one.epoch,
+        "seed": "" if one.seed is None else one.seed,
+        "split": data.split,
+    }
+
+
+def _rows(data: CurveData, point: Point, one: Measurement) -> Iterator[Row]:
+    fields = _fields(data, point, one)
+    yield accuracy_row(one.said, data.groups, **fields)
+    yield tied_row(one.said, **fields)
+    if one.on_sample is not None:
+        own = groups_of(one.on_sample.records, data.train_config.group_by)
+        yield accuracy_row(one.on_sample, own, **{**fields, "metric": "train_accuracy"})
+    if one.control != STANDARD:
+        return
+    records = one.said.records
+    yield from subset_rows(one.said, data.groups, templates_of(records), **fields)
+    yield from subset_rows(one.said, data.groups, choice_sets(records), **fields)
+    if any(data.untouched) and not all(data.untouched):
+        names = ["group not in train" if kept else None for kept in data.untouched]
+        yield from subset_rows(one.said, data.groups, names, **fields)
+
+
+def choice_sets(records: Sequence[Record]) -> list[str | None]:
+    """The set of choices of each item as a subset, where a probe has a few of them."""
+    names = ["/".join(sorted(record.choices)) for record in records]
+    words = {choice for record in records for choice in record.choices}
+    several = len(set(names)) > 1 and len(words) <= MOST_WORDS
+    return [f"pair={name}" if several else None for name in names]
+
+
+def _level_rows(data: CurveData, point: Point) -> list[Row]:
+    records = data.evaluation
+    gold = [r.gold if data.config.candidates else f"choice {r.answer + 1}" for r in records]
+    fields = {
+        "protocol": PROTOCOL,
+        "model": point.model,
+        "probe": data.config.name,
+        "control": STANDARD,
+        "mode": point.mode,
+        "num_train": point.size,
+        "split": data.split,
+        "num_items": len(records),
+    }
+    levels = {"chance": chance_of(records), "majority_accuracy": majority_accuracy(gold)}
+    return [{**fields, "metric": metric, "value": value} for metric, value in levels.items()]
+
+
+def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str | list[float]]]:
+    """The items' credits, in the order of the rows; the zero-shot point is seed 0."""
+    found: dict[str, dict[str, str | list[float]]] = {}
+    for one in measured:
+        found.setdefault(one.control, {})[str(one.seed or 0)] = written_hits(one.said.credit)
+    return found
+
+
+def _control_facts(data: CurveData, controls: set[Control], notices: Sequence[str]) -> Row:
+    """The words that the controls put in, and what is said about rows and run."""
+    facts: Row = {"notices": [*data.notices, *notices]}
+    if "no_language" in controls:
+        facts["nonsense"] = dict(data.nonsense)
+        if data.nonsense:
+            words = ", ".join(f"{word} for {c}" for c, word in data.nonsense.items())
+            facts["notices"].append(f"no_language replaces the candidates: {words}")
+    if "perturbed_language" in controls:
+        facts["substitutes"] = data.substitutes
+        words = ", ".join(f"{word} for {key}" for key, word in data.substitutes.items())
+        facts["notices"].append(f"perturbed_language replaces key words: {words}")
+    return facts

@@ -1,0 +1,162 @@
+"""What a model is trained on before a curve: the single-hop facts of encyclopedic composition."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from callbacks.wandb.settings import WandbSettings
+from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
+from lightning_modules.pretrained import model_fingerprint
+from probes.source import ProbeData, load_file, load_probe
+from probes.splits import groups_of
+from protocols.curve.data import CurveData
+from protocols.curve.settings import STANDARD, Control
+from protocols.engine.evaluation import Predictions, accuracy_row, predict
+from protocols.engine.models import sentence_module
+from protocols.engine.settings import FitSettings, ModelSettings
+from protocols.engine.training import FitPlan, best_dir, fit
+from results.provenance import data_files, git_commit, versions
+from results.run_folder import CommandFolder, RunFolder
+from storage.errors import UsageError
+from storage.web.download import cache_folder
+
+PROTOCOL = "curve_first_stage"
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """The facts that a model learns before a curve (Talmor 2020, section 4.5).
+
+    Attributes:
+        facts: The questions, all of which are trained on.
+        settings: How.
+        seed: Seeds head, order and dropout; one model is shared by all points.
+    """
+
+    facts: ProbeData
+    settings: FitSettings
+    seed: int
+
+    def control_of(self, control: Control) -> Control:
+        """The control that the facts themselves are put under: none where they declare none."""
+        config = self.facts.config
+        fits = bool(config.arguments and (config.key_words or control == "no_language"))
+        return control if fits else STANDARD
+
+
+def load_facts(name: str, mirror: str | None) -> ProbeData:
+    """The questions of a first stage: a file, or a probe's split as `name:split`.
+
+    Raises:
+        UsageError: If they are not multiple-choice questions.
+    """
+    if Path(name).is_file():
+        return load_file(name, "mc_qa")
+    probe, _, split = name.partition(":")
+    facts = load_probe(probe, split or "train", mirror=mirror)
+    if facts.config.setup != "mc_qa":
+        raise UsageError(f"--first_stage {name}: it must be questions with answers (mc_qa)")
+    return facts
+
+
+def first_stage_model(
+    folder: CommandFolder,
+    model: ModelSettings,
+    stage: FirstStage,
+    control: Control,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> Path:
+    """Folder of the model that has learned the facts, trained once a model and control."""
+    control = stage.control_of(control)
+    name = stage.facts.config.name
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "facts": name,
+        "control": control,
+        "seed": stage.seed,
+        "fit": asdict(stage.settings),
+        "precision": trainer.precision,
+        "data": [file.sha256 for file in stage.facts.files],
+    }
+    run = folder.run(f"first-stage-{name}-{control}-{model.label}", config)
+    if run.result() is None:
+        _train(run, model, stage, control, trainer, wandb)
+    return best_dir(run)
+
+
+def _train(
+    run: RunFolder,
+    model: ModelSettings,
+    stage: FirstStage,
+    control: Control,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> None:
+    began = time.perf_counter()
+    settings, config = stage.settings, stage.facts.config
+    rows = CurveData(
+        config, config, "mc_qa", stage.facts.records, (), "train", "all facts", (stage.facts,)
+    )
+    facts = rows.controlled(control, rows.train, config)
+    data = ChoiceDataModule(
+        train=facts,
+        evaluation={},
+        batch_size=trainer.micro_batch(settings.batch_size),
+        max_eval_tokens=trainer.max_eval_tokens,
+        seed=stage.seed,
+        num_workers=trainer.num_workers,
+        cache_dir=cache_folder(),
+    )
+    module: Any = sentence_module(
+        model,
+        learning_rate=settings.learning_rate,
+        seed=stage.seed,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
+    )
+    plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
+    problems = fit(module, data, run, plan, replace(trainer, progress_bar=False), wandb)
+    module.save_pretrained(best_dir(run))
+    said = predict(module, {"facts": facts}, trainer)["facts"]
+    run.finish(
+        {
+            "protocol": PROTOCOL,
+            "model": model.label,
+            "probe": config.name,
+            "rows": [_train_row(said, model, stage, control)],
+            "counts": {"train": len(facts)},
+            "notices": [*problems, *stage.facts.notices],
+            "versions": versions(),
+            "git_commit": git_commit(),
+            "data": data_files([stage.facts]),
+            "seeds": [stage.seed],
+            "model_sha256": model_fingerprint(module),
+            "seconds": round(time.perf_counter() - began, 3),
+        }
+    )
+
+
+def _train_row(
+    said: Predictions, model: ModelSettings, stage: FirstStage, control: Control
+) -> dict[str, Any]:
+    config = stage.facts.config
+    return accuracy_row(
+        said,
+        groups_of(said.records, config.group_by),
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=config.name,
+        control=control,
+        mode="full",
+        num_train=len(said.records),
+        learning_rate=stage.settings.learning_rate,
+        epoch=stage.settings.epochs,
+        seed=stage.seed,
+        metric="train_accuracy",
+    )

@@ -1,0 +1,138 @@
+"""LightningCLI for fit, validate, test and predict, with the house's checkpoints and loggers."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import LightningDataModule, LightningModule
+from pytorch_lightning.callbacks import RichProgressBar
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
+
+from callbacks.agreed_stop import AgreedStop, stoppable
+from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
+from callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
+from callbacks.predictions import PredictionWriter
+from callbacks.run_metrics import RunMetrics
+from callbacks.step_seed import StepSeed
+from lightning_modules.pretrained import model_fingerprint
+from protocols.engine.arguments import OneLineErrors
+from protocols.engine.fit_ranges import lightning_options
+from protocols.engine.training import quiet_lightning
+from results.provenance import git_commit, versions
+from storage.config.ranges import check_settings
+from storage.files import write_text_atomic
+from storage.leftovers import remove_leftovers
+
+
+class FitArgumentParser(OneLineErrors, LightningArgumentParser):
+    """Lightning's parser with our errors."""
+
+
+class ProbelightCLI(LightningCLI):
+    """Any module on any data module; a `fit` whose folder holds a state goes on from it."""
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Adds the run's folder."""
+        parser.add_argument(
+            "--output_dir", default="runs/fit", help="Folder of the run: states, metrics, config."
+        )
+        parser.add_argument(
+            "--checkpoint_every", type=int, default=200, help="Steps between two states."
+        )
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        """Parses them and checks the numbers, before anything is seeded, loaded or written."""
+        super().parse_arguments(parser, args)
+        check_settings(lightning_options, self.config[self.config.subcommand].as_dict(), "--")
+
+    def instantiate_trainer(self, **options: Any) -> Any:
+        """Adds the callbacks, loggers and checkpoint files that every run of ours has."""
+        config = self._get(self.config_init, "trainer")
+        folder = Path(self._get(self.config_init, "output_dir"))
+        remove_leftovers(folder)
+        seed = self._get(self.config_init, "seed_everything")
+        chosen = config.get("callbacks") or []
+        options["callbacks"] = [
+            *(chosen if isinstance(chosen, list) else [chosen]),
+            StepSeed(seed if isinstance(seed, int) and not isinstance(seed, bool) else 0),
+            AgreedStop(),
+            LastState(str(folder / "checkpoints"), self._get(self.config_init, "checkpoint_every")),
+            PredictionWriter(folder / "predictions.jsonl"),
+        ]
+        if config.get("enable_progress_bar") is not False:
+            options["callbacks"].append(RichProgressBar(leave=True))
+        if config.get("logger") in (None, True):
+            metrics = RunMetrics(folder / "metrics.csv")
+            state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
+            for problem in problems:  # `before_fit` will not meet them again
+                print(problem)
+            metrics.resume_from(read_state(state)["global_step"] if state else 0)
+            options["logger"] = [metrics]
+        options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]
+        options["default_root_dir"] = str(folder)
+        trainer = super().instantiate_trainer(**options)
+        return trainer
+
+    def after_fit(self) -> None:
+        """Leaves result.json, which says that the run has ended and what it scored."""
+        folder = Path(self._get(self.config_init, "output_dir"))
+        scores = scores_of(self.trainer)
+        if not self.trainer.is_global_zero:
+            return
+        if not scores:  # the state was from behind the last epoch
+            if (folder / "result.json").exists():
+                print(f"complete: {folder / 'result.json'}")
+                return
+            state = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
+            scores = read_state(state).get(SCORES, {}) if state else {}
+        result = {
+            "protocol": "fit",
+            "scores": scores,
+            "global_step": self.trainer.global_step,
+            "versions": versions(),
+            "git_commit": git_commit(),
+            "model_sha256": model_fingerprint(self.model),
+            "seconds": round(time.perf_counter() - self._started, 3),
+        }
+        write_text_atomic(folder / "result.json", json.dumps(result, indent=1) + "\n")
+
+    def before_fit(self) -> None:
+        """Goes on from the newest readable state."""
+        self._started = time.perf_counter()
+        folder = Path(self._get(self.config_init, "output_dir"))
+        state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
+        for problem in problems:
+            print(problem)
+        fit_config = self.config_init["fit"]
+        if state is not None and fit_config.get("ckpt_path") is None:
+            print(f"going on from {state}")
+            fit_config["ckpt_path"] = str(state)
+
+
+def run_cli(arguments: list[str]) -> None:
+    """Runs `fit`, `validate`, `test` or `predict` with LightningCLI."""
+    quiet_lightning()
+    with stoppable():
+        ProbelightCLI(
+            LightningModule,
+            LightningDataModule,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            args=arguments,
+            save_config_callback=SaveConfigCallback,
+            save_config_kwargs={"overwrite": True},
+            seed_everything_default=0,
+            trainer_defaults={
+                "num_sanity_val_steps": 0,
+                "use_distributed_sampler": False,
+                "enable_model_summary": False,
+            },
+            parser_class=FitArgumentParser,
+            parser_kwargs={
+                "prog": "train.py",
+                **{name: {"default_env": False} for name in ("fit", "validate", "test", "predict")},
+            },
+        )

@@ -1,0 +1,199 @@
+"""Scores of a module on sets of records: one row an item, with every choice's score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pytorch_lightning as pl
+
+from callbacks.agreed_stop import stoppable
+from callbacks.predictions import gather_scores, prediction_rows, scores_by_item
+from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from metrics.intervals import accuracy_interval, num_groups, wilson
+from metrics.ties import best_of_each, credit_of
+from probes.record import Record
+from protocols.engine.training import make_trainer
+from storage.web.download import cache_folder
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model said on one set.
+
+    Attributes:
+        name: The set's name.
+        records: The records scored, in the order of the set.
+        scores: One list of scores a record, one score a choice.
+        notices: What was skipped or cut, readable.
+    """
+
+    name: str
+    records: Sequence[Record]
+    scores: Sequence[Sequence[float]]
+    notices: tuple[str, ...] = ()
+
+    @cached_property
+    def best(self) -> list[tuple[int, ...]]:
+        """Indices of each record's best choices, several on a tie; none where a score is NaN."""
+        return best_of_each(self.scores)
+
+    @property
+    def chosen(self) -> list[int | None]:
+        """Index of the best choice of each record, the first one on a tie."""
+        return [best[0] if best else None for best in self.best]
+
+    @cached_property
+    def credit(self) -> list[float]:
+        """What each record counts: 1 if its gold choice is the best one, 1/n if one of n best."""
+        pairs = zip(self.best, self.records, strict=True)
+        return [credit_of(best, record.answer) for best, record in pairs]
+
+    @property
+    def accuracy(self) -> float:
+        """Mean credit."""
+        return math.fsum(self.credit) / len(self.credit) if self.credit else math.nan
+
+    @property
+    def num_tied(self) -> int:
+        """Records whose best score is shared by several choices."""
+        return sum(len(best) > 1 for best in self.best)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of predictions.jsonl."""
+        return prediction_rows(self.name, self.records, self.scores)
+
+
+def predict(
+    module: pl.LightningModule,
+    sets: Mapping[str, Sequence[Record]],
+    settings: TrainerSettings,
+) -> dict[str, Predictions]:
+    """Scores every record of every set; the same for any batch size and number of processes."""
+    data = ChoiceDataModule(
+        train=None,
+        evaluation=dict(sets),
+        max_eval_tokens=settings.max_eval_tokens,
+        num_workers=settings.num_workers,
+        cache_dir=cache_folder(),
+    )
+    trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
+    with stoppable():
+        output = trainer.predict(module, datamodule=data)
+    assert output is not None
+    per_set: list[Any] = output if len(sets) > 1 else [output]
+    found = {}
+    for (name, records), batches in zip(sets.items(), per_set, strict=True):
+        scores = {i: row for batch in batches for i, row in scores_by_item(batch).items()}
+        scores = gather_scores(scores)
+        if by_pieces := data.evaluation_sets[name].needs_pll:
+            scores |= _by_pieces(module, records, by_pieces, settings)
+        kept = sorted(scores)
+        notices = data.notices(name)
+        found[name] = Predictions(
+            name,
+            [records[i] for i in kept],
+            [scores[i] for i in kept],
+            notices,
+        )
+    return found
+
+
+def _by_pieces(
+    module: pl.LightningModule,
+    records: Sequence[Record],
+    places: Sequence[int],
+    settings: TrainerSettings,
+) -> dict[int, list[float]]:
+    """Scores the records with candidates of several pieces by their pseudo-log-likelihood."""
+    assert isinstance(module, MaskedChoice)
+    scorer = PseudoLogLikelihood.of(module)
+    found = predict(scorer, {"pieces": [records[i] for i in places]}, settings)["pieces"]
+    return {place: list(row) for place, row in zip(places, found.scores, strict=True)}
+
+
+def score_notices(*said: Predictions) -> list[str]:
+    """What is to be said of ties and of scores that are no numbers, for all sets together."""
+    best = [own for one in said for own in one.best]
+    of_all = f"of {len(best)} items of {said[0].name}"
+    if len(said) > 1:
+        of_all = f"of {len(best)} answers in {len(said)} sets"
+    notices = []
+    if num_tied := sum(len(own) > 1 for own in best):
+        notices.append(
+            f"{num_tied} {of_all} are ties: n choices share the best score, which counts 1/n if "
+            "the right one is among them"
+        )
+    if num_lost := sum(not own for own in best):
+        notices.append(
+            f"{num_lost} {of_all} have a score that is not a number (NaN) and count as wrong"
+        )
+    return notices
+
+
+def accuracy_row(
+    predictions: Predictions, groups: Sequence[Hashable], **fields: Any
+) -> dict[str, Any]:
+    """A results row with the accuracy and its interval by groups."""
+    return grouped_row(predictions.credit, groups, **{"metric": "accuracy", **fields})
+
+
+def tied_row(predictions: Predictions, **fields: Any) -> dict[str, Any]:
+    """A results row with the share of the items that are ties."""
+    num_items = len(predictions.records)
+    value = predictions.num_tied / num_items
+    return {"metric": "tied_share", **fields, "value": value, "num_items": num_items}
+
+
+def proportion_row(credit: float, num_items: int, **fields: Any) -> dict[str, Any]:
+    """A results row of a proportion of independent things with its Wilson interval.
+
+    Args:
+        credit: Sum of the things' credits: their number, where each counts 0 or 1.
+        num_items: Number of things.
+        **fields: The row's other columns.
+    """
+    low, high = wilson(credit, num_items)
+    value = credit / num_items
+    return {**fields, "value": value, "ci_low": low, "ci_high": high, "num_items": num_items}
+
+
+def grouped_row(
+    credit: Sequence[float], groups: Sequence[Hashable], **fields: Any
+) -> dict[str, Any]:
+    """A results row of an accuracy whose interval knows that a group's items are alike (SPEC E3).
+
+    See `metrics.intervals`: Wilson's where every item is a group of its own.
+    """
+    value, low, high = accuracy_interval(credit, groups)
+    row = {"value": value, "ci_low": low, "ci_high": high, "num_items": len(credit)}
+    return {**fields, **row, "num_groups": num_groups(groups)}
+
+
+def subset_rows(
+    predictions: Predictions,
+    groups: Sequence[Hashable],
+    subsets: Sequence[str | None],
+    **fields: Any,
+) -> list[dict[str, Any]]:
+    """Results rows with the accuracy of each named part of a set; None is in no part."""
+    items = list(zip(predictions.credit, groups, subsets, strict=True))
+    rows = []
+    for name in sorted({name for name in subsets if name is not None}):
+        own = [credit for credit, _, part in items if part == name]
+        among = [group for _, group, part in items if part == name]
+        rows.append(grouped_row(own, among, **{"metric": "accuracy", **fields, "subset": name}))
+    return rows
+
+
+def templates_of(records: Sequence[Record]) -> list[str | None]:
+    """The name of each item's template as a subset; no names where there are not several."""
+    names = [record.meta.get("template") for record in records]
+    several = len({name for name in names if name}) > 1
+    return [f"template={name}" if several and name else None for name in names]

@@ -1,0 +1,94 @@
+"""`train.py export`: a pre-training state as the model folder that the repository ships."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import BertTokenizer
+
+from callbacks.checkpoint_io import read_state
+from datamodules.pretraining.dictionary_text import DictionaryText
+from jobs.context import TrainerSettings
+from lightning_modules.pretraining.masked_lm import MaskedLanguageModel
+from protocols.engine.training import make_trainer
+from results.provenance import ROOT, git_commit
+from storage.files import sha256_of, write_text_atomic
+
+MODEL_DIR = ROOT / "assets" / "dictionary-lm"
+CARD_TEMPLATE = ROOT / "assets" / "model_card.md"
+
+
+def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
+    """Turns a pre-training state into a model folder with its measured model card.
+
+    The weights are stored in half precision, which halves the file, and the accuracies in the
+    card are measured on the weights as stored.
+
+    Args:
+        state: last.ckpt of `train.py fit --config configs/experiment/pretrain_dictionary_lm.yaml`.
+        output_dir: Folder to write, loadable by `from_pretrained`.
+
+    Returns:
+        The folder.
+    """
+    checkpoint = read_state(Path(state))
+    module = MaskedLanguageModel(**_arguments(checkpoint["hyper_parameters"]))
+    module.load_state_dict(checkpoint["state_dict"])
+    nn.Module.float(nn.Module.half(module.model))
+    data = DictionaryText(**_arguments(checkpoint["datamodule_hyper_parameters"]))
+    trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
+    scores = trainer.validate(module, datamodule=data, verbose=False)[0]
+    folder = Path(output_dir)
+    fresh = folder.with_name(folder.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    nn.Module.half(module.model)
+    module.model.save_pretrained(fresh)
+    tokenizer = BertTokenizer(str(data.vocab_path), model_max_length=module.hparams["max_length"])
+    tokenizer.save_pretrained(fresh)
+    shutil.copy(data.vocab_path, fresh / "vocab.txt")
+    write_text_atomic(fresh / "README.md", _card(checkpoint, module, data, scores, fresh))
+    (fresh / "model.safetensors").chmod(0o644)
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh.replace(folder)
+    print(f"{folder}: held-out {json.dumps(scores)}")
+    return folder
+
+
+def _arguments(saved: dict[str, Any]) -> dict[str, Any]:
+    # LightningCLI saves its own notes, such as `_class_path`, among the arguments.
+    return {name: value for name, value in saved.items() if not name.startswith("_")}
+
+
+def _card(
+    checkpoint: dict[str, Any],
+    module: MaskedLanguageModel,
+    data: DictionaryText,
+    scores: Mapping[str, float],
+    folder: Path,
+) -> str:
+    tokens = int(data.store.ids.size)
+    return CARD_TEMPLATE.read_text(encoding="utf-8").format(
+        parameters=f"{sum(p.numel() for p in module.model.parameters()):,}",
+        layers=module.hparams["num_layers"],
+        hidden=module.hparams["hidden_size"],
+        vocab=f"{module.hparams['vocab_size']:,}",
+        documents=f"{len(data.train_documents):,}",
+        held_out=f"{len(data.held_out_documents):,}",
+        tokens=f"{tokens:,}",
+        steps=f"{checkpoint['global_step']:,}",
+        epochs=f"{checkpoint['global_step'] / len(data.train_dataloader()):.2f}",
+        hours=f"{checkpoint.get('train_seconds', 0.0) / 3600:.2f}",
+        threads=torch.get_num_threads(),
+        masked_accuracy=f"{100 * scores['val/masked_accuracy']:.1f}",
+        next_accuracy=f"{100 * scores['val/next_accuracy']:.1f}",
+        perplexity=f"{torch.exp(torch.tensor(scores['val/loss'])).item():.1f}",
+        size=f"{(folder / 'model.safetensors').stat().st_size / 1e6:.1f}",
+        sha256=sha256_of(folder / "model.safetensors"),
+        commit=git_commit() or "unknown",
+    )

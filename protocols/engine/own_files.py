@@ -1,0 +1,140 @@
+"""A probe of one's own as files, for the commands that train: what a YAML file would say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from probes.catalog import ProbeConfig
+from probes.source import ProbeData, load_files
+from protocols.curve.settings import STANDARD, CurveSettings
+from protocols.engine.settings import SplitFiles
+from protocols.inoculation.settings import ProbeOrFiles
+from storage.errors import UsageError
+from storage.escaping import visible
+
+_NO_CONTROL = (
+    "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
+)
+_PARTS = re.compile(r"([-_ ])")
+Files = Mapping[str, ProbeData]  # split to items; none where no file is given
+
+
+def own_files(data: SplitFiles, other: str, given: bool) -> Files:
+    """The files that `--data.*` gives, which share one config.
+
+    Args:
+        data: The options.
+        other: The options that name a probe.
+        given: Whether one of those was given.
+
+    Raises:
+        UsageError: If a file and a name are given, or the setup is missing.
+    """
+    if not data.paths:
+        if data.setup or data.name:
+            raise UsageError(
+                "--data.setup and --data.name are of --data.train, .dev and .test FILE"
+            )
+        return {}
+    first = f"--data.{next(iter(data.paths))}"
+    if given:
+        raise UsageError(f"give either {other} or {first}, not both")
+    if data.setup is None:
+        raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
+    paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
+    return load_files(visible(data.name or _common_name(paths)), paths, data.setup)
+
+
+def config_of(files: Files) -> ProbeConfig:
+    """The config that the files share."""
+    return next(iter(files.values())).config
+
+
+def checksums_of(files: Files, data: SplitFiles) -> dict[str, Any]:
+    """What a command's config holds of the files, so that a changed one is refused."""
+    sums = {split: part.files[0].sha256 for split, part in files.items()}
+    return {"name": config_of(files).name, "setup": data.setup, "sha256": sums}
+
+
+def measured_split(files: Files, asked: str, default: str = "dev") -> str:
+    """The split measured: the one asked for, or the other of dev and test in place of the default.
+
+    Raises:
+        UsageError: If there is no file of it.
+    """
+    other = {"dev": "test", "test": "dev"}[default]
+    if asked == default and other in files and default not in files:
+        return other
+    if asked not in files:
+        raise UsageError(
+            "nothing to measure with: give --data.dev FILE or --data.test FILE"
+            if asked in {"dev", "test"}
+            else f"there is no file of the split {asked!r}; those of --data.* are train, dev, test"
+        )
+    return asked
+
+
+def fitting_probe(probe: ProbeOrFiles, files: Files) -> ProbeOrFiles:
+    """An inoculation's probe, called as its files are, on the splits that there are.
+
+    Raises:
+        UsageError: If there is nothing to train on or to measure.
+    """
+    name, report = config_of(files).name, probe.report_split
+    if probe.train_split not in files:
+        raise UsageError(
+            f"nothing to train on: there is no file of the split {probe.train_split!r}; "
+            f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
+        )
+    if report is not None:
+        if not files.keys() - {probe.train_split}:
+            raise UsageError(
+                "nothing to measure with: give --data.dev FILE or --data.test FILE, or keep a "
+                "share of the train file for it (--probe.report_split null)"
+            )
+        report = measured_split(files, report, default="test")
+        if report == probe.train_split:
+            raise UsageError(
+                f"--probe.train_split and the split reported on are both {report}: give another "
+                "file, or --probe.report_split null, which keeps a share of it for the report"
+            )
+    if report != probe.report_split:
+        print(f"{name}: reported on {report}, as there is no --data.{probe.report_split}")
+    return replace(probe, name=name, report_split=report)
+
+
+def fitting_grid(grid: CurveSettings, files: Files) -> CurveSettings:
+    """A curve's settings, for a probe without config: no controls, and the splits that there are.
+
+    Raises:
+        UsageError: If another control is asked for, or there is nothing to train on or to measure.
+    """
+    config = config_of(files)
+    if grid.controls == CurveSettings().controls:
+        grid = replace(grid, controls=[STANDARD])
+        print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
+    elif others := [control for control in grid.controls if control != STANDARD]:
+        raise UsageError(f"--grid.controls {others[0]} with --data.*: {_NO_CONTROL}")
+    if divided := grid.train_from_of(config.name):
+        measured_split(files, divided)
+        return grid
+    if not grid.train_probe_of(config.name) and grid.train_split not in files:
+        raise UsageError(
+            "nothing to train on: give --data.train FILE, or divide what is there "
+            f"(--grid.train_from {next(iter(files))})"
+        )
+    return replace(grid, split=measured_split(files, grid.split))
+
+
+def _common_name(paths: Mapping[str, Path]) -> str:
+    """What the names of files have in common, such as whales of whales-train and whales-dev."""
+    parts = [_PARTS.split(path.name.partition(".")[0]) for path in paths.values()]
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False))
+    common = "".join(column[0] for column in alike).rstrip("-_ ")
+    folder = next(iter(paths.values())).absolute().parent.name
+    return (common if common not in paths else folder) or folder or "files"

@@ -1,0 +1,151 @@
+"""The typed settings that the protocols and their configs share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from datamodules.words.vectors import vectors_label
+from storage.config.ranges import (
+    BatchSize,
+    GradNorm,
+    LearningRate,
+    MaxLength,
+    NumEpochs,
+    Settings,
+    Share,
+    WeightDecay,
+)
+from storage.errors import UsageError
+from storage.escaping import visible
+
+_BASELINE_NAMES = {"mlm_baseline": "MLM-baseline", "esim": "ESIM"}
+
+
+@dataclass(frozen=True)
+class ModelSettings(Settings):
+    """Which model is probed and how its text is made.
+
+    Args:
+        name_or_path: "embedded", a local folder, or a Hugging Face Hub id.
+        revision: Branch, tag or commit on the Hub.
+        answer_prefix: What stands before a candidate in MC-MLM: "auto" finds out from the
+            tokenizer whether words carry a leading space; "" or " " say it.
+        multi_token: What to do with a candidate that is more than one piece: "error", "skip"
+            the item (counted), or score it by "pseudo_log_likelihood".
+        head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
+        max_length: Longest input in tokens.
+        random_weights: The same architecture with fresh weights (the architecture control).
+        kind: "transformer", or a baseline over word vectors: "mlm_baseline" for probes with a
+            mask, "esim" for questions with answers.
+        vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
+            .gz or .zip (`file.zip:member.txt` where it holds several).
+        name: Its name in tables and figures; none takes the last part of `name_or_path`.
+    """
+
+    name_or_path: str = "embedded"
+    revision: str | None = None
+    answer_prefix: str = "auto"
+    multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
+    head: Literal["mlp", "linear", "pooler"] = "mlp"
+    max_length: MaxLength = 256
+    random_weights: bool = False
+    kind: Literal["transformer", "mlm_baseline", "esim"] = "transformer"
+    vectors: str = "embedded"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Somebody who means the model to load would get the embedded one, called like theirs.
+        if self.name and "/" in self.name and self.name_or_path == "embedded":
+            raise UsageError(
+                f"model.name {self.name} is what tables call the model; give the folder or Hub "
+                "name to load as model.name_or_path"
+            )
+
+    @property
+    def label(self) -> str:
+        """The model's name in tables; a baseline's names its vectors (SPEC E10)."""
+        own = visible(self.name.strip()) if self.name else ""
+        if self.kind != "transformer":
+            return own or f"{_BASELINE_NAMES[self.kind]} ({vectors_label(self.vectors)})"
+        name = own or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
+        return f"{name} (random weights)" if self.random_weights else name
+
+    def config(self) -> dict[str, Any]:
+        """The settings as plain values that name a run; a name that is not given is none of them.
+
+        So runs have the keys that they had before models could be named.
+        """
+        plain = asdict(self)
+        return plain if self.name else {k: v for k, v in plain.items() if k != "name"}
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """A probe of one's own, without a config.
+
+    Args:
+        path: AI2-format .jsonl or .jsonl.gz file.
+        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa".
+    """
+
+    path: str | None = None
+    setup: Literal["mc_mlm", "mc_qa"] | None = None
+
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """The files of a probe of one's own, without a config, where something is trained.
+
+    Args:
+        train: AI2-format .jsonl or .jsonl.gz file to train on.
+        dev: One to measure with.
+        test: Another one.
+        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa".
+        name: The probe's name in tables; none takes what the names of the files have in common,
+            or that of their folder.
+    """
+
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    setup: Literal["mc_mlm", "mc_qa"] | None = None
+    name: str | None = None
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Split to file, of those that are given."""
+        given = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {split: path for split, path in given.items() if path}
+
+
+@dataclass(frozen=True)
+class FitSettings(Settings):
+    """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
+
+    Args:
+        learning_rate: Peak rate.
+        epochs: Passes over the sample; the most there are where `patience` stops it.
+        batch_size: Examples in an optimiser step.
+        weight_decay: On everything but biases and norms.
+        max_grad_norm: Clip gradients to this norm; none does not clip.
+        patience: Stop after so many epochs without a better accuracy on the held-out part, and
+            report the best epoch of it; none trains all epochs and reports the last.
+        held_out: Share of the train rows, whole groups, that are in no sample and stop the
+            training; used with `patience` alone.
+    """
+
+    learning_rate: LearningRate = 1e-5
+    epochs: NumEpochs = 4
+    batch_size: BatchSize = 16
+    weight_decay: WeightDecay = 0.1
+    max_grad_norm: GradNorm | None = None
+    patience: NumEpochs | None = None
+    held_out: Share = 0.1
+
+
+# Shared defaults: settings are never changed in place.
+DEFAULT_MODEL = ModelSettings()
+DEFAULT_FILE = FileSettings()
+DEFAULT_FILES = SplitFiles()

@@ -1,0 +1,240 @@
+"""One fit that a kill at any moment does not spoil: resume, checkpoints, loggers, progress."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.callbacks import Callback, RichProgressBar
+from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.utilities import rank_zero_only
+from transformers import PreTrainedModel
+
+from callbacks.aggregate_checkpoint import AggregateCheckpoint
+from callbacks.agreed_stop import AgreedStop, stoppable
+from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, previous_of, read_state
+from callbacks.inoculation_cost import COST
+from callbacks.last_state import LAST_NAME, LastState
+from callbacks.run_metrics import RunMetrics
+from callbacks.step_seed import StepSeed
+from callbacks.wandb.guard import WandbGuard
+from callbacks.wandb.settings import WandbSettings
+from jobs.context import TrainerSettings
+from results.run_folder import RunFolder
+from storage.errors import UsageError
+from storage.folders import mend_folder
+
+
+@dataclass
+class FitPlan:
+    """What one fit needs besides the module and its data.
+
+    Attributes:
+        epochs: Epochs to train.
+        batch_size: Items in an optimiser step over all processes.
+        seed: Seeds the order of the items and the dropout of each step.
+        callbacks: Callbacks besides those that every fit has.
+        description: Shown before the progress bar.
+        summary: Gives, after the fit, what belongs in the summary of the W&B run besides the last
+            values of all metrics.
+    """
+
+    epochs: int
+    batch_size: int
+    seed: int
+    callbacks: Sequence[Callback]
+    description: str
+    summary: Callable[[], Mapping[str, float]] = dict
+
+
+def fit(
+    module: pl.LightningModule,
+    data: pl.LightningDataModule,
+    run: RunFolder,
+    plan: FitPlan,
+    settings: TrainerSettings,
+    wandb: WandbSettings,
+) -> tuple[str, ...]:
+    """Trains `module`, going on from the newest readable state in the run's folder.
+
+    Returns:
+        What was wrong with states that could not be gone on from.
+
+    Raises:
+        RuntimeError: If the best model is not there at the end. The next fit starts anew.
+    """
+    state_path, problems = starting_point(run, plan.callbacks)
+    for problem in problems:
+        warnings.warn(problem, RuntimeWarning, stacklevel=2)
+    metrics = RunMetrics(run.path / "metrics.csv")
+    metrics.resume_from(read_state(state_path)["global_step"] if state_path else 0)
+    loggers: list[Logger] = [metrics]
+    if wandb.project:
+        loggers.append(WandbGuard(wandb, run.key, run.config, run.path))
+    trainer = make_trainer(
+        settings,
+        max_epochs=plan.epochs,
+        logger=loggers,
+        plugins=[AtomicCheckpointIO()],
+        callbacks=[
+            *plan.callbacks,
+            StepSeed(plan.seed),
+            LastState(str(run.checkpoint_dir), settings.checkpoint_every),
+        ],
+        enable_checkpointing=True,
+        log_every_n_steps=10,
+        default_root_dir=str(run.path),
+    )
+    if trainer.is_global_zero and settings.progress_bar:
+        resumed = f", going on from {state_path.name}" if state_path else ""
+        print(f"{plan.description}{resumed}", flush=True)
+    if settings.compile:
+        compile_transformers(module)
+    with stoppable():
+        trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
+    refuse_lost_models(run, plan.callbacks)
+    summarise(trainer, plan, run)
+    return problems
+
+
+def summarise(trainer: pl.Trainer, plan: FitPlan, run: RunFolder) -> None:
+    """Gives W&B the last metrics, the summary of the plan and, once it is there, the report."""
+    for logger in trainer.loggers:
+        if isinstance(logger, WandbGuard):
+            last = {name: float(value) for name, value in trainer.callback_metrics.items()}
+            logger.summarise({**last, **plan.summary()})
+            run.listeners.append(partial(_conclude, logger))
+
+
+def _conclude(logger: WandbGuard, result: Mapping[str, Any]) -> None:
+    logger.summarise(report_scores(result))
+    logger.close()
+
+
+def report_scores(result: Mapping[str, Any]) -> dict[str, float]:
+    """What a finished run measured on items that nothing was chosen with, as `report/<metric>`.
+
+    A cost that the report calls not interpretable is left out.
+    """
+    left_out = () if result.get("cost_interpretable", True) else (COST,)
+    return {
+        f"report/{row['metric']}": row["value"]
+        for row in result["rows"]
+        if row.get("split") != "selection"
+        and not row.get("subset")
+        and not row.get("perturbation")
+        and row["metric"] not in left_out
+        and row["value"] is not None
+    }
+
+
+def starting_point(
+    run: RunFolder, callbacks: Sequence[Callback]
+) -> tuple[Path | None, tuple[str, ...]]:
+    """The state that a fit goes on from, None to start anew, and what was wrong with others.
+
+    A state whose best model is lost is of no use: the model could not be reported.
+    """
+    rank_zero_only(mend_folder)(run.checkpoint_dir)
+    path, problems = newest_state(run.checkpoint_dir / f"{LAST_NAME}.ckpt")
+    states = {} if path is None else read_state(path).get("callbacks", {})
+    for keep in kept_models(callbacks):
+        history = states.get(keep.state_key, {}).get("history", [])
+        if lost := keep.problem(history):
+            forget_states(run)
+            path, problems = None, (*problems, f"{lost}. The run starts anew")
+    return path, problems
+
+
+def refuse_lost_models(run: RunFolder, callbacks: Sequence[Callback]) -> None:
+    """Raises RuntimeError if a best model is not in its folder; the next start trains anew."""
+    for keep in kept_models(callbacks):
+        if lost := keep.problem():
+            forget_states(run)
+            raise RuntimeError(f"{lost}. The next start trains anew")
+
+
+def kept_models(callbacks: Sequence[Callback]) -> list[AggregateCheckpoint]:
+    """The callbacks that keep a best model."""
+    return [callback for callback in callbacks if isinstance(callback, AggregateCheckpoint)]
+
+
+def forget_states(run: RunFolder) -> None:
+    """Removes what a fit would go on from."""
+    last = run.checkpoint_dir / f"{LAST_NAME}.ckpt"
+    # In this order another process of the run never takes the older one for the newest.
+    for path in (previous_of(last), last):
+        path.unlink(missing_ok=True)
+
+
+def compile_transformers(module: pl.LightningModule) -> None:
+    """Compiles the transformers inside a module; names and values of its weights stay."""
+    for part in module.modules():
+        if isinstance(part, PreTrainedModel):
+            # Batches differ in length: without dynamic shapes each would be compiled anew.
+            part.compile(dynamic=True)
+
+
+def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
+    """A Lightning Trainer with the house's defaults.
+
+    Raises:
+        UsageError: If this machine or Lightning has no such device, strategy or precision.
+    """
+    callbacks = [*options.pop("callbacks", []), AgreedStop()]
+    if settings.progress_bar:
+        callbacks.append(RichProgressBar(leave=False))
+    quiet_lightning()
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    try:
+        return pl.Trainer(
+            accelerator=settings.accelerator,
+            devices=settings.devices,
+            strategy=settings.strategy,
+            precision=settings.precision,  # type: ignore[arg-type]
+            accumulate_grad_batches=settings.accumulate,
+            # Our own sampler knows the processes and pads uneven shards with weight 0.
+            use_distributed_sampler=False,
+            num_sanity_val_steps=0,
+            enable_model_summary=False,
+            enable_progress_bar=settings.progress_bar,
+            callbacks=callbacks,
+            **options,
+        )
+    except (MisconfigurationException, ValueError) as error:
+        names = ("accelerator", "devices", "strategy", "precision")
+        given = " ".join(f"--trainer.{name} {getattr(settings, name)}" for name in names)
+        raise UsageError(f"{given}: {' '.join(str(error).split())}") from error
+
+
+def quiet_lightning() -> None:
+    """Silences hints of Lightning that do not concern a user of the protocols."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    for message in (
+        ".*isinstance\\(treespec, LeafSpec\\).*",
+        ".*does not have many workers.*",
+        ".*checkpoint directory.*exists and is not empty.*",
+        ".*Checkpoint directory.*exists and is not empty.*",
+        ".*logging interval.*",
+        ".*Total length of `list` across ranks is zero.*",  # a fit without evaluation sets
+        ".*The dirpath has changed.*",
+        ".*lr_scheduler.step.*",
+        ".*LightningCLI's args parameter.*",
+        ".*callbacks used to create the checkpoint need to be provided.*",
+    ):
+        warnings.filterwarnings("ignore", message=message)
+
+
+def best_dir(run: RunFolder) -> Path:
+    """Where the selected model of a run is kept."""
+    return run.checkpoint_dir / "best"

@@ -1,0 +1,240 @@
+"""What each cell of an inoculation sweep does, in a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
+from callbacks.wandb.settings import WandbSettings
+from jobs.context import TrainerSettings
+from metrics.aggregate import select_best
+from protocols.engine.evaluation import grouped_row, score_notices, tied_row
+from protocols.engine.settings import ModelSettings
+from protocols.engine.training import best_dir
+from protocols.inoculation.configs import BEFORE, CELL, FIRST, ORIGINAL_TASK, checkpoint_sha256
+from protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from protocols.inoculation.original_task import train_first_stage, train_original
+from protocols.inoculation.rows import selection_rows, setup_of
+from protocols.inoculation.settings import (
+    FirstStage,
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+)
+from protocols.inoculation.steps import REPORT, InoculationSteps
+from results.run_folder import RunFolder
+from storage.errors import UsageError
+from storage.left_files import read_result
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One cell and how it is run; see `run_cell`."""
+
+    run: RunFolder
+    config: Config
+    trainer: TrainerSettings
+    wandb: WandbSettings
+    mirror: str | None
+
+    def steps(self) -> InoculationSteps:
+        """The steps of the inoculation that the cell is a part of."""
+        steps = InoculationSteps(
+            ModelSettings(**self.config["model"]),
+            _task(self.config["original"]),
+            InoculatedProbe(**self.config["probe"]),
+            self.mirror,
+            self.trainer,
+            self.wandb,
+        )
+        self.check_data(steps.probe_data, steps.original_data)
+        return steps
+
+    def check_data(self, *parts: Splits) -> None:
+        """Refuses other data than the cell's key was made with.
+
+        Raises:
+            UsageError: If a file is another one than when the cell was planned.
+        """
+        read = {f.sha256: f.path for part in parts for data in part.files for f in data.files}
+        planned = self.config["data"]
+        if list(read) != planned:
+            others = [path for sha256, path in read.items() if sha256 not in planned]
+            raise _changed(others or list(read.values()))
+
+
+def run_cell(
+    run: RunFolder,
+    config: Config,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None,
+) -> None:
+    """Runs one cell to its end, or goes on with it, and writes its result.json.
+
+    Raises:
+        FileNotFoundError: If a run that it needs is not finished.
+        UsageError: If the data, or a given model, is another one than when it was planned.
+    """
+    kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _inoculate}
+    kinds.get(config["protocol"], _report_best)(Work(run, config, trainer, wandb, mirror))
+
+
+def _first(work: Work) -> None:
+    stage = FirstStage(**work.config["first"])
+    task = OriginalTask(
+        stage.name,
+        stage.sets,
+        first=stage,
+        num_choices=work.config["num_choices"],
+        seed=work.config["seed"],
+    )
+    splits = first_stage_splits(stage, task.seed, work.mirror)
+    work.check_data(splits)
+    train_first_stage(
+        work.run, ModelSettings(**work.config["model"]), task, splits, work.trainer, work.wandb
+    )
+
+
+def _original(work: Work) -> None:
+    task = _task(work.config["original"])
+    splits = original_splits(task, work.mirror)
+    work.check_data(splits)
+    start = [best_dir(_finished(work.run, key)) for key in work.config["model_run"]]
+    train_original(
+        work.run,
+        ModelSettings(**work.config["model"]),
+        task,
+        splits,
+        start[0] if start else None,
+        work.trainer,
+        work.wandb,
+    )
+
+
+def _before(work: Work) -> None:
+    start = time.perf_counter()
+    steps = work.steps()
+    model_folder = _original_folder(work.run, work.config)
+    scored = steps.before(work.run, model_folder)
+    work.run.write_lines(
+        "predictions.jsonl", [row for said in scored.values() for row in said.rows()]
+    )
+    fields = {
+        "protocol": BEFORE,
+        "model": steps.model.label,
+        "probe": steps.probe_name,
+        "dose": 0,
+        "epoch": 0,
+    }
+    parts = {"probe": steps.probe_data, "original": steps.original_data}
+    rows: list[dict[str, Any]] = []
+    for name, said in scored.items():
+        split, _, part = name.partition("_")
+        groups = parts[part].groups(said.records)
+        named = {**fields, "split": split, "metric": f"{part}_accuracy"}
+        rows.append(grouped_row(said.credit, groups, **named))
+        rows.append(tied_row(said, **{**named, "metric": f"{part}_tied_share"}))
+    for part, data in parts.items():
+        rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": data.chance})
+    notices = tuple(score_notices(*scored.values()))
+    result = steps.result(model_folder, BEFORE, rows, notices, start)
+    work.run.finish({**result, "setup": setup_of(scored)})
+
+
+def _inoculate(work: Work) -> None:
+    start = time.perf_counter()
+    steps = work.steps()
+    before = steps.kept(_finished(work.run, work.config["before_run"]))
+    setting = Setting(**work.config["setting"])
+    history, problems = steps.train(
+        work.run, _original_folder(work.run, work.config), setting, before
+    )
+    rows = selection_rows(steps.fields(CELL, setting), before, history)
+    result = steps.result(best_dir(work.run), CELL, rows, problems, start)
+    how = {"setup": setup_of(before), "setting": work.config["setting"], "history": history}
+    work.run.finish({**result, **how})
+
+
+def _report_best(work: Work) -> None:
+    """M*_k: the best of all settings and epochs goes to the report items."""
+    start = time.perf_counter()
+    steps = work.steps()
+    results = {key: _result_of(work.run.path.parent / key) for key in work.config["candidates"]}
+    finished = {key: found for key, found in results.items() if found is not None}
+    missing = sorted(set(results) - set(finished))
+    if not finished:
+        raise FileNotFoundError(
+            f"{work.run.key}: none of its {len(results)} candidates is finished"
+        )
+    best = best_candidate(finished)
+    setting = Setting(**finished[best]["setting"])
+    checkpoint = best_dir(_finished(work.run, best))
+    before = steps.kept(_finished(work.run, work.config["before_run"]))
+    after = steps.score(checkpoint, steps.sets(REPORT))
+    history = finished[best]["history"]
+    problems = tuple(f"not among the candidates: {key} has no result" for key in missing)
+    result = steps.report(work.run, checkpoint, setting, before, after, history, problems, start)
+    work.run.finish({**result, "chosen": best, "candidates": sorted(finished), "missing": missing})
+
+
+def best_candidate(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Key of the run with the best epoch of all, by the rule of `metrics.aggregate.select_best`."""
+    rows = [
+        {
+            "probe_accuracy": scores[PROBE],
+            "original_accuracy": scores[ORIGINAL],
+            "cost": -scores[ORIGINAL],  # what was there before is the same for all
+            "learning_rate": result["setting"]["learning_rate"],
+            "epoch": scores["epoch"],
+            "key": key,
+        }
+        for key, result in sorted(results.items())
+        for scores in _scores(result["history"])
+    ]
+    return str(select_best(rows)["key"])
+
+
+def _scores(history: list[Scores]) -> list[Scores]:
+    return [scores for scores in history if AGGREGATE in scores]
+
+
+def _task(config: Config) -> OriginalTask:
+    first = config["first"]
+    return OriginalTask(**{**config, "first": None if first is None else FirstStage(**first)})
+
+
+def _original_folder(run: RunFolder, config: Config) -> Path:
+    if config["original"]["checkpoint"] is not None:
+        folder = Path(config["original"]["checkpoint"])
+        planned, found = config["checkpoint"], checkpoint_sha256(folder)
+        if found != planned:
+            names = sorted({*planned, *found})
+            raise _changed([str(folder / n) for n in names if planned.get(n) != found.get(n)])
+        return folder
+    return best_dir(_finished(run, config["model_run"][0]))
+
+
+def _changed(paths: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"{', '.join(paths)}: changed since it was planned; run `train.py sweep plan` again"
+    )
+
+
+def _finished(run: RunFolder, key: str) -> RunFolder:
+    """The folder of another run of the sweep, which must be finished."""
+    path = run.path.parent / key
+    if _result_of(path) is None:
+        raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
+    return RunFolder.at(path)
+
+
+def _result_of(path: Path) -> dict[str, Any] | None:
+    result_path = path / "result.json"
+    return read_result(result_path) if result_path.exists() else None

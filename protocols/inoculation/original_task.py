@@ -1,0 +1,276 @@
+"""The original-task model: trained once, shared by every inoculation of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
+from callbacks.learning_curve import LearningCurve
+from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from datamodules.choices import ChoiceDataModule
+from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from lightning_modules.base import ChoiceModule
+from lightning_modules.pretrained import model_fingerprint
+from protocols.engine.evaluation import Predictions, grouped_row, predict, score_notices, tied_row
+from protocols.engine.model_kinds import check_questions
+from protocols.engine.model_source import original_source
+from protocols.engine.models import saved_module, sentence_module
+from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from protocols.engine.training import FitPlan, best_dir, fit
+from protocols.inoculation.configs import FIRST, ORIGINAL_TASK, first_stage_config, original_config
+from protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from protocols.inoculation.rows import UNTOUCHED
+from protocols.inoculation.settings import FirstStage, OriginalTask
+from reports.terminal import print_tables
+from results.provenance import data_files, git_commit, versions
+from results.run_folder import CommandFolder, RunFolder
+from storage.web.download import cache_folder
+
+
+def original_task(
+    output_dir: str,
+    original: OriginalTask,
+    model: ModelSettings = DEFAULT_MODEL,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> Path:
+    """Trains the model of an original task, whose folder inoculations then begin with.
+
+    Args:
+        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        original: The original task and how its model is trained.
+        model: The pre-trained model.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases, in addition to the local files.
+
+    Returns:
+        Folder of the model, for `--original.checkpoint`.
+
+    Raises:
+        UsageError: If the model cannot be the original task's, see `check_questions`.
+    """
+    check_questions(model, original.checkpoint)
+    splits = original_splits(original, mirror)
+    config = {"command": "original", **original_config(model, original, splits, trainer)}
+    folder = CommandFolder(Path(output_dir), config, splits.files)
+    trained = original_model(folder, model, original, splits, mirror, trainer, wandb)
+    folder.write_results()
+    print_tables(folder.path, ORIGINAL_TASK)
+    print(f"model: {trained}")
+    return trained
+
+
+def original_model(
+    folder: CommandFolder,
+    model: ModelSettings,
+    task: OriginalTask,
+    splits: Splits,
+    mirror: str | None,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> Path:
+    """Folder of the original-task model, trained in a run of its own unless one was given.
+
+    The epoch with the best accuracy on the selection split is kept.
+    """
+    if task.checkpoint is not None:
+        return Path(task.checkpoint)
+    start = None
+    if task.first is not None:
+        stage = first_stage_splits(task.first, task.seed, mirror)
+        first = folder.run(
+            f"{FIRST}-{task.first.name}-{model.label}",
+            first_stage_config(model, task, stage, trainer),
+        )
+        if first.result() is None:
+            train_first_stage(first, model, task, stage, trainer, wandb)
+        start = best_dir(first)
+    run = folder.run(
+        f"{ORIGINAL_TASK}-{task.name}-{model.label}", original_config(model, task, splits, trainer)
+    )
+    if run.result() is None:
+        train_original(run, model, task, splits, start, trainer, wandb)
+    return best_dir(run)
+
+
+def train_first_stage(
+    run: RunFolder,
+    model: ModelSettings,
+    task: OriginalTask,
+    splits: Splits,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> None:
+    """Trains what comes before the original task and leaves its best epoch."""
+    stage = task.first
+    assert stage is not None
+    began = time.perf_counter()
+    module = sentence_module(
+        model, learning_rate=stage.learning_rate, seed=task.seed, num_choices=task.num_choices
+    )
+    keep, problems = _fit(run, module, stage, task, splits, trainer, wandb)
+    fields = _fields(FIRST, model, stage, task.seed, splits)
+    rows = _selection_rows(fields, keep.history, splits)
+    result = result_of(best_dir(run), FIRST, model, stage.name, rows, splits, problems, began)
+    run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
+
+
+def train_original(
+    run: RunFolder,
+    model: ModelSettings,
+    task: OriginalTask,
+    splits: Splits,
+    start: Path | None,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> None:
+    """Trains the original task, leaves its best epoch and its score on the report items.
+
+    Args:
+        run: The run's folder.
+        model: The pre-trained model.
+        task: The original task.
+        splits: Its items.
+        start: Model of the first stage; none begins with the pre-trained model.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases.
+    """
+    began = time.perf_counter()
+    module = (
+        sentence_module(
+            model, learning_rate=task.learning_rate, seed=task.seed, num_choices=task.num_choices
+        )
+        if start is None
+        else saved_module(start, learning_rate=task.learning_rate, num_choices=task.num_choices)
+    )
+    keep, problems = _fit(run, module, task, task, splits, trainer, wandb)
+    chosen = saved_module(best_dir(run))
+    report = predict(chosen, {"original": splits.report}, trainer)["original"]
+    run.write_lines("predictions.jsonl", report.rows())
+    fields = _fields(ORIGINAL_TASK, model, task, task.seed, splits)
+    assert keep.best is not None
+    rows = _selection_rows(fields, keep.history, splits)
+    named = {**fields, "split": "report", "epoch": int(keep.best["epoch"]), "metric": "accuracy"}
+    rows.append(grouped_row(report.credit, splits.groups(report.records), **named))
+    rows += _untouched_rows(report, splits, named)
+    rows.append(tied_row(report, **{**named, "metric": "tied_share"}))
+    chance = {"metric": "chance", "split": "report", "value": splits.chance}
+    rows.append({**fields, **chance, "num_items": len(splits.report)})
+    problems = (*problems, *score_notices(report))
+    result = result_of(
+        best_dir(run), ORIGINAL_TASK, model, task.name, rows, splits, problems, began
+    )
+    run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
+
+
+def _fit(
+    run: RunFolder,
+    module: ChoiceModule,
+    stage: OriginalTask | FirstStage,
+    task: OriginalTask,
+    splits: Splits,
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
+    data = ChoiceDataModule(
+        train=splits.train,
+        evaluation={"original": splits.selection},
+        batch_size=trainer.micro_batch(stage.batch_size),
+        max_eval_tokens=trainer.max_eval_tokens,
+        seed=task.seed,
+        num_workers=trainer.num_workers,
+        cache_dir=cache_folder(),
+    )
+    keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
+    plan = FitPlan(
+        epochs=stage.epochs,
+        batch_size=stage.batch_size,
+        seed=task.seed,
+        callbacks=[keep, LearningCurve(stage.batch_size, len(splits.train))],
+        description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
+    )
+    return keep, fit(module, data, run, plan, trainer, wandb)
+
+
+def _fields(
+    protocol: str,
+    model: ModelSettings,
+    stage: OriginalTask | FirstStage,
+    seed: int,
+    splits: Splits,
+) -> dict[str, Any]:
+    return {
+        "protocol": protocol,
+        "model": model.label,
+        "probe": stage.name,
+        "mode": "full",
+        "num_train": len(splits.train),
+        "learning_rate": stage.learning_rate,
+        "seed": seed,
+    }
+
+
+def _untouched_rows(
+    report: Predictions, splits: Splits, fields: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The score without the items that have a relative in the train files (SPEC E3)."""
+    clean = splits.not_in_train(report.records)
+    if any(clean) and not all(clean):
+        credit = list(compress(report.credit, clean))
+        groups = list(compress(splits.groups(report.records), clean))
+        yield grouped_row(credit, groups, **fields, subset=UNTOUCHED)
+
+
+def _selection_rows(
+    fields: dict[str, Any], history: list[Scores], splits: Splits
+) -> list[dict[str, Any]]:
+    return [
+        {
+            **fields,
+            "metric": "accuracy",
+            "split": "selection",
+            "epoch": int(scores["epoch"]),
+            "value": scores[ORIGINAL],
+            "num_items": len(splits.selection),
+        }
+        for scores in history
+    ]
+
+
+def result_of(
+    model_folder: Path,
+    protocol: str,
+    model: ModelSettings,
+    probe: str,
+    rows: list[dict[str, Any]],
+    splits: Splits,
+    notices: tuple[str, ...],
+    start: float,
+) -> dict[str, Any]:
+    """What every result.json of a trained run holds."""
+    said = [notice for data in splits.files for notice in data.notices]
+    return {
+        "protocol": protocol,
+        "model": model.label,
+        "model_revision": model.revision,
+        "probe": probe,
+        "rows": rows,
+        "counts": {
+            "train": len(splits.train),
+            "selection": len(splits.selection),
+            "reserved": len(splits.reserved),
+            "report": len(splits.report),
+        },
+        "notices": [*notices, *said],
+        "versions": versions(),
+        "git_commit": git_commit(),
+        "data": data_files(splits.files),
+        "model_sha256": model_fingerprint(saved_module(model_folder)),
+        "seconds": round(time.perf_counter() - start, 3),
+    }

@@ -1,0 +1,259 @@
+"""The rows of results.csv that an inoculation leaves (SPEC parts B and E)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
+from math import fsum
+from typing import Any
+
+from callbacks.aggregate_checkpoint import AGGREGATE, Scores, best_of
+from callbacks.aggregate_checkpoint import ORIGINAL as VAL_ORIGINAL
+from callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
+from lightning_modules.inoculation import ORIGINAL, PROBE
+from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
+from metrics.clusters import strict_by_size, strict_count
+from metrics.difficulty import by_difficulty
+from metrics.intervals import group_indices
+from metrics.paired import paired_difference
+from probes.record import chance_of
+from protocols.engine.evaluation import Predictions, grouped_row, proportion_row, tied_row
+from protocols.inoculation.data import Splits
+from results.hits import written_hits
+
+Row = dict[str, Any]
+UNTOUCHED = "group not in train"
+
+
+def selection_rows(
+    fields: Row, before: Mapping[str, Predictions], history: Sequence[Scores]
+) -> list[Row]:
+    """Probe, original and average on the selection splits: epoch 0 is before inoculation."""
+    probe, original = before[f"selection_{PROBE}"], before[f"selection_{ORIGINAL}"]
+    start = {
+        "epoch": 0.0,
+        VAL_PROBE: probe.accuracy,
+        VAL_ORIGINAL: original.accuracy,
+        AGGREGATE: aggregate(probe.accuracy, original.accuracy),
+    }
+    sizes = {VAL_PROBE: len(probe.records), VAL_ORIGINAL: len(original.records), AGGREGATE: ""}
+    names = {
+        VAL_PROBE: "probe_accuracy",
+        VAL_ORIGINAL: "original_accuracy",
+        AGGREGATE: "aggregate",
+    }
+    return [
+        {
+            **fields,
+            "split": "selection",
+            "epoch": int(scores["epoch"]),
+            "metric": names[key],
+            "value": scores[key],
+            "num_items": sizes[key],
+        }
+        for scores in (start, *history)
+        for key in names
+    ]
+
+
+def report_rows(
+    fields: Row,
+    probe_data: Splits,
+    original_data: Splits,
+    before: Mapping[str, Predictions],
+    after: Mapping[str, Predictions],
+    history: Sequence[Scores],
+    whole_clusters: bool,
+) -> tuple[list[Row], bool]:
+    """The chosen checkpoint on untouched items, and whether its cost can be read as one.
+
+    Args:
+        fields: Columns that all rows share.
+        probe_data: The probe's items.
+        original_data: The original task's.
+        before: Scores before inoculation.
+        after: Scores of the chosen checkpoint.
+        history: Selection scores of each epoch.
+        whole_clusters: Whether the report items hold all questions about each of their concepts;
+            if they were cut down, strict cluster accuracy means nothing.
+    """
+    fields = {**fields, "split": "report", "epoch": int(best_of(history)["epoch"])}
+    probe_before, probe_after = before[f"report_{PROBE}"], after[f"report_{PROBE}"]
+    old, new = before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]
+    chances = (probe_data.chance, original_data.chance)
+    above_chance = chance_corrected_aggregate(probe_after.accuracy, new.accuracy, *chances)
+    groups = probe_data.groups(probe_after.records)
+    rows = [
+        grouped_row(probe_before.credit, groups, **fields, metric="probe_accuracy_before"),
+        grouped_row(probe_after.credit, groups, **fields, metric="probe_accuracy"),
+        tied_row(probe_before, **fields, metric="probe_tied_share_before"),
+        tied_row(probe_after, **fields, metric="probe_tied_share"),
+        tied_row(old, **fields, metric="original_tied_share_before"),
+        tied_row(new, **fields, metric="original_tied_share_after"),
+        _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), fields),
+        _plain("aggregate_above_chance", above_chance, fields),
+        _plain("chance_probe", probe_data.chance, fields),
+        *_untouched_rows(fields, probe_data, probe_before, probe_after),
+        *(_cluster_rows(fields, probe_before, probe_after) if whole_clusters else ()),
+        *_difficulty_rows(fields, probe_data, probe_before, probe_after),
+    ]
+    original = [
+        row
+        for subset, items in _subsets(old, original_data)
+        for row in _cost_rows({**fields, "subset": subset}, original_data, old, new, items)
+    ]
+    return rows + original, cost_interpretable(original_data, old)
+
+
+def cost_interpretable(data: Splits, before: Predictions) -> bool:
+    """Whether the original task was above chance on its report items before inoculation."""
+    row = grouped_row(before.credit, data.groups(before.records))
+    return interpretable(row["ci_low"], data.chance)
+
+
+def reported_hits(
+    probe_data: Splits,
+    original_data: Splits,
+    before: Mapping[str, Predictions],
+    after: Mapping[str, Predictions],
+    whole_clusters: bool,
+) -> dict[str, Any]:
+    """What hits.json holds: each reported item's credit before and after, and its group.
+
+    Args:
+        probe_data: The probe's items.
+        original_data: The original task's.
+        before: Scores before inoculation.
+        after: Scores of the chosen checkpoint.
+        whole_clusters: See `report_rows`.
+    """
+    sides: dict[str, Any] = {}
+    for name, data in ((PROBE, probe_data), (ORIGINAL, original_data)):
+        was, now = before[f"report_{name}"], after[f"report_{name}"]
+        names = json.dumps([record.name for record in now.records])
+        sides[name] = {
+            "items": hashlib.sha256(names.encode()).hexdigest()[:16],
+            "groups": group_indices(data.groups(now.records)).tolist(),
+            "before": written_hits(was.credit),
+            "after": written_hits(now.credit),
+        }
+    records = after[f"report_{PROBE}"].records
+    clusters = [record.meta.get("cluster") for record in records]
+    whole = whole_clusters and None not in clusters
+    return {
+        "probe": {
+            **sides[PROBE],
+            "untouched": written_hits([float(c) for c in probe_data.not_in_train(records)]),
+            "clusters": group_indices(clusters).tolist() if whole else None,
+        },
+        "original": sides[ORIGINAL],
+    }
+
+
+def setup_of(before: Mapping[str, Predictions]) -> str:
+    """Equal for runs that begin with the same model and report on the same items.
+
+    Only such runs are settings of one M*_k. It is a hash of what was said before inoculation, not
+    of weights: those may differ in their last bits between machines.
+    """
+    reported = [before[f"report_{part}"] for part in (PROBE, ORIGINAL)]
+    said = [[(r.name, c) for r, c in zip(p.records, p.chosen, strict=True)] for p in reported]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
+
+
+def forgotten(before: Predictions, after: Predictions) -> list[dict[str, Any]]:
+    """The items that counted more before than after: the right ones that are wrong (SPEC E11)."""
+    items = zip(before.records, before.credit, after.credit, strict=True)
+    return [{"id": r.id, "position": r.position} for r, was, now in items if was > now]
+
+
+def _plain(metric: str, value: float, fields: Row) -> Row:
+    return {**fields, "metric": metric, "value": value}
+
+
+def _untouched_rows(
+    fields: Row, probe_data: Splits, before: Predictions, after: Predictions
+) -> Iterator[Row]:
+    """Scores without the items whose group is in the train file too (SPEC E3)."""
+    clean = probe_data.not_in_train(after.records)
+    if all(clean) or not any(clean):
+        return
+    groups = list(compress(probe_data.groups(after.records), clean))
+    for metric, predictions in (("probe_accuracy_before", before), ("probe_accuracy", after)):
+        credit = list(compress(predictions.credit, clean))
+        yield grouped_row(credit, groups, **fields, metric=metric, subset=UNTOUCHED)
+
+
+def _cluster_rows(fields: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
+    clusters = [record.meta.get("cluster") for record in after.records]
+    if None in clusters:
+        return
+    for metric, predictions in (
+        ("strict_cluster_accuracy_before", before),
+        ("strict_cluster_accuracy", after),
+    ):
+        whole = strict_count(predictions.credit, clusters)
+        yield proportion_row(whole.num_strict, whole.num_clusters, **fields, metric=metric)
+        by_size = strict_by_size(predictions.credit, clusters)
+        for size, own in by_size.items() if len(by_size) > 1 else ():
+            yield proportion_row(
+                own.num_strict,
+                own.num_clusters,
+                **fields,
+                metric=metric,
+                subset=f"clusters of {size}",
+            )
+
+
+def _difficulty_rows(
+    fields: Row, probe_data: Splits, before: Predictions, after: Predictions
+) -> Iterator[Row]:
+    """The heat map: accuracy by hops and distractors (Richardson & Sabharwal 2020, figure 3)."""
+    metas = [record.meta for record in after.records]
+    groups = probe_data.groups(after.records)
+    for metric, predictions in (
+        ("difficulty_accuracy_before", before),
+        ("difficulty_accuracy", after),
+    ):
+        items = list(zip(predictions.credit, groups, strict=True))
+        for difficulty, own in by_difficulty(items, metas).items():
+            credit, among = zip(*own, strict=True)
+            yield grouped_row(credit, among, **fields, metric=metric, subset=difficulty.subset)
+
+
+def _subsets(predictions: Predictions, data: Splits) -> list[tuple[str, list[int]]]:
+    """All items, each original dataset apart where there are several, and what train has not."""
+    by_set: dict[str, list[int]] = {}
+    for index, record in enumerate(predictions.records):
+        by_set.setdefault(str(record.meta.get("source_set", "")), []).append(index)
+    everything = list(range(len(predictions.records)))
+    found = [("", everything), *(sorted(by_set.items()) if len(by_set) > 1 else ())]
+    clean = data.not_in_train(predictions.records)
+    if any(clean) and not all(clean):
+        found.append((UNTOUCHED, list(compress(everything, clean))))
+    return found
+
+
+def _cost_rows(
+    fields: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
+) -> Iterator[Row]:
+    """Both scores and the cost with its paired interval, and McNemar's flips."""
+    was = [before.credit[i] for i in items]
+    now = [after.credit[i] for i in items]
+    records = [before.records[i] for i in items]
+    groups = data.groups(records)
+    paired = paired_difference(was, now, groups=groups)
+    yield grouped_row(was, groups, **fields, metric="original_accuracy_before")
+    yield grouped_row(now, groups, **fields, metric="original_accuracy_after")
+    yield _plain("chance_original", chance_of(records), fields)
+    yield {
+        **_plain("inoculation_cost", fsum(was) / len(was) - fsum(now) / len(now), fields),
+        "ci_low": -paired.high,
+        "ci_high": -paired.low,
+        "num_items": len(items),
+    }
+    yield _plain("mcnemar_lost", paired.lost, fields)
+    yield _plain("mcnemar_gained", paired.gained, fields)
+    yield _plain("mcnemar_p", paired.p_value, fields)

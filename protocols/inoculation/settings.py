@@ -1,0 +1,145 @@
+"""What an inoculation is asked to do: original task, probe, dose and hyper-parameters (SPEC B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from storage.config.ranges import (
+    BatchSize,
+    LearningRate,
+    NumChoices,
+    NumEpochs,
+    NumItems,
+    Seed,
+    Settings,
+    Share,
+    ShareOrNone,
+)
+
+Extra = Literal["none", "x1", "x2"]
+MAX_EXTRA = 3000  # the paper's bound on x2
+
+
+@dataclass(frozen=True)
+class FirstStage(Settings):
+    """What is trained before the original task, as the paper trained on RACE before science.
+
+    Args:
+        name: Its name in tables.
+        sets: Probe configs whose train split it is made of.
+        train_split: Split trained on.
+        train_items: Train on at most so many; none takes all.
+        selection_share: Share of the train split that the epoch is chosen with.
+        epochs: Epochs of training it.
+        learning_rate: Peak rate of training it.
+        batch_size: Questions in a step of training it.
+    """
+
+    name: str
+    sets: list[str]
+    train_split: str = "train"
+    train_items: NumItems | None = None
+    selection_share: Share = 0.05
+    epochs: NumEpochs = 2
+    learning_rate: LearningRate = 1e-5
+    batch_size: BatchSize = 16
+
+
+@dataclass(frozen=True)
+class OriginalTask(Settings):
+    """The task whose loss is the inoculation cost.
+
+    Args:
+        name: Its name in tables.
+        sets: Probe configs whose train split it is made of.
+        train_split: Split trained on.
+        report_sets: Probe configs it is measured on; none keeps a share of the train split.
+        report_split: Split of `report_sets`.
+        train_items: Train on at most so many; none takes all.
+        report_items: Report on at most so many; none takes all.
+        report_share: Share of the train split kept for measuring, whole groups, without
+            `report_sets`.
+        selection_share: Share of the train split that checkpoints are selected with.
+        selection_items: At most this many of them are scored at each epoch.
+        reserved_share: Share of the train split reserved for add-some.
+        reserved_sets: Probe configs whose train split is reserved for add-some as a whole, as the
+            paper did with MCQL; then no share is taken.
+        num_choices: Questions with fewer choices get empty ones up to here. The number is saved
+            with the model; a `checkpoint` that was saved with another one is refused.
+        checkpoint: Folder of a trained original-task model; none trains one.
+        first: Trained before the task itself; none begins with the pre-trained model.
+        epochs: Epochs of training it.
+        learning_rate: Peak rate of training it.
+        batch_size: Questions in a step of training it.
+        seed: Seeds its splits and its training; the same for all cells of a sweep.
+    """
+
+    name: str
+    sets: list[str]
+    train_split: str = "train"
+    report_sets: list[str] = field(default_factory=list)
+    report_split: str = "test"
+    train_items: NumItems | None = None
+    report_items: NumItems | None = None
+    report_share: Share = 0.2
+    selection_share: Share = 0.1
+    selection_items: NumItems = 500
+    reserved_share: ShareOrNone = 0.1
+    reserved_sets: list[str] = field(default_factory=list)
+    num_choices: NumChoices = 5
+    checkpoint: str | None = None
+    first: FirstStage | None = None
+    epochs: NumEpochs = 3
+    learning_rate: LearningRate = 1e-5
+    batch_size: BatchSize = 16
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class InoculatedProbe(Settings):
+    """The probe that the model is inoculated with.
+
+    Args:
+        name: Probe config.
+        train_split: Split that doses and selection items come from.
+        report_split: Split reported on; none keeps a share of the train split for it.
+        report_share: That share, whole groups.
+        report_items: Report on at most so many; none takes all.
+        selection_items: Items kept for selection, whole groups, in no dose.
+        selection: "train" keeps selection apart from the report; "paper" selects on the reported
+            items, as the paper did on its development set, and is labelled so.
+        split_seed: Seeds the selection split, which all seeds of an inoculation share.
+    """
+
+    name: str
+    train_split: str = "train"
+    report_split: str | None = "test"
+    report_share: Share = 0.2
+    report_items: NumItems | None = None
+    selection_items: NumItems = 500
+    selection: Literal["train", "paper"] = "train"
+    split_seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class ProbeOrFiles(InoculatedProbe):
+    """The same where files may stand for it.
+
+    Args:
+        name: Probe config; none takes the files of `--data.*`.
+    """
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Setting(Settings):
+    """The dose and the hyper-parameters of one inoculation."""
+
+    dose: NumItems
+    extra: Extra
+    learning_rate: LearningRate
+    epochs: NumEpochs
+    batch_size: BatchSize
+    seed: Seed

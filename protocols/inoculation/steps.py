@@ -1,0 +1,286 @@
+"""The steps of an inoculation: score, train, score again. Commands and sweeps put them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores
+from callbacks.inoculation_cost import InoculationCost
+from callbacks.learning_curve import LearningCurve
+from callbacks.wandb.settings import WandbSettings
+from datamodules.choices import ChoiceDataModule
+from jobs.context import TrainerSettings
+from lightning_modules.base import ChoiceModule
+from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
+from probes.catalog import ProbeConfig
+from probes.record import Record
+from protocols.engine.evaluation import Predictions, predict, score_notices
+from protocols.engine.model_source import original_source
+from protocols.engine.models import saved_module
+from protocols.engine.settings import ModelSettings
+from protocols.engine.training import FitPlan, best_dir, fit
+from protocols.inoculation.configs import INOCULATION
+from protocols.inoculation.data import Splits, add_some, dose_of, original_splits, probe_splits
+from protocols.inoculation.original_task import result_of
+from protocols.inoculation.rows import (
+    cost_interpretable,
+    forgotten,
+    report_rows,
+    reported_hits,
+    selection_rows,
+    setup_of,
+)
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting
+from results.provenance import data_files
+from results.run_folder import RunFolder
+from storage.left_files import check_left
+from storage.web.download import cache_folder
+
+SELECTION, REPORT = "selection", "report"
+BEFORE_FILE = "before.json"
+HITS = "hits.json"
+Scored = Mapping[str, Predictions]
+
+
+class InoculationSteps:
+    """What one model, original task and probe have in common, whatever the dose and setting.
+
+    Args:
+        model: The pre-trained model.
+        original: The original task.
+        probe: The probe.
+        mirror: Stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases.
+        own: The config of a probe of one's own that is given as files.
+    """
+
+    def __init__(
+        self,
+        model: ModelSettings,
+        original: OriginalTask,
+        probe: InoculatedProbe,
+        mirror: str | None,
+        trainer: TrainerSettings,
+        wandb: WandbSettings,
+        own: ProbeConfig | None = None,
+    ) -> None:
+        self.model = model
+        self.original = original
+        self.probe = probe
+        self.mirror = mirror
+        self.trainer = trainer
+        self.wandb = wandb
+        self.own = own
+        self._scored: dict[Path, dict[str, Predictions]] = {}
+
+    @cached_property
+    def original_data(self) -> Splits:
+        """The parts of the original task."""
+        return original_splits(self.original, self.mirror)
+
+    @cached_property
+    def probe_data(self) -> Splits:
+        """The parts of the probe."""
+        return probe_splits(self.probe, self.mirror, self.own)
+
+    @cached_property
+    def source(self) -> dict[str, Any]:
+        """What is known of the original-task model and of its task."""
+        return original_source(self.model, self.original)
+
+    @property
+    def probe_name(self) -> str:
+        """The probe's name in tables; its setting may be the path of a config."""
+        return self.probe_data.files[0].config.name
+
+    def sets(self, split: str) -> dict[str, Sequence[Record]]:
+        """Probe and original items of a split, "selection" or "report"."""
+        parts = {PROBE: self.probe_data, ORIGINAL: self.original_data}
+        return {f"{split}_{name}": getattr(data, split) for name, data in parts.items()}
+
+    def items(self, setting: Setting) -> list[Record]:
+        """The dose and the original-task items that balance it.
+
+        Raises:
+            UsageError: If the dose, or the balance, is more than there is.
+        """
+        dose = dose_of(self.probe_data, setting.dose, setting.seed)
+        return dose + add_some(self.original_data, setting.dose, setting.extra, setting.seed)
+
+    def score(self, folder: Path, sets: Mapping[str, Sequence[Record]]) -> dict[str, Predictions]:
+        """Scores of the model in a folder."""
+        return predict(self._module(folder), sets, self.trainer)
+
+    def _module(self, folder: Path) -> ChoiceModule:
+        # A folder that names no number of choices gets that of the original task, and keeps it.
+        return saved_module(folder, num_choices=self.original.num_choices)
+
+    def before(self, run: RunFolder, model_folder: Path) -> dict[str, Predictions]:
+        """Scores before inoculation, kept so that a resumed run does not compute them again."""
+        if run.read(BEFORE_FILE) is not None:
+            return self.kept(run)
+        if model_folder not in self._scored:  # all doses of a command share it
+            self._scored[model_folder] = self.score(model_folder, self._all_sets())
+        scored = self._scored[model_folder]
+        self.keep(run, scored)
+        # Not read again: of a DDP run's processes one writes, and the others may be faster.
+        return scored
+
+    def keep(self, run: RunFolder, scored: Scored) -> None:
+        """Leaves the scores before inoculation in a run, unless they are there."""
+        if not (run.path / BEFORE_FILE).exists():
+            scores = {name: [list(s) for s in said.scores] for name, said in scored.items()}
+            run.write(BEFORE_FILE, scores)
+
+    def kept(self, run: RunFolder) -> dict[str, Predictions]:
+        """The scores that `before` left in a run.
+
+        Raises:
+            FileNotFoundError: If there are none.
+            ValueError: If they are damaged; the message says what to remove.
+        """
+        check_left(run.path, BEFORE_FILE)
+        scores = run.read(BEFORE_FILE)
+        if scores is None:
+            raise FileNotFoundError(f"{run.path / BEFORE_FILE} is not there: run the cell again")
+        sets = self._all_sets()
+        if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != {
+            n: len(s) for n, s in sets.items()
+        }:
+            raise ValueError(
+                f"{run.path / BEFORE_FILE}: it does not hold the scores of this run's items; "
+                f"remove {run.path}, the run begins anew"
+            )
+        return {name: Predictions(name, sets[name], scores[name]) for name in sets}
+
+    def _all_sets(self) -> dict[str, Sequence[Record]]:
+        return self.sets(SELECTION) | self.sets(REPORT)
+
+    def train(
+        self, run: RunFolder, model_folder: Path, setting: Setting, before: Scored
+    ) -> tuple[list[Scores], tuple[str, ...]]:
+        """Inoculates, keeps the best epoch; returns each epoch's selection scores and problems."""
+        task: ChoiceModule = self._module(model_folder)
+        selection = self.sets(SELECTION)
+        items = self.items(setting)
+        data = ChoiceDataModule(
+            train=items,
+            evaluation={name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)},
+            batch_size=self.trainer.micro_batch(setting.batch_size),
+            max_eval_tokens=self.trainer.max_eval_tokens,
+            seed=setting.seed,
+            num_workers=self.trainer.num_workers,
+            cache_dir=cache_folder(),
+        )
+        keep = AggregateCheckpoint(best_dir(run))
+        start = {f"val/{n}_accuracy": before[f"selection_{n}"].accuracy for n in (PROBE, ORIGINAL)}
+        cost = InoculationCost(
+            start, cost_interpretable(self.original_data, before[f"{REPORT}_{ORIGINAL}"])
+        )
+        plan = FitPlan(
+            epochs=setting.epochs,
+            batch_size=setting.batch_size,
+            seed=setting.seed,
+            callbacks=[cost, LearningCurve(setting.batch_size, len(items)), keep],
+            description=(
+                f"inoculation with {setting.dose} examples of {self.probe_name} "
+                f"(add-some {setting.extra}), {setting.epochs} epochs"
+            ),
+            summary=lambda: cost.summary(keep.best),
+        )
+        module = Inoculation(task, learning_rate=setting.learning_rate)
+        problems = fit(module, data, run, plan, self.trainer, self.wandb)
+        return keep.history, problems
+
+    def fields(self, protocol: str, setting: Setting) -> dict[str, Any]:
+        """The columns that all rows of a setting share."""
+        return {
+            "protocol": protocol,
+            "model": self.model.label,
+            "probe": self.probe_name,
+            "control": "standard",
+            "mode": "full",
+            "num_train": setting.dose,
+            "dose": setting.dose,
+            "extra": setting.extra,
+            "learning_rate": setting.learning_rate,
+            "seed": setting.seed,
+        }
+
+    def report(
+        self,
+        run: RunFolder,
+        model_folder: Path,
+        setting: Setting,
+        before: Scored,
+        after: Scored,
+        history: Sequence[Scores],
+        problems: tuple[str, ...],
+        start: float,
+    ) -> dict[str, Any]:
+        """Writes the predictions on the report items and gives the content of result.json.
+
+        Args:
+            run: The run's folder.
+            model_folder: Where the chosen checkpoint is.
+            setting: The setting that it was chosen from.
+            before: Scores on selection and report items before inoculation.
+            after: Scores of the chosen checkpoint on the report items.
+            history: Selection scores of each epoch of the setting.
+            problems: What went wrong on the way and was mended.
+            start: `time.perf_counter()` at the start of the run.
+        """
+        names = list(self.sets(REPORT))
+        run.write_lines(
+            "predictions.jsonl",
+            [{**row, "set": f"{row['set']}_before"} for s in names for row in before[s].rows()]
+            + [row for name in names for row in after[name].rows()],
+        )
+        fields = self.fields(INOCULATION, setting)
+        rows = selection_rows(fields, before, history)
+        whole = self.probe.report_items is None
+        data = self.probe_data, self.original_data
+        chosen, interpretable = report_rows(
+            fields, *data, before, after, history, whole_clusters=whole
+        )
+        run.write_lines(HITS, [reported_hits(*data, before, after, whole_clusters=whole)])
+        scores = [f"before inoculation: {n}" for n in score_notices(*(before[n] for n in names))]
+        problems = (*problems, *scores, *score_notices(*(after[n] for n in names)))
+        result = self.result(model_folder, INOCULATION, rows + chosen, problems, start)
+        return result | {
+            "setup": setup_of(before),
+            "hits": HITS,
+            "cost_interpretable": interpretable,
+            "seeds": [setting.seed, self.original.seed],
+            "forgotten": forgotten(before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]),
+            "counts": {**result["counts"], "dose": setting.dose},
+        }
+
+    def result(
+        self,
+        model_folder: Path,
+        protocol: str,
+        rows: list[dict[str, Any]],
+        problems: tuple[str, ...],
+        start: float,
+    ) -> dict[str, Any]:
+        """What the result.json of every step holds."""
+        name, data = self.probe_name, self.probe_data
+        result = result_of(model_folder, protocol, self.model, name, rows, data, problems, start)
+        return result | {
+            **self.source,
+            "original_task": self.original.name,
+            "selection": self.probe.selection,
+            "report_split": self.probe.report_split,
+            "report_items": self.probe.report_items,
+            "data": data_files(data.files + self.original_data.files),
+            "counts": {
+                **result["counts"],
+                "original_selection": len(self.original_data.selection),
+                "original_report": len(self.original_data.report),
+            },
+        }

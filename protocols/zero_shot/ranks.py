@@ -1,0 +1,43 @@
+"""Ranks of a probe's candidates in the whole vocabulary (Talmor 2020, section 4.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from jobs.context import TrainerSettings
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.scorers.candidate_ranks import CandidateRanks
+from protocols.engine.evaluation import Predictions, grouped_row, predict
+
+TOP = 10
+
+
+def candidate_ranks(
+    module: MaskedChoice, predictions: Predictions, trainer: TrainerSettings
+) -> Predictions:
+    """The records of `predictions` again, with ranks (1 is the first guess) in place of scores."""
+    return predict(CandidateRanks(module), {predictions.name: predictions.records}, trainer)[
+        predictions.name
+    ]
+
+
+def rank_rows(
+    ranks: Predictions, groups: Sequence[str], fields: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Median rank of the right answer, and how often the model would say the candidates unasked.
+
+    Args:
+        ranks: Ranks of every choice, as `candidate_ranks` gives them.
+        groups: (N,) the group of each item.
+        fields: Columns of every row.
+    """
+    gold = [row[record.answer] for record, row in zip(ranks.records, ranks.scores, strict=True)]
+    gold_in_top = [rank <= TOP for rank in gold]
+    all_in_top = [max(row) <= TOP for row in ranks.scores]
+    return [
+        {**fields, "metric": "median_gold_rank", "value": median(gold), "num_items": len(gold)},
+        grouped_row(gold_in_top, groups, **fields, metric="gold_in_top10"),
+        grouped_row(all_in_top, groups, **fields, metric="all_in_top10"),
+    ]

@@ -1,0 +1,224 @@
+"""Medals: full, partial or no success of a model on a probe, by a stated rule (table 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from reports.curve.facts import NO_LANGUAGE
+from reports.curve.summary import (
+    FULL,
+    Estimate,
+    Summary,
+    baselines,
+    difference,
+    random_twin,
+    rivals,
+    summaries,
+)
+from reports.kit.layout import ABSENT, Cell, Column, Table, points, rate
+from results.load import Results
+
+Medal = Literal["full", "partial", "none", "not judged"]
+MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
+CONDITIONS = ("high", "above baselines", "needs language")
+RULE_PATH = Path(__file__).with_name("medals.yaml")
+
+
+class MedalRuleError(ValueError):
+    """A rule that cannot be read; the message names the file and the key."""
+
+
+@dataclass(frozen=True)
+class MedalRule:
+    """What makes a success. Accuracies and differences are fractions.
+
+    Args:
+        high: Way from chance (0) to perfect (1) that zero-shot or WS must have gone.
+        above_baselines: WS minus the WS of each baseline, of random weights and of the most
+            frequent answer: its 95% interval must lie above this.
+        lang_sense: The interval of the unclipped LangSense without language must lie above this.
+        partial: How many of the three conditions make a partial success.
+        need_baseline: Not judged without a baseline over word vectors.
+        need_random: Not judged without the same architecture with random weights.
+    """
+
+    high: float = 0.5
+    above_baselines: float = 0.0
+    lang_sense: float = 0.02
+    partial: int = 2
+    need_baseline: bool = True
+    need_random: bool = False
+
+    @property
+    def words(self) -> str:
+        """The rule as a person says it."""
+        needed = ["a no-language control", "recorded hits"]
+        needed += ["a baseline over word vectors"] * self.need_baseline
+        needed += ["random weights"] * self.need_random
+        return (
+            f"High: zero-shot or WS has gone at least {100 * self.high:.0f}% of the way from "
+            "chance to 100%. Above baselines: the 95% interval of WS minus that of every baseline, "
+            "of the same architecture with random weights and of always giving the most frequent "
+            f"answer lies above {points(self.above_baselines)} points. Needs language: the "
+            "interval of the unclipped LangSense without language lies above "
+            f"{points(self.lang_sense)} points. Full success is all three, partial is "
+            f"{self.partial} of them; {ABSENT} is not judged, for want of {', '.join(needed[:-1])} "
+            f"or {needed[-1]}."
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One model on one probe.
+
+    Attributes:
+        met: Whether each of `CONDITIONS` holds; empty where it was not judged.
+        lacking: What a judgement would have needed.
+    """
+
+    summary: Summary
+    medal: Medal
+    met: tuple[bool, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+
+def read_rule(path: Path = RULE_PATH) -> MedalRule:
+    """Reads a rule; keys that are left out keep their defaults.
+
+    Raises:
+        MedalRuleError: If the file is no YAML mapping, or a key or value is not one of the rule's.
+    """
+    try:
+        found: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise MedalRuleError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(found, dict):
+        raise MedalRuleError(f"{path}: a mapping is needed, such as `high: 0.5`")
+    kinds = {field.name: type(field.default) for field in fields(MedalRule)}
+    for key, value in found.items():
+        if key not in kinds:
+            raise MedalRuleError(f"{path}: there is no {key!r}; known are {', '.join(kinds)}")
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if type(value) is not kinds[key] and not (kinds[key] is float and whole):
+            raise MedalRuleError(f"{path}: {key} is {value!r}, not a {kinds[key].__name__}")
+    rule = MedalRule(**found)
+    if not (0 <= rule.high <= 1 and 1 <= rule.partial <= len(CONDITIONS)):
+        raise MedalRuleError(f"{path}: high must be in 0..1 and partial in 1..{len(CONDITIONS)}")
+    return rule
+
+
+def judge(summary: Summary, others: Sequence[Summary], rule: MedalRule) -> Judgement:
+    """Judges one curve against the others of its probe."""
+    twin, lower = random_twin(summary, others), baselines(summary, others)
+    language = summary.lang_gap(NO_LANGUAGE)
+    own = summary.weighted_sum
+    lacking = ["a no-language control"] * (language is None)
+    lacking += ["a baseline"] * (rule.need_baseline and not lower)
+    lacking += ["random weights"] * (rule.need_random and twin is None)
+    lacking += ["a chance level"] * (summary.curve.chance is None)
+    lacking += ["hits"] * (own is None or own.low is None)
+    gaps = [difference("weighted_sum", summary, other) for other in rivals(summary, others)]
+    lacking += ["the baselines' curves on the same items and points"] * (None in map(_low, gaps))
+    if lacking:
+        return Judgement(summary, "not judged", lacking=tuple(lacking))
+    met = (
+        _is_high(summary, rule.high),
+        _is_above(summary, gaps, rule.above_baselines),
+        (_low(language) or 0.0) > rule.lang_sense,
+    )
+    number = sum(met)
+    medal: Medal = "full" if all(met) else "partial" if number >= rule.partial else "none"
+    return Judgement(summary, medal, met)
+
+
+def judgements(results: Results, rule: MedalRule) -> list[Judgement]:
+    """Every model on every probe, each by the curve that LangSense is from (not `linear`)."""
+    found = summaries(results)
+    return [
+        judge(summary, found, rule)
+        for summary in found
+        if summary.role == "model" and summary.curve.mode != "linear"
+    ]
+
+
+def medals_table(results: Results, rule: MedalRule) -> Table | None:
+    """Probes by models, with the conditions that each met."""
+    found = judgements(results, rule)
+    if not found:
+        return None
+    models = list(dict.fromkeys(one.summary.curve.model for one in found))
+    rows = []
+    for probe, how in dict.fromkeys((o.summary.curve.probe, _how(o, found)) for o in found):
+        own = {
+            o.summary.curve.model: o
+            for o in found
+            if (o.summary.curve.probe, _how(o, found)) == (probe, how)
+        }
+        cells = [_cell(own[model]) if model in own else Cell(ABSENT) for model in models]
+        rows.append((Cell(probe, how), *cells))
+    return Table(
+        "curve_medals",
+        "Medals",
+        f"{rule.words} The marks of the paper's table 12 did not survive in its text, so only ours "
+        "are here.",
+        (Column("probe", "left"), *(Column(model, "left") for model in models)),
+        tuple(rows),
+        tuple(_record(one) for one in found),
+    )
+
+
+def _is_high(summary: Summary, needed: float) -> bool:
+    chance = summary.curve.chance or 0.0
+    best = max(e.value for e in (summary.zero_shot, summary.weighted_sum) if e is not None)
+    return (best - chance) / (1 - chance) >= needed
+
+
+def _is_above(summary: Summary, gaps: Sequence[Estimate | None], margin: float) -> bool:
+    majority, own = summary.curve.majority, _low(summary.weighted_sum) or 0.0
+    if majority is not None and own - majority <= margin:
+        return False
+    return all((_low(gap) or 0.0) > margin for gap in gaps)
+
+
+def _low(estimate: Estimate | None) -> float | None:
+    return None if estimate is None else estimate.low
+
+
+def _how(one: Judgement, found: Sequence[Judgement]) -> str:
+    """What tells apart the curves of a model on a probe: its split, its mode, its rate."""
+    curve = one.summary.curve
+    alike = {
+        other.summary.curve.learning_rate
+        for other in found
+        if (other.summary.curve.probe, other.summary.curve.mode) == (curve.probe, curve.mode)
+    }
+    said = [curve.where, "whole network" if curve.mode == FULL else ""]
+    said.append(f"rate {rate(curve.learning_rate)}" if len(alike) > 1 else "")
+    return ", ".join(text for text in said if text)
+
+
+def _cell(one: Judgement) -> Cell:
+    if one.lacking:
+        return Cell(MARKS[one.medal], f"lacks {', '.join(one.lacking)}")
+    met = [name for name, holds in zip(CONDITIONS, one.met, strict=True) if holds]
+    return Cell(MARKS[one.medal], ", ".join(met))
+
+
+def _record(one: Judgement) -> dict[str, object]:
+    curve = one.summary.curve
+    met = dict(zip(CONDITIONS, one.met or (None,) * len(CONDITIONS), strict=True))
+    return {
+        "probe": curve.probe,
+        "model": curve.model,
+        "split": curve.where,
+        "mode": curve.mode,
+        "learning_rate": curve.learning_rate,
+        "medal": one.medal,
+        **{name.replace(" ", "_"): holds for name, holds in met.items()},
+        "lacking": ", ".join(one.lacking),
+    }

@@ -1,0 +1,270 @@
+"""Each learning curve in a few numbers, and which of the paper's it may stand beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+from metrics.learning_curve import (
+    best_size,
+    is_complete,
+    lang_sense,
+    weighted_sum,
+    weights_over,
+)
+from reports.curve.facts import (
+    NO_LANGUAGE,
+    PERTURBED,
+    STANDARD,
+    Curve,
+    Part,
+    curves,
+    interval_of,
+)
+from reports.kit.published import BASELINES, RANDOM_WEIGHTS, PublishedCurve
+from reports.kit.published import published_curves as _published_curves
+from results.load import Results
+
+Role = Literal["model", "random", "baseline"]
+FULL = "full"  # the mode of MC-QA
+MODES = ("mlp", "linear", FULL)
+LANGUAGE = {"langsense_pert": PERTURBED, "langsense_nolang": NO_LANGUAGE}
+PAPER_SPLIT = "dev"
+IN_TWO_STAGES = {"encyclopedic_composition"}  # trained on single-hop facts first (section 4.5)
+Line = tuple[Curve, str]  # a curve under a control
+Place = tuple[Curve, str, int]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95% interval over items and seeds, None without recorded hits."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One curve: zero-shot, WS, MAX and LangSense (Talmor et al. 2020, section 3).
+
+    Attributes:
+        curve: What is summarised.
+        role: A model, its architecture with random weights, or a baseline over word vectors.
+    """
+
+    curve: Curve
+
+    @property
+    def role(self) -> Role:
+        """What the model is there for."""
+        return role_of(self.curve.model)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The points with a weight that WS is made of."""
+        return list(weights_over(self.curve.means()))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all points of the paper are there (SPEC E8)."""
+        return is_complete(self.curve.means())
+
+    @cached_property
+    def zero_shot(self) -> Estimate | None:
+        """Accuracy without training; of MC-QA there is none, its head is untrained."""
+        return None if self.curve.mode == FULL else _estimate(_untrained(self.curve))
+
+    @cached_property
+    def weighted_sum(self) -> Estimate | None:
+        """WS, over the points there are."""
+        return _estimate(_weighted(self.curve))
+
+    @cached_property
+    def maximum(self) -> Estimate | None:
+        """MAX: chosen on the items that it is measured on, so a little too high.
+
+        Its interval is that of the point which is the best one.
+        """
+        return _estimate(_best(self.curve))
+
+    def lang_sense(self, control: str) -> Estimate | None:
+        """LangSense as the paper has it, clipped at 0 point by point.
+
+        It is never below the unclipped sum, whose lower end is its own, and never above the sum of
+        its points' upper ends, clipped.
+        """
+        gap, curve = self.lang_gap(control), self.curve
+        if gap is None:
+            return None
+        value = lang_sense(curve.means(), curve.means(control))
+        if gap.low is None:
+            return Estimate(value)
+        high = weighted_sum(
+            {
+                size: max(0.0, interval_of([(1.0, *ours), (-1.0, *theirs)])[1] or 0.0)
+                for size, ours, theirs in _shared((curve, STANDARD), (curve, control))
+            }
+        )
+        return Estimate(value, max(0.0, gap.low), high)
+
+    def lang_gap(self, control: str) -> Estimate | None:
+        """The same without clipping."""
+        return _estimate(_weighted_gap((self.curve, STANDARD), (self.curve, control)))
+
+    @cached_property
+    def scores(self) -> Mapping[str, Estimate]:
+        """What there is of `reports.kit.published.SCORES`."""
+        mode = self.curve.mode
+        found = {
+            "zero_shot": self.zero_shot,
+            f"{mode}_ws": self.weighted_sum,
+            f"{mode}_max": self.maximum,
+            **{name: self.lang_sense(control) for name, control in LANGUAGE.items()},
+        }
+        return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+    @property
+    def paper(self) -> PublishedCurve | None:
+        """The paper's row of the same model and probe; None where there is none."""
+        rows = published(self.curve.probe)
+        return next((row for row in rows if row.model == self.curve.paper_model), None)
+
+    def beside_paper(self, score: str) -> float | None:
+        """The paper's number, where comparing is legitimate.
+
+        The same model (with the same vectors, SPEC E10), the whole released set, and for what is
+        trained the released train file, the paper's stages and all seven points (SPEC E8), for
+        LangSense those of the control too. The paper's LangSense is that of `mlp`, or of `full`
+        where the whole network is trained.
+        """
+        row, curve = self.paper, self.curve
+        if row is None or curve.split != PAPER_SPLIT or not curve.whole:
+            return None
+        if control := LANGUAGE.get(score):
+            alike = curve.mode != "linear" and f"{curve.mode}_ws" in row.scores
+            if not (alike and is_complete(curve.means(control))):
+                return None
+        trained_alike = (
+            self.complete
+            and curve.train in ("", f"train of {curve.probe}")
+            and curve.first_stage == (curve.probe in IN_TWO_STAGES)
+        )
+        return row.scores.get(score) if score == "zero_shot" or trained_alike else None
+
+
+@lru_cache(maxsize=2)
+def summaries(results: Results) -> tuple[Summary, ...]:
+    """The curves that have a standard line, by probe; models first, then the baselines."""
+    found = [Summary(curve) for curve in curves(results) if curve.points.get(STANDARD)]
+
+    def place(summary: Summary) -> tuple[object, ...]:
+        curve = summary.curve
+        rank = MODES.index(curve.mode) if curve.mode in MODES else len(MODES)
+        return (curve.probe, summary.role == "baseline", curve.model, rank)
+
+    return tuple(sorted(found, key=place))
+
+
+def role_of(label: str) -> Role:
+    """What a model is there for, from its name in results."""
+    if RANDOM_WEIGHTS in label:
+        return "random"
+    return "baseline" if label.startswith(tuple(BASELINES)) else "model"
+
+
+def random_twin(summary: Summary, others: Sequence[Summary]) -> Summary | None:
+    """The curve of the same architecture with random weights."""
+    name = f"{summary.curve.model} {RANDOM_WEIGHTS}"
+    return next((o for o in peers(summary, others) if o.curve.model == name), None)
+
+
+def baselines(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
+    """The baselines' curves on the same items."""
+    return [other for other in peers(summary, others) if other.role == "baseline"]
+
+
+def rivals(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
+    """What a model has to be better than: random weights, if they are there, and the baselines."""
+    twin = random_twin(summary, others)
+    return [*([twin] if twin else []), *baselines(summary, others)]
+
+
+def peers(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
+    """The curves of other models of the same rows and mode, trained in the same stages.
+
+    A baseline has one hidden layer to train, so it stands beside `mlp` and `full` alone.
+    """
+    curve = summary.curve
+    same = [o for o in others if (o.curve.source, o.curve.mode) == (curve.source, curve.mode)]
+    return [other for other in same if other.curve.model != curve.model]
+
+
+def difference(
+    of: Literal["zero_shot", "weighted_sum", "maximum"], one: Summary, other: Summary
+) -> Estimate | None:
+    """One curve minus another over the points both have; None where there is no such number.
+
+    The interval pairs items and seeds; it is left out where the curves have other items.
+    """
+    lines = (one.curve, STANDARD), (other.curve, STANDARD)
+    if of == "weighted_sum":
+        return _estimate(_weighted_gap(*lines))
+    if of == "zero_shot":
+        both = _untrained(one.curve), _untrained(other.curve)
+    else:
+        sizes = {size for size, _, _ in _shared(*lines)}
+        both = _best(one.curve, sizes), _best(other.curve, sizes)
+    return _estimate([*both[0], *_less(both[1])]) if all(both) else None
+
+
+def published(probe: str) -> list[PublishedCurve]:
+    """The paper's rows of a probe, in the order of its table."""
+    return [row for row in _published_curves() if row.probe == probe]
+
+
+def _estimate(parts: Sequence[Part]) -> Estimate | None:
+    """A weighted sum of points and its interval; None where there are no points."""
+    if not parts:
+        return None
+    value = sum(weight * curve.means(control)[size] for weight, curve, control, size in parts)
+    return Estimate(value, *interval_of(parts))
+
+
+def _untrained(curve: Curve) -> list[Part]:
+    return [(1.0, curve, STANDARD, 0)] if 0 in curve.means() else []
+
+
+def _weighted(curve: Curve) -> list[Part]:
+    weights = weights_over(curve.means())
+    return [(weight, curve, STANDARD, size) for size, weight in weights.items()]
+
+
+def _best(curve: Curve, among: Iterable[int] | None = None) -> list[Part]:
+    means = curve.means()
+    trained = {n: means[n] for n in (means if among is None else among) if n > 0}
+    return [(1.0, curve, STANDARD, best_size(trained))] if trained else []
+
+
+def _weighted_gap(one: Line, other: Line) -> list[Part]:
+    """One line minus another over the points both have."""
+    shared = {size: (ours, theirs) for size, ours, theirs in _shared(one, other)}
+    ours: list[Part] = []
+    theirs: list[Part] = []
+    for size, weight in weights_over(shared).items():
+        first, second = shared[size]
+        ours.append((weight, *first))
+        theirs.append((weight, *second))
+    return [*ours, *_less(theirs)]
+
+
+def _less(parts: Sequence[Part]) -> list[Part]:
+    return [(-weight, curve, control, size) for weight, curve, control, size in parts]
+
+
+def _shared(one: Line, other: Line) -> list[tuple[int, Place, Place]]:
+    """The points that both lines have."""
+    theirs = other[0].means(other[1])
+    return [(n, (*one, n), (*other, n)) for n in one[0].means(one[1]) if n in theirs]

@@ -1,0 +1,157 @@
+"""Every checkpoint that M*_k was chosen from, with its scores on the selection items (SPEC D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from metrics.pareto import pareto_front
+from reports.inoculation.facts import Series, inoculations, series_of, trajectory
+from reports.inoculation.tables import what_cell
+from reports.kit.layout import Cell, Column, Table, count, percent, rate
+from results.load import Results, Run
+
+
+class Choice(NamedTuple):
+    """What one M*_k is chosen for: the checkpoints compared share it."""
+
+    series: Series
+    dose: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One checkpoint: a setting after an epoch.
+
+    Attributes:
+        probe: Probe accuracy on the selection items.
+        original: Original-task accuracy on the selection items.
+        on_front: No other checkpoint of its choice beats it on both.
+        chosen: It is M*_k.
+    """
+
+    choice: Choice
+    extra: str
+    learning_rate: float
+    epoch: int
+    probe: float
+    original: float
+    on_front: bool = False
+    chosen: bool = False
+
+    @property
+    def average(self) -> float:
+        """What decides."""
+        return (self.probe + self.original) / 2
+
+
+def candidates(results: Results) -> dict[Choice, list[Candidate]]:
+    """The checkpoints of each choice, with the Pareto front and M*_k marked."""
+    found: dict[tuple[Choice, str, float, int], Candidate] = {}
+    # What a sweep chose repeats the scores of its setting.
+    for run in [*results.of("inoculation_cell"), *results.of("inoculation")]:
+        for one in _of_run(run, series_of(results, run)):
+            found.setdefault((one.choice, one.extra, one.learning_rate, one.epoch), one)
+    chosen = {
+        (Choice(one.series, one.dose, one.seed or 0), one.extra, one.learning_rate, one.epoch)
+        for one in inoculations(results)
+        if one.chosen
+    }
+    by_choice: dict[Choice, list[Candidate]] = {}
+    for key in sorted(found):
+        one = replace(found[key], chosen=key in chosen)
+        by_choice.setdefault(one.choice, []).append(one)
+    return {choice: _with_front(own) for choice, own in by_choice.items()}
+
+
+def several_settings(own: Sequence[Candidate]) -> bool:
+    """Whether there was more to choose from than the epochs of one setting."""
+    return len({(one.extra, one.learning_rate) for one in own}) > 1
+
+
+def pareto_table(results: Results) -> Table | None:
+    """The front of each choice between settings; the csv file has all checkpoints."""
+    found = {c: own for c, own in candidates(results).items() if several_settings(own)}
+    if not found:
+        return None
+    heads = [Column("probe", "left"), Column("k"), Column("seed"), Column("setting", "left")]
+    heads += [Column("epoch"), Column("probe %"), Column("original task %"), Column("average %")]
+    heads += [Column("", "left"), Column("checkpoints")]
+    rows = [
+        _cells(one, len(own))
+        for own in found.values()
+        for one in sorted(own, key=lambda one: (one.original, one.probe))
+        if one.on_front
+    ]
+    return Table(
+        "pareto",
+        "The Pareto front",
+        "The checkpoints that no other one of the same k and seed beats on both tasks, on the "
+        "selection items, by rising score on the original task. M*_k has the best average of the "
+        "two; the last column says how many checkpoints (settings and epochs) there were. The csv "
+        "file holds all of them.",
+        tuple(heads),
+        tuple(rows),
+        tuple(_record(one) for own in found.values() for one in own),
+    )
+
+
+def _of_run(run: Run, series: Series) -> Iterable[Candidate]:
+    settings = dict.fromkeys(
+        (r.dose, r.seed, r.extra, r.learning_rate)
+        for r in run.rows
+        if r.dose is not None and r.learning_rate is not None
+    )
+    for setting in settings:
+        dose, seed, extra, learning_rate = setting
+        assert dose is not None
+        assert learning_rate is not None
+        scores = trajectory(
+            [r for r in run.rows if (r.dose, r.seed, r.extra, r.learning_rate) == setting]
+        )
+        on_original = scores.get("original_accuracy", {})
+        for epoch, on_probe in scores.get("probe_accuracy", {}).items():
+            if epoch > 0 and epoch in on_original:  # 0 is the model before inoculation
+                choice = Choice(series, dose, seed or 0)
+                yield Candidate(
+                    choice, extra or "none", learning_rate, epoch, on_probe, on_original[epoch]
+                )
+
+
+def _with_front(own: list[Candidate]) -> list[Candidate]:
+    front = set(pareto_front([(one.original, one.probe) for one in own]))
+    return [replace(one, on_front=place in front) for place, one in enumerate(own)]
+
+
+def _cells(one: Candidate, number: int) -> tuple[Cell, ...]:
+    series, dose, seed = one.choice
+    return (
+        what_cell(series),
+        Cell(count(dose)),
+        Cell(str(seed)),
+        Cell(f"rate {rate(one.learning_rate)}", f"extra {one.extra}"),
+        Cell(count(one.epoch)),
+        Cell(percent(one.probe)),
+        Cell(percent(one.original)),
+        Cell(percent(one.average)),
+        Cell("M*" if one.chosen else ""),
+        Cell(count(number)),
+    )
+
+
+def _record(one: Candidate) -> dict[str, object]:
+    return {
+        **one.choice.series._asdict(),
+        "dose": one.choice.dose,
+        "seed": one.choice.seed,
+        "extra": one.extra,
+        "learning_rate": one.learning_rate,
+        "epoch": one.epoch,
+        "probe_accuracy": one.probe,
+        "original_accuracy": one.original,
+        "aggregate": one.average,
+        "on_front": one.on_front,
+        "chosen": one.chosen,
+    }

@@ -1,0 +1,165 @@
+"""Probe accuracy by hops and distractors (Richardson & Sabharwal 2020, figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+from typing import NamedTuple
+
+from metrics.difficulty import Difficulty
+from reports.inoculation.doses import Dose, doses
+from reports.inoculation.facts import BY_DIFFICULTY, ON_REPORTED, Series, inoculations
+from reports.kit.layout import ABSENT, Cell, Column, Table, count, percent
+from results.load import Results
+
+RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come behind
+_UP_DOWN = ("hypernym", "hyponym")
+_BEFORE, _AFTER = BY_DIFFICULTY
+
+
+class Block(NamedTuple):
+    """Heat maps that stand side by side: one model taught one original task.
+
+    Attributes:
+        selection: "paper" where the checkpoints were chosen on the reported items.
+    """
+
+    model: str
+    original_task: str
+    selection: str
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        origin = f" · originally {self.original_task}" if self.original_task else ""
+        warning = " · chosen on the reported items" if self.selection == ON_REPORTED else ""
+        return f"{self.model}{origin}{warning}"
+
+
+class Questions(NamedTuple):
+    """A row of a heat map: the questions of one probe whose answer lies as many hops away."""
+
+    probe: str
+    report_split: str
+    hops: int
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        split = f" ({self.report_split})" if self.report_split else ""
+        hops = "1 hop" if self.hops == 1 else f"{self.hops} hops"
+        return f"{self.probe.replace('_', ' ')}{split}, {hops}"
+
+
+class WrongAnswers(NamedTuple):
+    """A column of a heat map: what the wrong answers are and how many edges away."""
+
+    rank: int
+    kind: str
+    distance: int
+
+    @classmethod
+    def of(cls, difficulty: Difficulty) -> WrongAnswers:
+        """The column of a difficulty; up and down stand together, as in the paper."""
+        kind = difficulty.distractor_type
+        kind = "up/down" if kind in _UP_DOWN else kind
+        return cls(RANKS.get(kind, len(RANKS)), kind, difficulty.distractor_hops)
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return f"{self.kind} {self.distance}" if self.distance else self.kind
+
+
+class Shade(NamedTuple):
+    """A cell: accuracy averaged over seeds, and how many items it is of in each seed."""
+
+    accuracy: float
+    num_items: int
+
+
+HeatMap = Mapping[tuple[Questions, WrongAnswers], Shade]
+
+
+def dose_title(dose: int) -> str:
+    """Heading of a heat map."""
+    return f"k = {count(dose)}" if dose else "before (k = 0)"
+
+
+def heat_maps(results: Results) -> dict[Block, dict[int, HeatMap]]:
+    """For each model and original task the heat maps by dose, 0 is before inoculation."""
+    grouped: dict[Block, dict[Series, list[Dose]]] = {}
+    for series, line in doses(inoculations(results)).items():
+        block = Block(series.model, series.original_task, series.selection)
+        grouped.setdefault(block, {})[series] = line
+    found: dict[Block, dict[int, HeatMap]] = {}
+    for block, lines in sorted(grouped.items()):
+        # The model before inoculation is the same whatever the dose.
+        maps = {0: _heat_map((line[0], _BEFORE) for line in lines.values())}
+        for dose in sorted({dose.dose for line in lines.values() for dose in line}):
+            own = [one for line in lines.values() for one in line if one.dose == dose]
+            maps[dose] = _heat_map((one, _AFTER) for one in own)
+        if any(maps.values()):
+            found[block] = {dose: heat for dose, heat in maps.items() if heat}
+    return found
+
+
+def _heat_map(parts: Iterable[tuple[Dose, str]]) -> HeatMap:
+    """The cells of several probes."""
+    seeds: dict[tuple[Questions, WrongAnswers], list[Shade]] = {}
+    for dose, metric in parts:
+        series = dose.series
+        for run in dose.runs:
+            right: dict[tuple[Questions, WrongAnswers], list[tuple[float, int]]] = {}
+            for difficulty, row in run.difficulties[metric].items():
+                questions = Questions(series.probe, series.report_split, difficulty.hops)
+                size = row.num_items or 1
+                place = (questions, WrongAnswers.of(difficulty))
+                right.setdefault(place, []).append((row.value * size, size))
+            for place, counts in right.items():
+                size = sum(n for _, n in counts)
+                seeds.setdefault(place, []).append(Shade(sum(r for r, _ in counts) / size, size))
+    return {
+        place: Shade(fmean(s.accuracy for s in shades), round(fmean(s.num_items for s in shades)))
+        for place, shades in sorted(seeds.items())
+    }
+
+
+def difficulty_table(results: Results) -> Table | None:
+    """The numbers of the heat maps: a row is what is asked, a column a dose."""
+    found = heat_maps(results)
+    if not found:
+        return None
+    columns = sorted({dose for maps in found.values() for dose in maps})
+    heads = [Column("model", "left"), Column("questions", "left"), Column("wrong answers", "left")]
+    heads += [Column("n"), *(Column(dose_title(k), group="accuracy %") for k in columns)]
+    rows, records = [], []
+    for block, maps in found.items():
+        for place in sorted({place for heat in maps.values() for place in heat}):
+            questions, wrong = place
+            shades = {dose: heat[place] for dose, heat in maps.items() if place in heat}
+            num_items = next(iter(shades.values())).num_items
+            texts = [Cell(block.name), Cell(questions.name), Cell(wrong.name)]
+            shares = [percent(shades[k].accuracy) if k in shades else ABSENT for k in columns]
+            rows.append((*texts, Cell(count(num_items)), *map(Cell, shares)))
+            records += [
+                {
+                    **block._asdict(),
+                    **questions._asdict(),
+                    "distractors": wrong.kind,
+                    "distractor_hops": wrong.distance,
+                    "dose": dose,
+                    **shade._asdict(),
+                }
+                for dose, shade in shades.items()
+            ]
+    return Table(
+        "difficulty",
+        "By hops and wrong answers",
+        "Mean over seeds of the accuracy on the report split, of n items a seed. Hops: edges "
+        "between the concept and the right answer. Wrong answers: what most of them are, and how "
+        "many edges they lie from the concept; up/down are its hypernyms or hyponyms.",
+        tuple(heads),
+        tuple(rows),
+        tuple(records),
+    )

@@ -1,0 +1,251 @@
+"""What inoculation gave and cost, gathered from the rows of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from metrics.difficulty import Difficulty
+from reports.kit.paper_identity import on_paper_task, paper_model
+from reports.zero_shot.facts import against
+from results.inoculation_hits import Side
+from results.load import Results, Row, Run
+
+SELECTION = "selection"
+SELECTION_METRICS = ("probe_accuracy", "original_accuracy", "aggregate")
+BY_DIFFICULTY = ("difficulty_accuracy_before", "difficulty_accuracy")
+HELD_OUT = "held-out train"
+ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
+
+
+class Series(NamedTuple):
+    """What is the same along a line of an inoculation plot; M*_k is over all settings.
+
+    Attributes:
+        selection: How the selection items were got; "paper" if they are the reported ones.
+        report_split: Split of the probe reported on, where it was recorded: never mixed (SPEC B).
+        setup: What tells apart runs of the same names that begin with another model or report on
+            other items; empty where there are none such.
+    """
+
+    model: str
+    probe: str
+    original_task: str
+    selection: str = ""
+    report_split: str = ""
+    setup: str = ""
+
+    @property
+    def remarks(self) -> str:
+        """What a reader must know besides the names; empty where nothing is unusual."""
+        split = self.report_split
+        on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
+        how = on_reported if self.selection == ON_REPORTED else split
+        other = f"setup {self.setup}: its namesake begins or reports differently"
+        return ", ".join(text for text in (how, other if self.setup else "") if text)
+
+
+@dataclass(frozen=True)
+class Inoculation:
+    """One run at one dose and one setting: M*_k of a sweep, or a run of its own.
+
+    Attributes:
+        epoch: Epoch of the chosen checkpoint, from 1.
+        measured: Rows of the report split by metric, for the whole sets.
+        parts: The same for parts of the sets: data sets of the original task, or probe items
+            that have no relative among the training items.
+        difficulties: Probe accuracy by metric of `BY_DIFFICULTY`, by hops and distractors.
+        trajectory: Selection scores by metric and epoch.
+        interpretable: False where the original task was at chance before inoculation.
+        chosen: Best average on the selection split among the settings of its dose and seed.
+        selection: How the selection items were got; "paper" if they are the reported ones.
+        report_split: Split of the probe reported on, where the run recorded it.
+        whole_split: Whether all items of that split were.
+        num_settings: How many settings a sweep chose this one from; 1 for a run of its own.
+        missing: Keys of settings that a sweep could not choose from: they had no result.
+        setup: See `Series`.
+        paper_model: The paper's name of the checkpoint that the run recorded; None for another.
+        paper_task: Whether its original task has the parts of the paper's.
+        sides: What each reported item counted; empty where the run did not record it.
+    """
+
+    key: str
+    model: str
+    probe: str
+    original_task: str
+    dose: int
+    extra: str
+    learning_rate: float | None
+    seed: int | None
+    epoch: int | None
+    measured: Mapping[str, Row]
+    parts: Mapping[str, Mapping[str, Row]]
+    difficulties: Mapping[str, Mapping[Difficulty, Row]]
+    trajectory: Mapping[str, Mapping[int, float]]
+    interpretable: bool
+    chosen: bool = True
+    selection: str = ""
+    report_split: str = ""
+    whole_split: bool = False
+    num_settings: int = 1
+    missing: tuple[str, ...] = ()
+    setup: str = ""
+    paper_model: str | None = None
+    paper_task: bool = False
+    sides: Mapping[str, Side] = field(default_factory=dict)
+
+    @property
+    def series(self) -> Series:
+        """The line of an inoculation plot that it belongs to."""
+        names = (self.model, self.probe, self.original_task, self.selection, self.report_split)
+        return Series(*names, self.setup)
+
+    def value(self, metric: str) -> float | None:
+        """A number of the report split, None where it was not measured."""
+        row = self.measured.get(metric)
+        return None if row is None else row.value
+
+    def selected_on(self, metric: str) -> float | None:
+        """A selection score at the chosen epoch."""
+        return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)
+
+
+def inoculations(results: Results) -> list[Inoculation]:
+    """All inoculation runs, by what they compare, then dose, seed and setting."""
+    found = [cell for run in results.of("inoculation") for cell in _cells(results, run)]
+    return sorted(_with_choice(found), key=_order)
+
+
+def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
+    def setting(row: Row) -> tuple[str, int | None, str, float | None, int | None]:
+        return (row.probe, row.dose, row.extra, row.learning_rate, row.seed)
+
+    selection, report_split = how_chosen(run)
+    for probe, dose, extra, learning_rate, seed in dict.fromkeys(map(setting, run.rows)):
+        own = [r for r in run.rows if setting(r) == (probe, dose, extra, learning_rate, seed)]
+        reported = [row for row in own if row.split != SELECTION]
+        measured = {row.metric: row for row in reported if row.subset == ""}
+        after = measured.get("probe_accuracy")
+        if dose is None or after is None:
+            continue  # a run that never came to its report
+        yield Inoculation(
+            key=run.key,
+            model=after.model,
+            probe=probe,
+            original_task=run.original_task,
+            dose=dose,
+            extra=extra or "none",
+            learning_rate=learning_rate,
+            seed=seed,
+            epoch=after.epoch,
+            measured=measured,
+            parts=_parts(reported),
+            difficulties=_difficulties(reported),
+            trajectory=trajectory(own),
+            interpretable=_interpretable(run, measured),
+            selection=selection,
+            report_split=report_split,
+            whole_split=run.facts.get("report_items", 0) is None,
+            num_settings=max(1, len(run.facts.get("candidates") or ())),
+            missing=tuple(map(str, run.facts.get("missing") or ())),
+            setup=series_of(results, run).setup,
+            paper_model=paper_model(run.model, run.facts),
+            paper_task=on_paper_task(run.facts),
+            sides=run.sides,
+        )
+
+
+def series_of(results: Results, run: Run) -> Series:
+    """The line of an inoculation plot that a run belongs to."""
+    own = str(run.facts.get("setup") or "")
+    several = len(_setups(results).get(_names(run), ())) > 1
+    return Series(*_names(run), own if several else "")
+
+
+@lru_cache(maxsize=4)
+def _setups(results: Results) -> dict[tuple[str, ...], set[str]]:
+    """The setups of runs that have the same names."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    for run in results.runs:
+        if setup := run.facts.get("setup"):
+            found.setdefault(_names(run), set()).add(str(setup))
+    return found
+
+
+def _names(run: Run) -> tuple[str, str, str, str, str]:
+    return (run.model, run.probe, run.original_task, *how_chosen(run))
+
+
+def how_chosen(run: Run) -> tuple[str, str]:
+    """On what the run's checkpoint was chosen, and what it was reported on."""
+    split = run.facts.get("report_split", "")  # none is recorded where there was no such file
+    return str(run.facts.get("selection") or ""), HELD_OUT if split is None else str(split)
+
+
+def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row.subset and row.metric not in BY_DIFFICULTY:
+            found.setdefault(row.subset, {})[row.metric] = row
+    return found
+
+
+def _difficulties(rows: Sequence[Row]) -> dict[str, dict[Difficulty, Row]]:
+    found: dict[str, dict[Difficulty, Row]] = {metric: {} for metric in BY_DIFFICULTY}
+    for row in rows:
+        if row.metric in found:
+            found[row.metric][Difficulty.parse(row.subset)] = row
+    return found
+
+
+def trajectory(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
+    """Selection scores by metric and epoch."""
+    found: dict[str, dict[int, float]] = {}
+    for row in rows:
+        if row.split == SELECTION and row.epoch is not None and row.subset == "":
+            found.setdefault(row.metric, {})[row.epoch] = row.value
+    return {metric: dict(sorted(found[metric].items())) for metric in found}
+
+
+def _interpretable(run: Run, measured: Mapping[str, Row]) -> bool:
+    if run.cost_interpretable is not None:
+        return run.cost_interpretable
+    before, chance = measured.get("original_accuracy_before"), measured.get("chance_original")
+    level = None if chance is None else chance.value
+    return before is None or against(before, level) in ("above", "unknown")
+
+
+def _with_choice(cells: list[Inoculation]) -> list[Inoculation]:
+    """Marks the best setting of each dose and seed, by the average on the selection split.
+
+    Ties go to the lower cost, then the smaller learning rate, then the earlier epoch. Cells
+    without selection scores are not compared: they stay chosen.
+    """
+    best: dict[tuple[Series, int, int | None], Inoculation] = {}
+    for cell in sorted(cells, key=_preference):
+        if cell.selected_on("aggregate") is not None:
+            best.setdefault((cell.series, cell.dose, cell.seed), cell)
+    return [
+        replace(cell, chosen=best.get((cell.series, cell.dose, cell.seed), cell) is cell)
+        for cell in cells
+    ]
+
+
+def _preference(cell: Inoculation) -> tuple[float, float, float, int, str]:
+    # The scores before inoculation are shared, so the lower cost is the higher original score.
+    # Rounded, because a sum's last bit is no reason to prefer a setting.
+    return (
+        -round(cell.selected_on("aggregate") or 0.0, 9),
+        -round(cell.selected_on("original_accuracy") or 0.0, 9),
+        cell.learning_rate or 0.0,
+        cell.epoch or 0,
+        cell.key,
+    )
+
+
+def _order(cell: Inoculation) -> tuple[object, ...]:
+    series, seed = cell.series, -1 if cell.seed is None else cell.seed
+    what = (series.probe, series.original_task, series)
+    return (*what, cell.dose, seed, cell.extra, cell.learning_rate or 0.0, cell.key)

@@ -1,0 +1,266 @@
+"""Table 7 of Richardson & Sabharwal 2020, groups 3 and 4, with ours beside its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from reports.inoculation.doses import Dose, doses, starts
+from reports.inoculation.facts import ON_REPORTED, Inoculation, Series, inoculations
+from reports.kit.layout import (
+    ABSENT,
+    NOT_INTERPRETABLE,
+    Cell,
+    Column,
+    Table,
+    between,
+    count,
+    percent,
+    points,
+    points_between,
+)
+from reports.kit.published import PublishedProbe, published_probes
+from results.load import Results, Row
+
+RANDOM, ZERO_SHOT, INOCULATED, HUMAN = "random", "science_zero_shot", "inoculated", "human"
+GROUPS = {
+    RANDOM: "guessing",
+    ZERO_SHOT: "before (k = 0)",
+    INOCULATED: "inoculated",
+    HUMAN: "people",
+}
+PAPER_NAMES = {
+    "esim_glove": "ESIM, GloVe",
+    "esim_elmo": "ESIM, ELMo",
+    "bert": "BERT (large, whole-word masking)",
+    "roberta": "RoBERTa (large)",
+    "human": "estimate",
+}
+# Only the same checkpoints on the same original task are compared in numbers.
+PAPER_MODELS = {"bert-large-uncased-whole-word-masking": "bert", "roberta-large": "roberta"}
+PAPER_DOSE = 3000  # group 4 is after 3,000 examples
+SPLITS = ("dev", "test")
+INTERVAL = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a model before or after inoculation, the paper's or ours.
+
+    Attributes:
+        group: A name of `GROUPS`.
+        values: Accuracy by split of the probe, dev or test.
+        intervals: The 95% intervals of ours.
+        change: What the original task gained; negative is a cost.
+        difference: Ours minus the paper's on the test split, where the two can be compared.
+    """
+
+    probe: str
+    group: str
+    model: str
+    ours: bool
+    values: dict[str, float]
+    intervals: dict[str, INTERVAL]
+    dose: int | None = None
+    change: float | None = None
+    change_interval: INTERVAL = (None, None)
+    interpretable: bool = True
+    difference: float | None = None
+
+
+def science_models_table(results: Results) -> Table | None:
+    """Groups 3 and 4 for each probe of the paper that there are results of."""
+    ours = _ours(results)
+    if not ours:
+        return None
+    probes = list(dict.fromkeys(entry.probe for entry in ours))
+    order = list(GROUPS)
+    entries = sorted(
+        [*map(_theirs, (p for p in published_probes() if _shown(p, probes))), *ours],
+        key=lambda e: (probes.index(e.probe), order.index(e.group), e.ours),
+    )
+    compared = any(entry.difference is not None for entry in entries)
+    heads = [Column("probe", "left"), Column("", "left"), Column("model", "left"), Column("k")]
+    heads += [Column("dev"), Column("test"), Column("original task, points")]
+    heads += [Column("ours − paper, points")] if compared else []
+    return Table(
+        "science_models",
+        "Beside Richardson & Sabharwal 2020, table 7",
+        "Rows marked as the paper's are published numbers, the others ours with their 95% "
+        "intervals (means over seeds). Dev is silver and, for hypernymy, hyponymy and "
+        "dictionary_qa, test was filtered by people: the two columns cannot be compared. "
+        "Inoculated: M*_k at the k with the best average on the selection items; the paper's "
+        "after 3,000 examples. Original task: accuracy after minus before, negative = lost. Other "
+        "models, other original tasks or other vectors are set side by side, not compared."
+        + _left_out(results),
+        tuple(heads),
+        tuple(_cells(entry, compared) for entry in entries),
+        tuple(_record(entry) for entry in entries),
+    )
+
+
+def _left_out(results: Results) -> str:
+    """Says which lines on a probe of the paper have no place in its two columns."""
+    by_split: dict[str, list[str]] = {}
+    lines = doses(inoculations(results))
+    for series, rows in starts(results).items():
+        if _is_known(series, rows) and series.report_split not in SPLITS:
+            name = f"{series.probe} ({_name(series, lines.get(series, []))})"
+            by_split.setdefault(series.report_split, []).append(name)
+    return "".join(
+        f" Left out, because reported on {split or 'a held-out part of train'}, which is neither "
+        f"dev nor test: {', '.join(dict.fromkeys(names))}."
+        for split, names in by_split.items()
+    )
+
+
+def _is_known(series: Series, rows: Mapping[str, Row]) -> bool:
+    known = {published.probe for published in published_probes()}
+    return series.probe in known and "probe_accuracy" in rows
+
+
+def _shown(published: PublishedProbe, probes: list[str]) -> bool:
+    group = published.group if published.model != RANDOM else RANDOM
+    return published.probe in probes and group in GROUPS
+
+
+def _theirs(published: PublishedProbe) -> Entry:
+    accuracies = {"dev": published.dev_accuracy, "test": published.test_accuracy}
+    return Entry(
+        probe=published.probe,
+        group=RANDOM if published.model == RANDOM else published.group,
+        model=PAPER_NAMES.get(published.model, published.model),
+        ours=False,
+        values={split: value for split, value in accuracies.items() if value is not None},
+        intervals={},
+        dose=PAPER_DOSE if published.group == INOCULATED else None,
+        change=published.original_task_change,
+    )
+
+
+def _ours(results: Results) -> list[Entry]:
+    """Before and after of each line that reports on the dev or test split of a paper's probe."""
+    lines = doses(inoculations(results))
+    entries = []
+    for series, rows in starts(results).items():
+        if not _is_known(series, rows) or series.report_split not in SPLITS:
+            continue
+        row = rows["probe_accuracy"]
+        values = {series.report_split: row.value}
+        intervals = {series.report_split: (row.ci_low, row.ci_high)}
+        gap = _gap(series, ZERO_SHOT, values, lines.get(series, []))
+        name = _name(series, lines.get(series, []))
+        entries.append(
+            Entry(series.probe, ZERO_SHOT, name, True, values, intervals, difference=gap)
+        )
+        if series in lines:
+            entries.append(_inoculated(best_dose(lines[series])))
+    return entries
+
+
+def best_dose(line: list[Dose]) -> Dose:
+    """The dose with the best average on the selection items; the smaller one of equals."""
+
+    def average(dose: Dose) -> float:
+        scores = [run.selected_on("aggregate") for run in dose.runs]
+        known = [score for score in scores if score is not None]
+        return round(fmean(known), 9) if known else -1.0
+
+    return max(line, key=lambda dose: (average(dose), -dose.dose))
+
+
+def _inoculated(dose: Dose) -> Entry:
+    series = dose.series
+    value, cost = dose.mean("probe_accuracy"), dose.mean("inoculation_cost")
+    low, high = dose.interval("inoculation_cost")
+    values = {} if value is None else {series.report_split: value}
+    return Entry(
+        series.probe,
+        INOCULATED,
+        _name(series, [dose]),
+        True,
+        values,
+        {series.report_split: dose.interval("probe_accuracy")},
+        dose=dose.dose,
+        change=None if cost is None else -cost,
+        change_interval=(None, None) if low is None or high is None else (-high, -low),
+        interpretable=dose.interpretable,
+        difference=_gap(series, INOCULATED, values, [dose] * (dose.dose == PAPER_DOSE)),
+    )
+
+
+def _whole(line: list[Dose]) -> bool:
+    """Whether every run was reported on all items of the split."""
+    runs: list[Inoculation] = [run for dose in line for run in dose.runs]
+    return bool(runs) and all(run.whole_split for run in runs)
+
+
+def _on_paper_task(line: list[Dose]) -> bool:
+    """Whether the original task of every run has the paper's parts."""
+    runs = [run for dose in line for run in dose.runs]
+    return bool(runs) and all(run.paper_task for run in runs)
+
+
+def _paper_model(line: list[Dose]) -> str | None:
+    """The paper's name of the checkpoint of every run; None for another one."""
+    names = {run.paper_model for dose in line for run in dose.runs}
+    return PAPER_MODELS.get(names.pop() or "") if len(names) == 1 else None
+
+
+def _name(series: Series, line: list[Dose]) -> str:
+    """The model, and the original task where it is not the paper's."""
+    task = series.original_task
+    about = "" if _on_paper_task(line) or not task else f", originally {task}"
+    chosen = ", chosen on the reported items" if series.selection == ON_REPORTED else ""
+    setup = f", setup {series.setup}" if series.setup else ""
+    return f"{series.model}{about}{chosen}{setup}"
+
+
+def _gap(series: Series, group: str, values: dict[str, float], line: list[Dose]) -> float | None:
+    """Ours minus the paper's of a group, by what the runs of a line recorded; None for others."""
+    model = _paper_model(line)
+    if model is None or not (_on_paper_task(line) and _whole(line)):
+        return None
+    for published in published_probes():
+        same = (published.group, published.model, published.probe) == (group, model, series.probe)
+        if same and published.test_accuracy is not None and "test" in values:
+            return values["test"] - published.test_accuracy
+    return None
+
+
+def _cells(entry: Entry, compared: bool) -> tuple[Cell, ...]:
+    cells = [Cell(entry.probe), Cell(GROUPS[entry.group])]
+    cells += [Cell(entry.model, "" if entry.ours else "paper"), Cell(count(entry.dose))]
+    for split in SPLITS:
+        interval = entry.intervals.get(split, (None, None))
+        cells.append(Cell(percent(entry.values.get(split)), between(*interval)))
+    if not entry.interpretable:
+        cells.append(Cell(NOT_INTERPRETABLE))
+    elif entry.change is None:
+        cells.append(Cell(ABSENT))
+    else:
+        cells.append(Cell(points(entry.change), points_between(*entry.change_interval)))
+    gap = ABSENT if entry.difference is None else points(entry.difference)
+    return (*cells, Cell(gap)) if compared else tuple(cells)
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    record: dict[str, object] = {
+        "probe": entry.probe,
+        "group": entry.group,
+        "model": entry.model,
+        "source": "ours" if entry.ours else "paper",
+        "dose": entry.dose,
+    }
+    for split in SPLITS:
+        low, high = entry.intervals.get(split, (None, None))
+        record[f"{split}_accuracy"] = entry.values.get(split)
+        record |= {f"{split}_ci_low": low, f"{split}_ci_high": high}
+    low, high = entry.change_interval
+    record |= {"original_task_change": entry.change, "change_ci_low": low, "change_ci_high": high}
+    return {
+        **record,
+        "cost_interpretable": entry.interpretable if entry.ours else None,
+        "ours_minus_paper": entry.difference,
+    }

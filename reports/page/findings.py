@@ -1,0 +1,124 @@
+"""What was found, in sentences made from the numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.curve.findings import knew, learned
+from reports.grids.findings import compared
+from reports.inoculation.doses import doses
+from reports.inoculation.facts import inoculations
+from reports.inoculation.findings import AT_CHANCE, NO_BETTER, inoculated
+from reports.kit.layout import between, percent, sample
+from reports.zero_shot.facts import Verdict, ZeroShot, zero_shots
+from results.load import Results, Row
+
+STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
+MAX_TOLD = 6  # of each kind; the tables hold the rest
+
+
+def findings(results: Results) -> list[str]:
+    """The findings in the order of the page: before training, curves, inoculation."""
+    found = zero_shots(results)
+    models = dict.fromkeys(entry.label for entry in found)
+    lines = doses(inoculations(results)).values()
+    return [
+        *_few([_before_training(m, [e for e in found if e.label == m]) for m in models], "models"),
+        *_few(compared(results), "models"),
+        *_few(knew(results, list(models)), "models"),
+        *_few(learned(results), "curves"),
+        *_few([inoculated(line) for line in lines], "inoculations"),
+    ]
+
+
+def _few(sentences: list[str], noun: str) -> list[str]:
+    rest = len(sentences) - MAX_TOLD
+    if rest <= 0:
+        return sentences
+    return [*sentences[:MAX_TOLD], f"{rest} more {noun} stand in the tables below."]
+
+
+def _before_training(model: str, entries: list[ZeroShot]) -> str:
+    """One paragraph about a model: above chance, not distinguishable from it, below it."""
+    ordered = sorted(entries, key=lambda e: -(e.accuracy.value - (e.chance or 0)))
+    by_verdict: dict[Verdict, list[ZeroShot]] = {}
+    for entry in ordered:
+        by_verdict.setdefault(entry.verdict, []).append(entry)
+    above = by_verdict.get("above", [])
+    if len(above) == 1 or len(entries) == 1:
+        sentences = [_one(model, (above or ordered)[0])]
+        told = (above or ordered)[:1]
+    elif above:
+        whole = "all" if len(above) == len(entries) else f"{len(above)} of"
+        start = f"Before any training, {model} was above chance on {whole} {len(entries)} probes"
+        sentences, told = [f"{start}: {_listed(above)}."], above
+    else:
+        both = "not above the majority" in by_verdict
+        level = "chance and the most frequent answer" if both else "chance"
+        start = f"Before any training, {model} was not above {level} on any of its"
+        sentences, told = [f"{start} {len(entries)} probes."], []
+    for verdict, start in (
+        ("not above the majority", NO_BETTER),
+        ("not distinguishable", AT_CHANCE),
+        ("below", "below chance"),
+        ("unknown", "without a chance level or an interval to compare with"),
+    ):
+        rest = [entry for entry in ordered if entry.verdict == verdict and entry not in told]
+        if rest:
+            sentences.append(f"{start[0].upper()}{start[1:]}: {_listed(rest)}.")
+    if stuck := [text for entry in ordered if (text := _stuck(entry))]:
+        sentences.append(f"It said almost always the same: {', '.join(stuck)}.")
+    return " ".join(sentences)
+
+
+def _stuck(entry: ZeroShot) -> str:
+    """The answer given to nearly every item of a probe, empty where there is none."""
+    most = max(entry.shares, key=lambda share: share.value, default=None)
+    if most is None or most.value < STUCK:
+        return ""
+    return f"{most.subset} on {entry.probe} ({percent(most.value)}% of its answers)"
+
+
+def _one(model: str, entry: ZeroShot) -> str:
+    chose = "word" if entry.accuracy.mode in ("", "zero_shot") else "answer"
+    chance = "" if entry.chance is None else f"chance {percent(entry.chance)}%"
+    closing = {
+        "above": f" ({chance})",
+        "not above the majority": (f" ({chance}), {NO_BETTER} ({percent(entry.majority)}%)"),
+        "not distinguishable": f", {AT_CHANCE} ({percent(entry.chance)}%)",
+        "below": f", which is below chance ({percent(entry.chance)}%)",
+        "unknown": f" ({chance})" if chance else "",
+    }[entry.verdict]
+    return (
+        f"Before any training, {model} chose the right {chose} on {_measured(entry.accuracy)} "
+        f"of {entry.probe}{closing}."
+    )
+
+
+def _listed(entries: Sequence[ZeroShot]) -> str:
+    texts = []
+    for entry in entries:
+        split = f" ({entry.accuracy.split})" if _ambiguous(entry, entries) else ""
+        row = entry.accuracy
+        facts = [between(row.ci_low, row.ci_high), sample(row.num_items, row.num_groups)]
+        facts.append("" if entry.chance is None else f"chance {percent(entry.chance)}%")
+        if entry.verdict == "not above the majority":
+            facts.append(f"most frequent answer {percent(entry.majority)}%")
+        inside = ", ".join(fact for fact in facts if fact)
+        texts.append(f"{entry.probe}{split} {percent(row.value)}% ({inside})")
+    return "; ".join(texts)
+
+
+def _ambiguous(entry: ZeroShot, entries: Sequence[ZeroShot]) -> bool:
+    return sum(other.probe == entry.probe for other in entries) > 1
+
+
+def _interval(row: Row) -> str:
+    text = between(row.ci_low, row.ci_high)
+    return f"95% interval {text}" if text else ""
+
+
+def _measured(row: Row) -> str:
+    known = (_interval(row), sample(row.num_items, row.num_groups))
+    facts = ", ".join(text for text in known if text)
+    return f"{percent(row.value)}% ({facts})"

@@ -1,0 +1,206 @@
+"""The report as one HTML page that needs nothing else, and as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from reports.curve.summary import role_of
+from reports.kit.layout import Cell, Table, count, to_markdown
+from reports.kit.style import PALETTE, Figure
+from reports.page.findings import findings
+from reports.page.provenance import commits, duration, notices, total_seconds
+from results.load import Results
+from storage.escaping import markdown
+
+TEMPLATE_PATH = Path(__file__).with_name("page.html")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: figures first, then the tables with the numbers."""
+
+    name: str
+    title: str
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+
+
+SECTIONS = (
+    ("before", "Before any training", ("zero_shot*", "predicted_shares")),
+    ("grids", "Predictions over all pairs of values", ("grid", "sizes_grid")),
+    ("curves", "Learning curves", ("learning_curve*", "curve_*")),
+    ("analyses", "What the answers follow", ("taxonomy_distance", "unigrams")),
+    (
+        "inoculation",
+        "Inoculation",
+        (
+            "inoculation",
+            "inoculation_seeds",
+            "science_models",
+            "difficulty",
+            "pareto",
+            "selection",
+            "original_task",
+            "inoculation_parts",
+        ),
+    ),
+    ("provenance", "Where the numbers come from", ("models", "data", "software", "runs")),
+)
+
+
+def sections(figures: Sequence[Figure], tables: Sequence[Table]) -> list[Section]:
+    """Figures and tables by section; a section with neither is left out."""
+    made = []
+    for name, title, members in SECTIONS:
+        own_figures = tuple(figure for figure in figures if _among(figure.name, members))
+        own_tables = tuple(table for table in tables if _among(table.name, members))
+        if own_figures or own_tables:
+            made.append(Section(name, title, own_figures, own_tables))
+    return made
+
+
+def _among(name: str, members: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, member) for member in members)
+
+
+def to_html(results: Results, figures: Sequence[Figure], tables: Sequence[Table]) -> str:
+    """The whole page; its only variable parts are the numbers."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.lstrip_blocks = True
+    environment.filters |= {
+        "inline_svg": inline_svg,
+        "strong_numbers": strong_numbers,
+        "groups": _groups,
+        "repeats": _repeats,
+        "breakable": _breakable,
+    }
+    template = environment.from_string(TEMPLATE_PATH.read_text(encoding="utf-8"))
+    return template.render(
+        title=title(results),
+        facts=facts(results),
+        findings=findings(results),
+        left_out=results.left_out,
+        notices=notices(results),
+        sections=sections(figures, tables),
+    )
+
+
+def to_markdown_report(results: Results, figures: Sequence[Figure], tables: Sequence[Table]) -> str:
+    """The same in Markdown; figures are linked as files."""
+    parts = [f"# {markdown(title(results))}", markdown(", ".join(facts(results)) + ".")]
+    if results.left_out:
+        parts += ["**Left out of this report:**", _bullets(results.left_out)]
+    parts += ["## What was found", _bullets(findings(results))]
+    for section in sections(figures, tables):
+        parts.append(f"## {section.title}")
+        for figure in section.figures:
+            parts.append(f"![{markdown(figure.title)}](figures/{figure.name}.png)")
+            parts.append(f"*{markdown(figure.caption)}*")
+        for table in section.tables:
+            parts += [f"### {markdown(table.title)}", to_markdown(table)]
+            parts += [markdown(table.note)] if table.note else []
+    if said := notices(results):
+        parts += ["## Notices", _bullets(said)]
+    return "\n\n".join(parts) + "\n"
+
+
+def title(results: Results) -> str:
+    """What the page answers, from the protocols that there are results of."""
+    every = sorted({run.model for run in results.runs if run.model})
+    # Baselines and random weights are what the models are held against.
+    models = [model for model in every if role_of(model) == "model"] or every
+    who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
+    if results.of("zero_shot") or results.of("grid"):
+        also = ", and what inoculation cost" if results.of("inoculation") else " before training"
+        return f"What {who} knew{also}"
+    return (
+        f"What inoculation gave {who}, and what it cost"
+        if results.of("inoculation")
+        else (f"What {who} learned")
+    )
+
+
+def facts(results: Results) -> list[str]:
+    """The line under the title."""
+    probes = {row.probe for row in results.rows if row.probe and row.protocol != "original"}
+    said = ["Probelight report on " + results.name, _plural(len(results.runs), "run")]
+    said += [_plural(len(probes), "probe"), f"{duration(total_seconds(results))} of computing"]
+    made_with = commits(results)
+    if len(made_with) == 1:
+        changed = " with local changes" if made_with[0].endswith("+changes") else ""
+        said.append(f"commit {made_with[0][:7]}{changed}")
+    return said
+
+
+def inline_svg(figure: Figure) -> Markup:
+    """A figure for use inside the page: no outside names, its own ids, the page's colours."""
+    svg = figure.svg[figure.svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    svg = re.sub(r'\bid="', f'id="{figure.name}-', svg)
+    svg = svg.replace('href="#', f'href="#{figure.name}-').replace("url(#", f"url(#{figure.name}-")
+    for colour, variable in PALETTE.items():
+        svg = re.sub(colour, f"var({variable})", svg, flags=re.IGNORECASE)
+    label = f'role="img" aria-label="{escape(figure.title)}"'
+    width = re.search(r'width="([\d.]+)pt"', svg)
+    size = f' style="max-width: {float(width[1]) * 1.42:.0f}px"' if width else ""
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {label}{size}", svg, count=1)
+    return Markup(re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1))
+
+
+def strong_numbers(sentence: str) -> Markup:
+    """Makes the percentages of a sentence stand out, those outside of brackets."""
+    text = str(escape(sentence))
+    outside = re.split(r"(\([^()]*\))", text)
+    return Markup(
+        "".join(
+            part if part.startswith("(") else re.sub(r"(\d[\d.]*%)", r"<strong>\1</strong>", part)
+            for part in outside
+        )
+    )
+
+
+def _groups(table: Table) -> list[tuple[str, int]]:
+    """Group headings with the number of columns they span; empty where no column has one."""
+    spans: list[tuple[str, int]] = []
+    for column in table.columns:
+        if spans and spans[-1][0] == column.group:
+            spans[-1] = (column.group, spans[-1][1] + 1)
+        else:
+            spans.append((column.group, 1))
+    return spans if any(group for group, _ in spans) else []
+
+
+def _repeats(table: Table) -> list[int]:
+    """How many leading text cells of each row only repeat the row above; they are set quietly."""
+    repeats = []
+    above: tuple[Cell, ...] = ()
+    for row in table.rows:
+        number = 0
+        for column, cell, other in zip(table.columns, row, above, strict=False):
+            if column.align != "left" or column.code or cell != other:
+                break
+            number += 1
+        repeats.append(number if number < len(row) else 0)
+        above = row
+    return repeats
+
+
+def _breakable(text: str) -> Markup:
+    """Lets long names break behind their underscores."""
+    return Markup(str(escape(text)).replace("_", "_<wbr>"))
+
+
+def _bullets(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {markdown(text)}" for text in texts)
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"

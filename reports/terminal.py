@@ -1,0 +1,99 @@
+"""The report's tables on the terminal, when a command has finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reports.kit.layout import Table
+from reports.page.provenance import notices
+from reports.tables import tables
+from results.load import load_results
+from storage.escaping import visible
+
+_MOST_SIDEWAYS = 4  # rows that fit side by side
+_OF_PROTOCOL = {
+    "zero_shot": ("zero_shot",),
+    "curve": ("curve_summary", "curve_medals"),
+    "grid": ("grid",),
+    "taxonomy_distance": ("taxonomy_distance",),
+    "unigrams": ("unigrams",),
+    "original": ("original",),
+    "inoculation": ("original", "inoculation"),
+}
+
+
+def print_tables(folder: Path, protocol: str) -> None:
+    """Prints the tables of one protocol, and what its runs noticed, from the files of a folder."""
+    console = Console()
+    results = load_results(folder)
+    found = [t for t in tables(results) if t.name.startswith(_OF_PROTOCOL[protocol])]
+    for table in found:
+        for view in _rich(table, console.width):
+            console.print(view)
+        console.print(Text(table.note, style="dim"))
+    for notice in notices(results):
+        console.print(Text(visible(f"notice: {notice}"), style="yellow"))
+    console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
+
+
+def _rich(table: Table, width: int) -> Iterator[RichTable]:
+    """A row a measurement; on a narrow terminal a table with many columns is turned on its side.
+
+    Of one that has too many rows for that, details stand below their numbers, and columns that do
+    not fit go on in a second table with the first column repeated.
+    """
+    labels = [f"{c.group} {c.label}".strip() for c in table.columns]
+    cells = [[f"{cell.text} {cell.detail}".strip() for cell in row] for row in table.rows]
+    needed = sum(max(map(len, column)) + 3 for column in zip(labels, *cells, strict=True))
+    if needed <= width:
+        yield _upright(table, labels, cells, range(len(labels)))
+    elif len(cells) <= _MOST_SIDEWAYS:
+        view = RichTable(title=Text(table.title), title_justify="left", title_style="bold")
+        for _ in range(len(cells) + 1):
+            view.add_column("")
+        view.show_header = False
+        for line in zip(labels, *cells, strict=True):
+            view.add_row(*map(Text, line))
+        yield view
+    else:
+        labels = [f"{c.group}\n{c.label}".strip() for c in table.columns]
+        cells = [[f"{cell.text}\n{cell.detail}".strip() for cell in row] for row in table.rows]
+        for number, places in enumerate(_fitting(labels, cells, width)):
+            view = _upright(table, labels, cells, places)
+            view.title = Text(f"{table.title} (continued)" if number else table.title)
+            yield view
+
+
+def _upright(
+    table: Table, labels: Sequence[str], cells: Sequence[Sequence[str]], places: Sequence[int]
+) -> RichTable:
+    view = RichTable(title=Text(table.title), title_justify="left", title_style="bold")
+    for place in places:
+        view.add_column(Text(labels[place]), justify=table.columns[place].align, overflow="fold")
+    for row in cells:
+        view.add_row(*(Text(row[place]) for place in places))
+    return view
+
+
+def _fitting(
+    labels: Sequence[str], cells: Sequence[Sequence[str]], width: int
+) -> Iterator[list[int]]:
+    """Columns side by side that fit, each time with the first, which may be folded to a third."""
+    # A heading may be folded between its words, a number with its interval may not.
+    widths = [
+        3 + max(len(part) for text in (*column, *label.split()) for part in text.split("\n"))
+        for label, column in zip(labels, zip(*cells, strict=True), strict=True)
+    ]
+    widths[0] = min(widths[0], width // 3)
+    places = [0]
+    for place in range(1, len(labels)):
+        if len(places) > 1 and sum(widths[p] for p in places) + widths[place] + 1 > width:
+            yield places
+            places = [0]
+        places.append(place)
+    yield places

@@ -1,0 +1,134 @@
+"""What a model scored before any training, gathered from the rows of the zero-shot runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from results.load import Results, Row, Run
+
+Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
+WHOLE = ("", "standard")  # what `control` says of an unchanged probe
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """One model on one probe.
+
+    Attributes:
+        label: The model; where two of one name are compared, told apart by weights or run.
+        accuracy: The row of the whole set.
+        tied: Share of the items whose best score is shared by several choices.
+        shares: (choice, share predicted) in the order of the file.
+        parts: Accuracy of parts and variants of the set (templates, perturbations, controls).
+    """
+
+    label: str
+    probe: str
+    accuracy: Row
+    chance: float | None
+    majority: float | None
+    macro: float | None
+    tied: float | None
+    shares: tuple[Row, ...]
+    parts: tuple[Row, ...]
+    model_sha256: str
+    key: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """Where the interval of the accuracy lies against chance and the majority's accuracy."""
+        row = self.accuracy
+        return verdict_of((row.ci_low, row.ci_high), self.chance, self.majority)
+
+
+def against(row: Row, level: float | None) -> Verdict:
+    """Where the interval of an accuracy lies against a level such as chance."""
+    return verdict_of((row.ci_low, row.ci_high), level)
+
+
+def verdict_of(
+    interval: tuple[float | None, float | None],
+    chance: float | None,
+    majority: float | None = None,
+) -> Verdict:
+    """Where an interval lies against chance; above it only if above the majority too (SPEC E5).
+
+    Args:
+        interval: Of an accuracy.
+        chance: 1 / number of choices; "unknown" without it.
+        majority: Accuracy of always giving the most frequent answer, where it is known.
+    """
+    low, high = interval
+    if chance is None or low is None or high is None:
+        return "unknown"
+    if low <= chance:
+        return "below" if high < chance else "not distinguishable"
+    return "above" if majority is None or low > majority else "not above the majority"
+
+
+def zero_shots(results: Results) -> list[ZeroShot]:
+    """All (model, probe, split) of the zero-shot runs, by probe, then model."""
+    found = [entry for run in results.of("zero_shot") for entry in _entries(run)]
+    return sorted(_told_apart(found), key=lambda e: (e.probe, e.accuracy.split, e.label))
+
+
+def chance_levels(results: Results) -> dict[str, float]:
+    """Chance of each probe, from whatever run recorded it."""
+    levels: dict[str, float] = {}
+    for row in results.rows:
+        if row.metric in ("chance", "chance_probe") and row.subset == "":
+            levels.setdefault(row.probe, row.value)
+    return levels
+
+
+def _entries(run: Run) -> Iterable[ZeroShot]:
+    sets = dict.fromkeys((row.model, row.probe, row.split) for row in run.rows)
+    for model, probe, split in sets:
+        rows = [r for r in run.rows if (r.model, r.probe) == (model, probe)]
+        # Chance and the like may be given once, without a split.
+        rows = [r for r in rows if r.split in (split, "")]
+        accuracies = [r for r in rows if r.metric == "accuracy" and r.split == split]
+        whole = [r for r in accuracies if _is_whole(r)]
+        if whole:
+            yield ZeroShot(
+                label=model,
+                probe=probe,
+                accuracy=whole[0],
+                chance=_first(rows, "chance"),
+                majority=_first(rows, "majority_accuracy"),
+                macro=_first(rows, "macro_accuracy"),
+                tied=_first(rows, "tied_share"),
+                shares=tuple(r for r in rows if r.metric == "predicted_share"),
+                parts=tuple(r for r in accuracies if not _is_whole(r)),
+                model_sha256=run.model_sha256,
+                key=run.key,
+            )
+
+
+def _is_whole(row: Row) -> bool:
+    return row.subset == "" and row.perturbation == "" and row.control in WHOLE
+
+
+def _first(rows: Sequence[Row], metric: str) -> float | None:
+    return next((row.value for row in rows if row.metric == metric and _is_whole(row)), None)
+
+
+def _told_apart(entries: list[ZeroShot]) -> list[ZeroShot]:
+    """Gives entries that share model, probe and split a label of their own."""
+
+    def place(entry: ZeroShot) -> tuple[str, str, str]:
+        return (entry.label, entry.probe, entry.accuracy.split)
+
+    named = []
+    repeats = Counter(map(place, entries))
+    weights = {place(e): {o.model_sha256 for o in entries if place(o) == place(e)} for e in entries}
+    for entry in entries:
+        label = entry.label
+        if repeats[place(entry)] > 1:
+            by_weights = len(weights[place(entry)]) == repeats[place(entry)]
+            label += f" ({entry.model_sha256[:8] if by_weights else entry.key})"
+        named.append(replace(entry, label=label))
+    return named

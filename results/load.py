@@ -1,0 +1,272 @@
+"""Finds the result files below a folder and reads them; what could not be read is kept and said."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from results.hits import Hits, read_hits
+from results.inoculation_hits import Side, read_sides
+from results.model_names import with_distinct_models
+from results.planned import of_earlier_plans
+from results.unfinished import unfinished
+from storage.escaping import all_visible, visible
+
+RUNS_FOLDER = "runs"
+RESULT_FILE = "result.json"
+INOCULATION = "inoculation"
+
+
+class UnreadableResultError(ValueError):
+    """A result file that is cut short or not what the contract says; the message names it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured number. Empty columns are "" (text) or None (numbers); see `ResultRow`."""
+
+    value: float
+    metric: str
+    protocol: str = ""
+    model: str = ""
+    probe: str = ""
+    control: str = ""
+    mode: str = ""
+    num_train: int | None = None
+    dose: int | None = None
+    extra: str = ""
+    learning_rate: float | None = None
+    epoch: int | None = None
+    seed: int | None = None
+    split: str = ""
+    subset: str = ""
+    perturbation: str = ""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    num_items: int | None = None
+    num_groups: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result.json: its rows, and where they come from.
+
+    Attributes:
+        path: Folder of the run, relative to the folder of the report.
+        facts: The file as it stands, without its rows.
+        hits: Which items its runs got right, where a curve's run recorded them.
+        sides: What each reported item counted before and after, where an inoculation recorded it.
+    """
+
+    path: str
+    key: str
+    protocol: str
+    model: str
+    probe: str
+    rows: tuple[Row, ...]
+    notices: tuple[str, ...] = ()
+    seconds: float | None = None
+    model_sha256: str = ""
+    git_commit: str = ""
+    original_task: str = ""
+    cost_interpretable: bool | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    hits: Hits | None = None
+    sides: Mapping[str, Side] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Everything a report is made from; a key of caches, so compared by identity.
+
+    Attributes:
+        name: Name of the folder.
+        runs: One a run key, sorted by key.
+        left_out: Sentences about files that are not part of the report, and why.
+        folder: The folder itself; None for results that were not read from one.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    left_out: tuple[str, ...] = ()
+    folder: Path | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all runs."""
+        return [row for run in self.runs for row in run.rows]
+
+    def of(self, protocol: str) -> list[Run]:
+        """The runs of one protocol."""
+        return [run for run in self.runs if run.protocol == protocol]
+
+    def read(self, run: Run, name: str) -> Any | None:
+        """A JSON file that lies beside a run's result.json; None where there is none.
+
+        Raises:
+            UnreadableResultError: If it is cut short or is not JSON.
+        """
+        path = (self.folder or Path()) / run.path / name
+        if self.folder is None or not path.is_file():
+            return None
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise UnreadableResultError(f"{path}: not a whole JSON file ({error})") from error
+
+
+def load_results(folder: Path) -> Results:
+    """Reads every `runs/*/result.json` below a folder; several output folders in it are fine.
+
+    Raises:
+        FileNotFoundError: If the folder is not there, or holds no result that can be read.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: there is no such folder")
+    root = folder.resolve()
+    found = [p for p in root.rglob(RESULT_FILE) if p.parent.parent.name == RUNS_FOLDER]
+    read: list[Run] = []
+    left_out: list[str] = []
+    earlier = of_earlier_plans(found)
+    for path in sorted(found, key=lambda p: p.relative_to(root).parts):
+        name = path.relative_to(root).as_posix()
+        if path in earlier:
+            left_out.append(f"{name}: of an earlier plan of the sweep, so not in this report")
+            continue
+        try:
+            read.append(read_run(path, name=name))
+        except UnreadableResultError as error:
+            left_out.append(str(error))
+    runs, more = _once(read)
+    runs = with_distinct_models([_with_hits(run, root, more) for run in runs])
+    more += unfinished(root, RUNS_FOLDER, RESULT_FILE)
+    if not runs:
+        raise FileNotFoundError(_nothing(folder, left_out))
+    said = tuple(visible(sentence) for sentence in left_out + more)
+    return Results(visible(root.name), tuple(runs), said, root)
+
+
+def read_run(path: Path, *, name: str | None = None) -> Run:
+    """Reads one result.json.
+
+    Args:
+        path: The file.
+        name: How messages and the report call it; the path where it is None.
+
+    Raises:
+        UnreadableResultError: If it is cut short, is not JSON, or lacks what a report needs.
+    """
+    name = name or path.as_posix()
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableResultError(f"{name}: cannot be read ({error.strerror})") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UnreadableResultError(f"{name}: not a whole JSON file ({error})") from error
+    if not isinstance(facts, dict) or not isinstance(facts.get("rows"), list):
+        raise UnreadableResultError(f"{name}: not a result file (it has no list of rows)")
+    rows = [_row(row, facts, f"{name}: row {i}") for i, row in enumerate(facts["rows"], start=1)]
+    interpretable = facts.get("cost_interpretable")
+    return Run(
+        path=name.removesuffix(f"/{RESULT_FILE}"),
+        key=_text(facts.get("key")) or path.parent.name,
+        protocol=_text(facts.get("protocol")) or next((r.protocol for r in rows if r), ""),
+        model=_text(facts.get("model")),
+        probe=_text(facts.get("probe")),
+        rows=tuple(row for row in rows if row is not None),
+        notices=tuple(_text(notice) for notice in facts.get("notices") or ()),
+        seconds=_number(facts.get("seconds"), f"{name}: seconds"),
+        model_sha256=_text(facts.get("model_sha256")),
+        git_commit=_text(facts.get("git_commit")),
+        original_task=_text(facts.get("original_task")),
+        cost_interpretable=interpretable if isinstance(interpretable, bool) else None,
+        facts={key: all_visible(value) for key, value in facts.items() if key != "rows"},
+    )
+
+
+def _row(cells: object, facts: Mapping[str, Any], place: str) -> Row | None:
+    """One row, or None where it holds no value (a number that does not apply)."""
+    if not isinstance(cells, dict):
+        raise UnreadableResultError(f"{place} is not a mapping of columns to values")
+    value = _number(cells.get("value"), f"{place}: value")
+    if value is None:
+        return None
+    texts = ("control", "mode", "extra", "split", "subset", "perturbation", "metric")
+    whole = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups")
+    named: dict[str, Any] = {column: _text(cells.get(column)) for column in texts}
+    for column in ("protocol", "model", "probe"):
+        named[column] = _text(cells.get(column)) or _text(facts.get(column))
+    for column in ("learning_rate", "ci_low", "ci_high"):
+        named[column] = _number(cells.get(column), f"{place}: {column}")
+    for column in whole:
+        number = _number(cells.get(column), f"{place}: {column}")
+        named[column] = None if number is None else round(number)
+    return Row(value=value, **named)
+
+
+def _number(value: object, place: str) -> float | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, (int, float, str)):
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise UnreadableResultError(f"{place} is {value!r}, which is no number")
+
+
+def _text(value: object) -> str:
+    return "" if value is None else visible(str(value))
+
+
+def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
+    """One run a key, the first by path, and a sentence about each of the others.
+
+    Keys are compared within a protocol, model and probe, so that folders named by hand are safe.
+    """
+    kept: dict[tuple[str, ...], Run] = {}
+    repeated = []
+    for run in runs:
+        first = kept.setdefault((run.key, run.protocol, run.model, run.probe), run)
+        if first is not run:
+            same = "the same numbers" if first.rows == run.rows else "OTHER numbers"
+            repeated.append(
+                f"{run.path}: the run {run.key} is there twice, with {same}; "
+                f"only the one in {first.path} is counted"
+            )
+    return [kept[key] for key in sorted(kept)], repeated
+
+
+def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
+    """The run with its hits; why they cannot be used is added to `left_out`."""
+    name = run.facts.get("hits")
+    sizes = {row.num_train for row in run.rows if row.num_train is not None}
+    of_curve = run.protocol != INOCULATION
+    if not isinstance(name, str) or Path(name).name != name or (of_curve and len(sizes) != 1):
+        return run
+    path = f"{run.path}/{name}"
+    try:
+        value = json.loads((root / path).read_text(encoding="utf-8"))
+        if of_curve:
+            return replace(run, hits=read_hits(value, sizes.pop(), path))
+        return replace(run, sides=read_sides(value, path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        left_out.append(f"{path}: not used, so intervals are from the counts alone ({reason})")
+        return run
+
+
+def _nothing(folder: Path, left_out: list[str]) -> str:
+    if left_out:
+        return f"{folder}: none of its results can be read:\n  " + "\n  ".join(left_out)
+    return (
+        f"{folder}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
+        f"{RESULT_FILE} that zero-shot, inoculate and demo write below their --output_dir; "
+        "give that folder, or one that holds several of them"
+    )

@@ -1,0 +1,58 @@
+"""What a result was made from: versions, commit, data and weights."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from storage.files import DataFile
+
+PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide the numbers."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def git_commit() -> str:
+    """The checkout's commit, with "+changes" when tracked files differ; empty outside git."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return commit + ("+changes" if _git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class FromFiles(Protocol):
+    """Items that were read from files, such as one split of a probe."""
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files they come from."""
+        ...
+
+
+def data_files(sets: Iterable[FromFiles]) -> list[dict[str, Any]]:
+    """Name, sha256 and number of items of each data file, each file once."""
+    files = {file.sha256: file for part in sets for file in part.files}
+    return [
+        {"path": Path(file.path).name, "sha256": file.sha256, "num_items": file.num_items}
+        for file in files.values()
+    ]

@@ -1,0 +1,24 @@
+"""What a person gave and cannot be used: one kind of error for items, configs and requests."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+class RecordError(ValueError):
+    """A malformed item or file. The message names the file and the line and says what is wrong."""
+
+
+class ConfigError(ValueError):
+    """A config is wrong, or there is none; the message names file and key."""
+
+
+class UsageError(ValueError):
+    """A command that was asked for something it cannot do; the message says what to change."""
+
+
+def nearest(word: object, known: Sequence[str]) -> str:
+    """A suggestion for a mistyped word, or nothing."""
+    near = difflib.get_close_matches(str(word), known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -1,0 +1,237 @@
+"""Reading and writing files: lines with their numbers, checksums, writes that happen or do not."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from storage.bounded import Meter, regular_file
+from storage.disk import written_to
+from storage.errors import RecordError
+from storage.leftovers import part_of, remove
+from storage.limits import ITEMS, RESULTS, Limit
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """What was read: where, the SHA-256 of the decompressed content, and how many items."""
+
+    path: str
+    sha256: str
+    num_items: int
+
+
+def write_bytes_atomic(path: str | Path, data: bytes) -> None:
+    """Writes `data` so that a reader sees the old file or the whole new one, never a part.
+
+    Missing parent folders are made. Two writers at once do not disturb each other: the last wins.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A sibling, because a rename is atomic only within one file system.
+    part = part_of(path)
+    try:
+        with written_to(path):
+            with part.open("xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(path)
+    finally:
+        remove(part)
+
+
+def write_text_atomic(path: str | Path, text: str) -> None:
+    """`write_bytes_atomic` for text, as UTF-8 with the line ends it has."""
+    write_bytes_atomic(path, text.encode())
+
+
+def write_text_once(path: str | Path, text: str) -> bool:
+    """Writes a file whole unless it is there; False if it is.
+
+    Of any number of processes, also one that was stopped before its write and goes on long after,
+    the first one decides what the file holds.
+    """
+    path = Path(path)
+    part = part_of(path)
+    try:
+        write_text_atomic(part, text)
+        path.hardlink_to(part)  # unlike a rename it never replaces
+    except FileExistsError:
+        return False
+    finally:
+        remove(part)
+    return True
+
+
+def read_text(path: str | Path, limit: Limit) -> str:
+    """What a UTF-8 text file holds.
+
+    Raises:
+        OSError: If it cannot be read.
+        RecordError: If it is no regular file, larger than the limit, or not UTF-8.
+    """
+    path = regular_file(path)
+    with path.open("rb") as stream:
+        data = stream.read(limit.num_bytes + 1)
+    Meter(path, limit).count(data)
+    return _decoded(data, path, 1)
+
+
+def read_json(path: str | Path) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        ValueError: If it is damaged; the message names the file.
+        OSError: If it cannot be read.
+    """
+    try:
+        return json.loads(read_text(path, RESULTS))
+    except RecordError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged JSON: {error}") from error
+
+
+def sha256_of(path: str | Path) -> str:
+    """Hex SHA-256 of the bytes of a file as it lies there."""
+    with regular_file(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
+    """Hex SHA-256 of a file's decompressed bytes: a plain and a gzipped copy have the same one.
+
+    Raises:
+        RecordError: If the file is no regular one, larger than the limit, or compressed and
+            damaged or cut off.
+        OSError: If it cannot be opened.
+    """
+    digest = hashlib.sha256()
+    path = regular_file(path)
+    meter = Meter(path, limit)
+    with _explained(meter), open_content(path) as stream:
+        while block := stream.read(BLOCK):
+            meter.count(block)
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def is_packed(path: str | Path) -> bool:
+    """Whether a file is gzipped or zipped, as its first bytes say."""
+    with regular_file(path).open("rb") as raw:
+        return raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC))
+
+
+@contextmanager
+def open_content(path: Path, member: str | None = None) -> Iterator[IO[bytes]]:
+    """Opens a plain, gzipped or zipped file for reading its decompressed bytes.
+
+    The kind is told by the first bytes, not by the name: servers and browsers unpack files and
+    keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
+    """
+    with regular_file(path).open("rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic.startswith(GZIP_MAGIC):
+            with gzip.open(raw) as stream:
+                yield cast(IO[bytes], stream)
+        elif magic == ZIP_MAGIC:
+            with zipfile.ZipFile(raw) as archive:
+                names = [
+                    n for n in archive.namelist() if not n.endswith("/") and "__MACOSX" not in n
+                ]
+                if member is not None:
+                    names = [n for n in names if n == member]
+                if len(names) != 1:
+                    raise RecordError(
+                        f"{path}: the zip archive holds {len(names)} files; it must hold one"
+                    )
+                with _opened_member(path, archive, names[0]) as unpacked:
+                    # Its own lines of limited length are read byte by byte.
+                    yield io.BufferedReader(cast(io.RawIOBase, unpacked), BLOCK)
+        else:
+            yield raw
+
+
+def _opened_member(path: Path, archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    try:
+        return archive.open(name)
+    except RuntimeError as error:  # an unknown method too, which is a NotImplementedError
+        why = "encrypted" if "encrypted" in str(error) else "packed in a way unknown here"
+        raise RecordError(
+            f"{path}: {name!r} in the zip archive is {why}; unpack it and give the file itself"
+        ) from None
+
+
+def read_lines(
+    path: str | Path, member: str | None = None, limit: Limit = ITEMS
+) -> Iterator[tuple[int, str]]:
+    r"""Yields (line number from 1, text without its line end) of a plain, .gz or .zip text file.
+
+    Only `\n` and `\r\n` end a line, as in JSON lines; a byte order mark at the start is dropped.
+    `member` names the file to read of a zip archive that holds several.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        RecordError: If it is no regular file, larger than the limit, not UTF-8, or compressed and
+            damaged or cut off; the message names the file and the line.
+    """
+    path = regular_file(path)
+    meter = Meter(path, limit)
+    with _explained(meter), open_content(path, member) as stream:
+        while raw := stream.readline(limit.line_bytes + 1):
+            meter.count(raw)
+            if len(raw) > limit.line_bytes:
+                raise RecordError(
+                    f"{meter.here}: a line of more than {limit.line_bytes:,} bytes, the most in a "
+                    f"file of {limit.kind}"
+                )
+            yield meter.num_lines + 1, _decoded(raw, path, meter.num_lines + 1)
+            meter.num_lines += 1
+
+
+def _decoded(raw: bytes, path: Path, number: int) -> str:
+    if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise RecordError(f"{path}:1: this is UTF-16; save the file as UTF-8")
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            f"{path}:{number}: not UTF-8 (byte 0x{raw[error.start]:02x} at position "
+            f"{error.start + 1} of the line); save the file as UTF-8"
+        ) from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def _explained(meter: Meter) -> Iterator[None]:
+    """Turns what damaged archives raise into one error that names file and line."""
+    try:
+        yield
+    except EOFError:
+        raise RecordError(
+            f"{meter.here}: the compressed file is cut off here (truncated gzip?); fetch it again"
+        ) from None
+    except (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # not what unpackers raise
+            raise
+        raise RecordError(
+            f"{meter.here}: the compressed file is damaged here ({error}); fetch it again"
+        ) from None

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from callbacks.wandb.publish import publish, read_table
+from callbacks.wandb.settings import WandbSettings
+
+SETTINGS = WandbSettings(project="p", mode="offline")
+
+
+class Client:
+    """What the wandb package is, for one run."""
+
+    def __init__(self) -> None:
+        self.logged: dict[str, Any] = {}
+        self.summary: dict[str, Any] = {}
+        self.arguments: dict[str, Any] = {}
+        self.finished = False
+
+    def init(self, **arguments: Any) -> Any:
+        self.arguments = arguments
+        return SimpleNamespace(log=self.logged.update, summary=self.summary, finish=self.finish)
+
+    def finish(self) -> None:
+        self.finished = True
+
+    def Image(self, path: str) -> tuple[str, bytes]:
+        return ("image", Path(path).read_bytes())
+
+    def Table(self, columns: list[str], data: list[Any]) -> tuple[list[str], list[Any]]:
+        return (columns, data)
+
+
+@pytest.fixture
+def report_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "released"
+    for name in ("figures", "tables"):
+        (folder / name).mkdir(parents=True)
+    (folder / "figures" / "inoculation.png").write_bytes(b"plot")
+    seeds = (
+        "model,probe,dose,num_seeds,cost_interpretable,inoculation_cost,original_task\n"
+        "embedded,hypernymy,100,3,True,0.012,definitions\n"
+        "embedded,hypernymy,1000,3,False,0.03,definitions\n"
+        "embedded,hypernymy,100,3,True,-0.01,science\n"
+    )
+    (folder / "tables" / "inoculation_seeds.csv").write_text(seeds, encoding="utf-8")
+    return folder
+
+
+def test_figures_tables_and_costs_are_one_small_run(
+    report_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    client = Client()
+    assert publish(report_dir, SETTINGS, client=lambda: client)
+    assert client.arguments["group"] == "released"
+    assert client.arguments["job_type"] == "report"
+    assert client.arguments["mode"] == "offline"
+    assert client.logged["figures/inoculation"] == ("image", b"plot")
+    columns, data = client.logged["tables/inoculation_seeds"]
+    assert columns[2:4] == ["dose", "num_seeds"]
+    assert data[0] == ["embedded", "hypernymy", 100.0, 3.0, "True", 0.012, "definitions"]
+    assert set(client.logged) == {"figures/inoculation", "tables/inoculation_seeds"}
+    # A cost that cannot be read is not in the summary.
+    assert client.summary == {
+        "inoculation_cost/hypernymy/definitions/embedded/k=100": 0.012,
+        "inoculation_cost/hypernymy/science/embedded/k=100": -0.01,
+    }
+    assert client.finished
+
+
+def test_the_costs_of_one_seed_are_those_of_the_chosen_runs(report_dir: Path) -> None:
+    tables = report_dir / "tables"
+    (tables / "inoculation_seeds.csv").unlink()
+    (tables / "inoculation.csv").write_text(
+        "model,probe,report_split,dose,chosen,cost_interpretable,inoculation_cost\n"
+        "ESIM,hypernymy,test,100,True,True,0.02\nESIM,hypernymy,test,100,False,True,0.05\n",
+        encoding="utf-8",
+    )
+    client = Client()
+    assert publish(report_dir, SETTINGS, client=lambda: client)
+    assert client.summary == {"inoculation_cost/hypernymy/test/ESIM/k=100": 0.02}
+
+
+def test_a_report_made_again_is_the_same_run(report_dir: Path) -> None:
+    ids = []
+    for _ in range(2):
+        client = Client()
+        publish(report_dir, WandbSettings("p", group="g", mode="online"), client=lambda c=client: c)
+        ids.append(client.arguments["id"])
+        assert client.arguments["resume"] == "allow"
+        assert client.arguments["group"] == "g"
+    assert ids[0] == ids[1]
+
+
+def test_a_column_is_all_numbers_or_all_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,x\n,2\n", encoding="utf-8")
+    assert read_table(path) == (["a", "b"], [[1.0, "x"], [None, "2"]])
+
+
+def test_failing_and_hanging_are_a_warning(report_dir: Path) -> None:
+    release = threading.Event()
+
+    def broken() -> Any:
+        raise ConnectionError("no route to host")
+
+    with pytest.warns(RuntimeWarning, match="no route to host"):
+        assert not publish(report_dir, SETTINGS, client=broken)
+    start = time.perf_counter()
+    with pytest.warns(RuntimeWarning, match=r"no answer in 0\.2 s"):
+        assert not publish(report_dir, SETTINGS, client=lambda: release.wait(30), patience=0.2)
+    assert time.perf_counter() - start < 5
+    release.set()

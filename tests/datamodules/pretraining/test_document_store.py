@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import numpy as np
+
+from datamodules.pretraining.document_store import tokenise
+from datamodules.pretraining.vocabulary import SPECIAL_TOKENS, train_wordpiece
+from probes.sources.verbalise import Document
+
+PIECES = [*SPECIAL_TOKENS, "a", "dog", "##s", "bark", "."]
+
+
+def test_documents_come_back_sentence_by_sentence() -> None:
+    documents = [
+        Document("dog", "wordnet", ("A dog bark .", "dogs")),
+        Document("bark", "gcide", ("bark",)),
+    ]
+    store = tokenise(documents, PIECES, held_out_rate=0.0)
+    assert [s.tolist() for s in store.sentences(0)] == [[5, 6, 8, 9], [6, 7]]
+    assert [s.tolist() for s in store.sentences(1)] == [[8]]
+    assert store.lengths().tolist() == [6, 1]
+    assert not store.held_out.any()
+
+
+def test_documents_are_held_out_by_their_key() -> None:
+    documents = [Document(f"w{i}", "wordnet", ("a dog",)) for i in range(400)]
+    store = tokenise(documents, PIECES, held_out_rate=0.25)
+    assert 0.15 < store.held_out.mean() < 0.35
+    again = tokenise(documents[::-1], PIECES, held_out_rate=0.25)
+    assert np.array_equal(store.held_out, again.held_out[::-1])
+
+
+def test_words_that_must_be_whole_are_one_piece() -> None:
+    texts = ["the old dog barks at the younger dog"] * 20
+    pieces = train_wordpiece(texts, ["younger", "Blah", "115"], vocab_size=60)
+    assert pieces[:5] == list(SPECIAL_TOKENS)
+    assert {"younger", "blah", "115"} <= set(pieces)
+    assert len(pieces) == len(set(pieces)) <= 60

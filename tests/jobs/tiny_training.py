@@ -1,0 +1,93 @@
+"""A real training in a cell: a network with dropout, fitted by `protocols.engine.training.fit`."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from callbacks.wandb.settings import WandbSettings
+from datamodules.resumable import ResumableData, ResumableLoader
+from datamodules.sampler import EpochBatchSampler
+from jobs.cell import Cell
+from jobs.context import TrainerSettings
+from jobs.queue.lease import local_rank
+from protocols.engine.training import FitPlan, fit
+from results.run_folder import RunFolder
+from tests.jobs.trivial import note
+
+NUM_STEPS = 12  # three epochs of four steps
+
+
+def cells(num_cells: int) -> list[Cell]:
+    """Trainings that differ in learning rate and seed."""
+    runner = "tests.jobs.tiny_training:run"
+    configs = [
+        {"runner": runner, "learning_rate": 0.01 * (1 + i % 3), "seed": i // 3, "threads": 1}
+        for i in range(num_cells)
+    ]
+    return [Cell(f"train{i}", config, num_steps=NUM_STEPS) for i, config in enumerate(configs)]
+
+
+def run(
+    run: RunFolder,
+    config: dict[str, Any],
+    trainer: TrainerSettings,
+    wandb: WandbSettings,
+    mirror: str | None = None,
+    seconds: float = 0.1,
+) -> None:
+    """Trains; the result holds every bit of the weights."""
+    module = Regression(config["learning_rate"], config["seed"], seconds)
+    plan = FitPlan(3, 8, config["seed"], callbacks=[], description="tiny")
+    notices = fit(module, Points(config["seed"]), run, plan, trainer, wandb)
+    weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
+    value = float(next(module.parameters()).detach().sum())
+    run.finish(
+        {
+            "weights": hashlib.sha256(weights).hexdigest(),
+            "value": value,
+            "rows": [],
+            "notices": list(notices),
+        }
+    )
+    if local_rank() == 0:
+        note(run.path.parent.parent, run.key)
+
+
+class Points(ResumableData):
+    """32 points of a plane in batches of 8."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def train_dataloader(self) -> ResumableLoader:
+        points = torch.randn(32, 4, generator=torch.Generator().manual_seed(7))
+        data = TensorDataset(points, points.sum(dim=1, keepdim=True))
+        sampler = EpochBatchSampler(len(data), batch_size=8, seed=self.seed)
+        return self.resumable(ResumableLoader(data, sampler, num_workers=0))
+
+
+class Regression(pl.LightningModule):
+    """Two layers and dropout; a step takes as long as it is told, so that it can be killed."""
+
+    def __init__(self, learning_rate: float, seed: int, seconds: float) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 1))
+        self.learning_rate, self.seconds = learning_rate, seconds
+
+    def training_step(self, batch: list[Tensor], batch_idx: int) -> Tensor:
+        time.sleep(self.seconds)
+        loss = nn.functional.mse_loss(self.net(batch[0]), batch[1])
+        self.log("train/loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(self.parameters(), lr=self.learning_rate)

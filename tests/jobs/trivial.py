@@ -1,0 +1,41 @@
+"""What the cells of these tests do, in their own processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from jobs.cell import Cell
+from results.run_folder import RunFolder
+
+
+def cells(num_cells: int, **more: Any) -> list[Cell]:
+    """Trivial cells; `more` goes into each config."""
+    runner = "tests.jobs.trivial:run"
+    return [Cell(f"cell{i}", {"runner": runner, "number": i, **more}) for i in range(num_cells)]
+
+
+def run(run: RunFolder, config: dict[str, Any], **_: Any) -> None:
+    """Squares a number, as slowly as it is told; notes each result it is about to leave."""
+    time.sleep(config.get("seconds", 0.0))
+    number = config["number"]
+    if number in config.get("failing", ()):
+        raise ValueError(f"{number} cannot be squared today")
+    once = run.path / "tried"
+    if config.get("failing_once") and not once.exists():
+        once.touch()
+        raise ValueError("not at the first try")
+    if config.get("killed_once") and not once.exists():
+        once.touch()
+        os.kill(os.getpid(), 9)
+    run.finish({"value": number**2, "rows": []})
+    note(run.path.parent.parent, run.key)
+
+
+def note(folder: Path, text: str) -> None:
+    """Appends a line to the run log, whole whatever happens to the process."""
+    descriptor = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)

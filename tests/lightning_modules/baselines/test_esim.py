@@ -1,0 +1,277 @@
+"""ESIM against a plain rewriting of its equations, and through training, saving and inoculation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
+from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.baselines.esim import ESIM, BiLSTM, SequenceDropout
+from lightning_modules.inoculation import Inoculation
+from lightning_modules.pretrained import PretrainedError, model_fingerprint
+from probes.record import Record
+
+WORDS = "cat dog cow hen fox ant which is a not".split()
+# The answer is the word that the question names.
+RECORDS = [
+    Record(f"r{i}", f"which is a {first}", (first, second), 0)
+    if i % 2
+    else Record(f"r{i}", f"which is a {second}", (first, second), 1)
+    for i, (first, second) in enumerate((a, b) for a in WORDS[:6] for b in WORDS[:6] if a != b)
+]
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> str:
+    path = tmp_path / "v.txt"
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(len(WORDS), 4, generator=generator).tolist()
+    lines = [f"{w} {' '.join(map(str, row))}\n" for w, row in zip(WORDS, rows, strict=True)]
+    path.write_text("".join(lines))
+    return str(path)
+
+
+def _small(vectors: str, **options: Any) -> ESIM:
+    return ESIM(vectors, **{"hidden_size": 6, **options})
+
+
+def _trainer(folder: Path, **options: Any) -> pl.Trainer:
+    return pl.Trainer(
+        **{
+            "accelerator": "cpu",
+            "logger": False,
+            "enable_checkpointing": False,
+            "enable_progress_bar": False,
+            "enable_model_summary": False,
+            "use_distributed_sampler": False,
+            "num_sanity_val_steps": 0,
+            "default_root_dir": str(folder),
+            **options,
+        }
+    )
+
+
+def _scores(module: ESIM, records: list[Record]) -> Tensor:
+    module.eval()
+    with torch.no_grad():
+        scores: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
+    return scores
+
+
+def _by_hand(module: ESIM, question: str, answer: str) -> Tensor:
+    """The logit of one pair of texts, token by token, with nothing padded or masked."""
+
+    def both_ways(layer: BiLSTM, tokens: Tensor) -> Tensor:
+        turned = layer.backwards(tokens.flip(0))[0]
+        return torch.cat([layer.onward(tokens)[0], turned.flip(0)], dim=1)
+
+    def read(text: str) -> Tensor:
+        ids = module.words.ids(text.split())
+        return both_ways(module.read, module.words.weight[torch.from_numpy(ids)])
+
+    def align(tokens: Tensor, others: Tensor) -> Tensor:
+        rows = []
+        for token in tokens:
+            likeness = torch.stack([token @ other for other in others]).exp()
+            weights = likeness / likeness.sum()
+            rows.append(sum(w * other for w, other in zip(weights, others, strict=True)))
+        return torch.stack(rows)
+
+    a, b = read(question), read(answer)
+    pooled = []
+    for tokens, matched in ((a, align(a, b)), (b, align(b, a))):
+        whole = torch.cat([tokens, matched, tokens - matched, tokens * matched], dim=1)
+        layer = module.project[0]
+        local = (whole @ layer.weight.T + layer.bias).clamp(min=0)
+        states = both_ways(module.infer, local)
+        pooled += [states.mean(dim=0), states.max(dim=0).values]
+    hidden = module.head.dense(torch.cat(pooled)).clamp(min=0)
+    return module.head.score(hidden)[0]
+
+
+def test_logits_are_those_of_the_equations(vectors: str) -> None:
+    records = [
+        Record("one", "which is a cat", ("dog", "a cat not a dog"), 0),
+        Record("two", "fox", ("which is a hen a hen", "cow", "ant"), 1),
+    ]
+    module = _small(vectors)
+    found = _scores(module, records)
+    with torch.no_grad():
+        for row, record in enumerate(records):
+            expected = [_by_hand(module, record.stem, choice) for choice in record.choices]
+            torch.testing.assert_close(
+                found[row, : len(expected)], torch.stack(expected), rtol=1e-5, atol=1e-6
+            )
+    assert found[0, 2] == -torch.inf
+
+
+def test_other_items_of_the_batch_change_nothing(vectors: str) -> None:
+    module = _small(vectors)
+    long = Record("long", "which is a cat " * 9, ("dog " * 12, "a"), 0)
+    together = _scores(module, [*RECORDS[:5], long])
+    for row, record in enumerate([*RECORDS[:5], long]):
+        alone = _scores(module, [record])[0]
+        torch.testing.assert_close(together[row], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_empty_choices_are_scored_and_trained_without_nan(vectors: str) -> None:
+    module = _small(vectors, num_choices=5)
+    batch = module.encoder().encode(RECORDS[:3]).collate([0, 1, 2])
+    module.train()
+    logits = module(batch)
+    assert logits.shape == (3, 5)
+    assert torch.isfinite(logits).all()
+    assert (logits[:, 2] == logits[:, 3]).all()  # an empty choice is an empty choice
+    logits.sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in module.parameters() if p.grad is not None)
+    assert module.words.weight.grad is not None
+    assert module.words.weight.grad[0].tolist() == [0] * 4  # the padding is never trained
+
+
+def test_an_empty_question_gives_no_nan(vectors: str) -> None:
+    """A stem of signs that a tokeniser drops: nothing is read of it."""
+    module = _small(vectors)
+    assert torch.isfinite(_scores(module, [Record("e", " ", ("cat", "dog"), 0)])).all()
+
+
+def test_the_reader_is_pytorchs_over_packed_sequences() -> None:
+    torch.manual_seed(0)
+    layer, whole = BiLSTM(3, 4), torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    with torch.no_grad():
+        for name, value in layer.onward.named_parameters():
+            getattr(whole, name).copy_(value)
+        for name, value in layer.backwards.named_parameters():
+            getattr(whole, f"{name}_reverse").copy_(value)
+    lengths = torch.tensor([5, 1, 7, 2, 7, 3, 4])
+    tokens, mask = torch.randn(7, 7, 3), torch.arange(7) < lengths[:, None]
+    packed = pack_padded_sequence(tokens, lengths, batch_first=True, enforce_sorted=False)
+    expected, _ = pad_packed_sequence(whole(packed)[0], batch_first=True)
+    torch.testing.assert_close(layer(tokens, mask), expected)
+
+
+def test_dropout_leaves_out_whole_columns() -> None:
+    drop = SequenceDropout(0.5)
+    torch.manual_seed(0)
+    found = drop(torch.ones(3, 5, 40))
+    assert torch.equal(found, found[:, :1].expand_as(found))
+    assert set(found.unique().tolist()) == {0.0, 2.0}
+    assert torch.equal(drop.eval()(torch.ones(1, 2, 3)), torch.ones(1, 2, 3))
+
+
+def test_the_authors_sizes() -> None:
+    module = ESIM()
+    shapes = {name: tuple(p.shape) for name, p in module.named_parameters() if p.ndim == 2}
+    assert shapes["read.onward.weight_ih_l0"] == (4 * 300, 50)
+    assert shapes["project.0.weight"] == (300, 2400)
+    assert shapes["infer.backwards.weight_ih_l0"] == (4 * 300, 300)
+    assert shapes["head.dense.weight"] == (300, 2400)
+    assert shapes["head.score.weight"] == (1, 300)
+
+
+def test_the_seed_decides_and_nothing_else(vectors: str) -> None:
+    torch.manual_seed(1)
+    one = _scores(_small(vectors, seed=5), RECORDS)
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    assert torch.equal(_scores(_small(vectors, seed=5), RECORDS), one)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not torch.allclose(_scores(_small(vectors, seed=6), RECORDS), one)
+
+
+@pytest.mark.parametrize("train_vectors", [True, False])
+def test_vectors_are_trained_if_asked_for(
+    vectors: str, train_vectors: bool, tmp_path: Path
+) -> None:
+    module = _small(vectors, train_vectors=train_vectors)
+    module.encoder().encode(RECORDS)
+    before = module.words.weight.detach().clone()
+    _trainer(tmp_path, max_epochs=1).fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}))
+    assert torch.equal(module.words.weight.detach(), before) != train_vectors
+
+
+def test_it_learns_to_find_the_word_that_is_asked_for(vectors: str, tmp_path: Path) -> None:
+    module = _small(vectors, hidden_size=12, learning_rate=1e-2, dropout=0.0)
+    trainer = _trainer(tmp_path, max_epochs=12, check_val_every_n_epoch=12)
+    trainer.fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=10))
+    assert float(trainer.callback_metrics["val/accuracy"]) > 0.9
+    assert isinstance(trainer.optimizers[0], torch.optim.Adam)
+
+
+def test_without_a_monitor_the_rate_stays(vectors: str, tmp_path: Path) -> None:
+    module = _small(vectors)
+    trainer = _trainer(tmp_path, max_epochs=3)
+    trainer.fit(module, ChoiceDataModule(RECORDS, {}, batch_size=10))
+    assert trainer.optimizers[0].param_groups[0]["lr"] == 4e-4
+    assert trainer.lr_scheduler_configs == []
+
+
+def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_path: Path) -> None:
+    module = _small(vectors, num_choices=3)
+    records = [*RECORDS, Record("new", "which is a yak", ("yak", "cat"), 0)]
+    expected = _scores(module, records)
+    module.save_pretrained(tmp_path / "saved")
+    Path(vectors).unlink()
+    loaded = ESIM.from_folder(tmp_path / "saved")
+    assert loaded.num_choices == 3
+    with pytest.raises(PretrainedError, match="saved with num_choices 3; num_choices=5 does not"):
+        ESIM.from_folder(tmp_path / "saved", num_choices=5)
+    assert model_fingerprint(loaded) == model_fingerprint(module)
+    torch.testing.assert_close(_scores(loaded, records[::-1]).flip(0), expected)
+    notices = loaded.encoder().encode(records).notices
+    assert "is not there" in notices[0]
+    assert notices[1].endswith(": yak")
+
+
+def test_a_folder_that_does_not_fit_is_refused(vectors: str, tmp_path: Path) -> None:
+    _small(vectors).save_pretrained(tmp_path / "saved")
+    with pytest.raises(PretrainedError, match="cannot load the weights"):
+        ESIM.from_folder(tmp_path / "saved", hidden_size=7)
+    (tmp_path / "saved" / "model.safetensors").write_bytes(b"no")
+    with pytest.raises(PretrainedError, match="cannot load the weights"):
+        ESIM.from_folder(tmp_path / "saved")
+
+
+def test_a_state_is_loaded_whatever_words_came_first(vectors: str, tmp_path: Path) -> None:
+    keep = ModelCheckpoint(tmp_path, filename="state")
+    module = _small(vectors)
+    trainer = _trainer(tmp_path, max_epochs=1, enable_checkpointing=True, callbacks=[keep])
+    trainer.fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=10))
+    expected = _scores(module, RECORDS)
+    other = _small(vectors, seed=3)
+    new = Record("new", "hen fox is not a yak", ("yak", "ox"), 0)
+    _trainer(tmp_path).validate(
+        other,
+        ChoiceDataModule(None, {"": [new, *RECORDS]}),
+        ckpt_path=str(tmp_path / "state.ckpt"),
+        verbose=False,
+    )
+    torch.testing.assert_close(_scores(other, RECORDS), expected)
+
+
+def test_it_can_be_inoculated(vectors: str, tmp_path: Path) -> None:
+    """Words of the probe that the original task does not have get their vectors before the fit."""
+    original = _small(vectors, num_choices=3)
+    original.encoder().encode(RECORDS[:1])
+    original.save_pretrained(tmp_path / "original")
+    task = ESIM.from_folder(tmp_path / "original")
+    num_words = len(task.words)
+    before = model_fingerprint(task.read)
+    trainer = _trainer(tmp_path, max_epochs=2)
+    sets = {"probe": RECORDS[:6], "original": RECORDS[6:12]}
+    module = Inoculation(task, learning_rate=1e-3)
+    trainer.fit(module, ChoiceDataModule(RECORDS[:6], sets, batch_size=3))
+    assert len(task.words) > num_words
+    assert model_fingerprint(task.read) != before
+    scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
+    mean = (scores["val/probe_accuracy"] + scores["val/original_accuracy"]) / 2
+    assert scores["val/aggregate"] == pytest.approx(mean)
+    module.save_pretrained(tmp_path / "inoculated")
+    loaded = ESIM.from_folder(tmp_path / "inoculated")
+    torch.testing.assert_close(_scores(loaded, RECORDS), _scores(task, RECORDS))

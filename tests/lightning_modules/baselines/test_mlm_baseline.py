@@ -1,0 +1,162 @@
+"""The MLM-baseline: its input and its head by hand, and in the place of a masked LM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from datamodules.choices import ChoiceDataModule
+from lightning_modules.baselines.mlm_baseline import MLMBaseline
+from lightning_modules.heads.cached_heads import CachedItems, HeadPlan, StackedHeads, sample_orders
+from lightning_modules.pretrained import PretrainedError
+from probes.record import Record
+
+# Two words that decide, in words that do not: "hot" -> first choice, "cold" -> second.
+RECORDS = [
+    Record(f"r{i}", f"the {word} {thing} is [MASK]", ("red", "blue"), int(word == "cold"))
+    for i, (word, thing) in enumerate(
+        (word, thing) for thing in ("sun", "sea", "air", "tea") for word in ("hot", "cold")
+    )
+]
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> str:
+    path = tmp_path / "v.txt"
+    path.write_text("the 1 0\nhot 2 -1\ncold -2 1\nis 0 3\nsun 1 1\nsea -1 1\nair 0.5 0\n")
+    return str(path)
+
+
+def _trainer(folder: Path, **options: object) -> pl.Trainer:
+    return pl.Trainer(
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        default_root_dir=str(folder),
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def test_features_are_the_vectors_side_by_side(vectors: str) -> None:
+    module = MLMBaseline(vectors)
+    batch = module.encoder().encode(RECORDS).collate([1])  # the cold sun is [MASK]
+    features = module.features(batch)
+    assert features.shape == (1, 40)
+    assert features[0, :10].tolist() == [1, 0, -2, 1, 1, 1, 0, 3, 0, 0]
+    assert features[0, 10:].tolist() == [0] * 30
+
+
+def test_the_embedded_vectors_give_the_papers_thousand_numbers() -> None:
+    module = MLMBaseline()
+    batch = module.encoder().encode(RECORDS).collate([0, 1])
+    assert module.features(batch).shape == (2, 1000)
+    assert module.head.dense.weight.shape == (1000, 1000)
+
+
+def test_the_head_by_hand(vectors: str) -> None:
+    module = MLMBaseline(vectors)
+    batch = module.encoder().encode(RECORDS).collate([0])
+    head = module.head
+    h = module.features(batch)[0] @ head.dense.weight.T + head.dense.bias
+    h = 0.5 * h * (1 + torch.erf(h / 2**0.5))
+    h = (h - h.mean()) / (h.var(unbiased=False) + 1e-12).sqrt()
+    rows = batch["candidate_ids"][0]
+    expected = head.decoder.weight[rows] @ h + head.bias[rows]
+    torch.testing.assert_close(module(batch)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_missing_choice_is_never_chosen(vectors: str) -> None:
+    module = MLMBaseline(vectors)
+    records = [RECORDS[0], Record("three", "the sun is [MASK]", ("red", "blue", "green"), 2)]
+    logits = module(module.encoder().encode(records).collate([0, 1]))
+    assert logits[0, 2] == -torch.inf
+    assert torch.isfinite(logits[1]).all()
+
+
+def test_the_head_is_seeded_and_a_candidate_is_known_by_name(vectors: str) -> None:
+    def logits(seed: int, records: list[Record]) -> torch.Tensor:
+        module = MLMBaseline(vectors, seed=seed)
+        scores: torch.Tensor = module(module.encoder().encode(records).collate([len(records) - 1]))
+        return scores.detach()
+
+    other = Record("other", "the tea is [MASK]", ("green", "blue", "pink"), 0)
+    torch.testing.assert_close(logits(1, [other, RECORDS[0]])[:, :2], logits(1, [RECORDS[0]]))
+    assert not torch.allclose(logits(2, [RECORDS[0]]), logits(1, [RECORDS[0]]))
+
+
+@pytest.mark.parametrize(
+    ("mode", "trained"),
+    [
+        ("mlp", {"dense", "layer_norm", "decoder"}),
+        ("linear", {"decoder"}),
+        ("zero_shot", set()),
+    ],
+)
+def test_modes_train_their_part_of_the_head(vectors: str, mode: str, trained: set[str]) -> None:
+    module = MLMBaseline(vectors, mode=mode)  # type: ignore[arg-type]
+    module.encoder().encode(RECORDS)
+    names = {n.split(".")[1] for n, p in module.named_parameters() if p.requires_grad}
+    assert names == trained
+    assert not module.words.weight.requires_grad
+
+
+def test_full_is_refused(vectors: str) -> None:
+    with pytest.raises(ValueError, match="the vectors are never trained"):
+        MLMBaseline(vectors, mode="full")  # type: ignore[arg-type]
+
+
+def test_fit_learns_what_a_word_says(vectors: str, tmp_path: Path) -> None:
+    module = MLMBaseline(vectors, learning_rate=5e-3, monitor="val/accuracy")
+    data = ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=4)
+    trainer = _trainer(tmp_path, max_epochs=12)
+    trainer.fit(module, data)
+    assert float(trainer.callback_metrics["val/accuracy"]) == 1.0
+    # "tea" has no vector, and the words are read once for both sets.
+    assert data.notices("train") == (
+        "1 of 8 distinct words have no word vector (6.2% of the words read): tea",
+    )
+    assert trainer.optimizers[0].param_groups[0]["lr"] < 5e-3  # it stood still at 1
+
+
+def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_path: Path) -> None:
+    module = MLMBaseline(vectors, seed=4)
+    expected = module(module.encoder().encode(RECORDS).collate(range(8)))
+    module.save_pretrained(tmp_path / "saved")
+    Path(vectors).unlink()
+    loaded = MLMBaseline.from_folder(tmp_path / "saved", learning_rate=0.5)
+    encoded = loaded.encoder().encode(RECORDS[::-1])
+    torch.testing.assert_close(loaded(encoded.collate(range(8))), expected.flip(0), rtol=0, atol=0)
+    assert loaded.learning_rate == 0.5
+    assert "is not there" in encoded.notices[0]
+    with pytest.raises(PretrainedError, match="cannot be read"):
+        MLMBaseline.from_folder(tmp_path)
+
+
+def test_heads_trained_together_are_those_trained_alone(vectors: str) -> None:
+    """In the learning curve the cached features and the head stand in for a masked LM's."""
+    module = MLMBaseline(vectors)
+    batch = module.encoder().encode(RECORDS).collate(range(8))
+    items = CachedItems(
+        module.features(batch), batch["candidate_ids"], batch["choice_mask"], batch["labels"]
+    )
+    vocabulary = batch["candidate_ids"].unique()
+    plan = HeadPlan("mlp", 1e-2, epochs=3, batch_size=4)
+    orders = {seed: sample_orders(8, 8, 3, seed)[None] for seed in (1, 2)}
+
+    def trained(seeds: list[int], make: Callable[..., StackedHeads] = StackedHeads) -> torch.Tensor:
+        heads = make(module.head, vocabulary, len(seeds), "mlp")
+        chosen = torch.cat([torch.from_numpy(orders[seed]) for seed in seeds]).numpy()
+        heads.train([items] * len(seeds), chosen, plan)
+        return heads.scores([items] * len(seeds))
+
+    together = trained([1, 2])
+    torch.testing.assert_close(together[1:], trained([2]), rtol=1e-4, atol=1e-5)
+    assert (together.argmax(dim=2) == items.labels).float().mean() > 0.8

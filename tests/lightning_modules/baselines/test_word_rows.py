@@ -1,0 +1,98 @@
+"""Rows with words for names: made by name, grown, saved and found again by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from datamodules.words.vectors import WordVectors
+from lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
+from lightning_modules.pretrained import model_fingerprint
+
+TEXT = "cat 1 2\ndog 3 4\n"
+
+
+def _vectors(folder: Path) -> WordVectors:
+    path = folder / "v.txt"
+    path.write_text(TEXT)
+    return WordVectors(str(path))
+
+
+def test_rows_hold_the_vectors_and_zeros(tmp_path: Path) -> None:
+    rows = WordRows(VectorRows(_vectors(tmp_path), "zero"), trainable=False)
+    assert rows.ids(["dog", "yak", "[MASK]", "cat", "dog"]).tolist() == [1, 2, 3, 4, 1]
+    assert rows.weight.tolist() == [[0, 0], [3, 4], [0, 0], [0, 0], [1, 2]]
+    assert not rows.weight.requires_grad
+    assert rows.unknown(["dog", "yak", "[MASK]"]) == {"yak"}
+    assert rows.words == ["", "dog", "yak", "[MASK]", "cat"]
+    assert len(rows) == 5
+
+
+def test_a_seeded_row_depends_on_seed_and_word_alone(tmp_path: Path) -> None:
+    one = WordRows(VectorRows(_vectors(tmp_path), "seeded", seed=1), trainable=True)
+    other = WordRows(VectorRows(_vectors(tmp_path), "seeded", seed=1), trainable=True)
+    third = WordRows(VectorRows(_vectors(tmp_path), "seeded", seed=2), trainable=True)
+    one.ids(["yak", "ox"])
+    other.ids(["ox", "cat", "yak"])
+    third.ids(["yak", "ox"])
+    assert torch.equal(one.weight[one.ids(["yak", "ox"])], other.weight[other.ids(["yak", "ox"])])
+    assert not torch.isclose(one.weight[1:], third.weight[1:]).any()
+
+
+def test_seeded_rows_are_as_large_as_the_vectors(tmp_path: Path) -> None:
+    maker = VectorRows(_vectors(tmp_path), "seeded")
+    rows, known = maker([f"word{i}" for i in range(500)])
+    assert rows.pow(2).mean().sqrt().item() == pytest.approx((30 / 4) ** 0.5, rel=0.05)
+    assert not any(known)
+
+
+def test_making_rows_leaves_the_random_state_alone() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    WordRows(SeededRows(4, 0.02, 0), trainable=True).ids(["a", "b"])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_saved_rows_are_found_by_name() -> None:
+    """As when a state is loaded for other data, whose words were met in another order."""
+    saved = WordRows(SeededRows(3, 1.0, 0), trainable=True, bias=True)
+    ids = saved.ids(["one", "two", "three"])
+    with torch.no_grad():
+        saved.weight[ids] = torch.tensor([[1.0] * 3, [2.0] * 3, [3.0] * 3])
+        assert saved.bias is not None
+        saved.bias[ids] = torch.tensor([10.0, 20.0, 30.0])
+    loaded = WordRows(SeededRows(3, 1.0, 0), trainable=True, bias=True)
+    loaded.ids(["new", "three"])
+    new = loaded.weight[1].tolist()
+    loaded.load_state_dict(saved.state_dict())
+    assert loaded.words == ["", "new", "three", "one", "two"]
+    assert loaded.weight[1].tolist() == new
+    assert loaded.weight[2:, 0].tolist() == [3, 1, 2]
+    assert loaded.bias is not None
+    assert loaded.bias.tolist() == [0, 0, 30, 10, 20]
+    assert loaded.ids(["two"]).tolist() == [4]
+
+
+def test_that_a_word_was_unknown_is_saved(tmp_path: Path) -> None:
+    saved = WordRows(VectorRows(_vectors(tmp_path)), trainable=False)
+    saved.ids(["yak", "cat"])
+    loaded = WordRows(VectorRows(_vectors(tmp_path)), trainable=False)
+    loaded.load_state_dict(saved.state_dict())
+    assert loaded.unknown(["yak", "cat"]) == {"yak"}
+    assert model_fingerprint(saved) == model_fingerprint(loaded)
+
+
+def test_the_words_are_part_of_the_fingerprint() -> None:
+    one, other = (WordRows(SeededRows(2, 0.0, 0), trainable=False) for _ in range(2))
+    one.ids(["a"])
+    other.ids(["b"])
+    assert model_fingerprint(one) != model_fingerprint(other)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    rows = WordRows(VectorRows(WordVectors(str(tmp_path / "no.txt"), 2)), trainable=False)
+    assert "no.txt is not there" in rows.notices[0]
+    rows.ids(["cat"])
+    assert rows.unknown(["cat"]) == {"cat"}

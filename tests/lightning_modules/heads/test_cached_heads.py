@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from transformers import BertConfig, BertForMaskedLM
+
+from lightning_modules.heads import cached_heads, stacked_runs
+from lightning_modules.heads.cached_heads import CachedItems, HeadPlan, StackedHeads, sample_orders
+from lightning_modules.heads.candidate_head import CandidateHead
+from lightning_modules.optimization import adamw_groups, slanted_triangular
+
+NUM_ITEMS, HIDDEN, VOCAB = 40, 16, 30
+
+
+@pytest.fixture
+def model() -> BertForMaskedLM:
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=VOCAB,
+        hidden_size=HIDDEN,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+    )
+    return BertForMaskedLM(config).double().eval()
+
+
+def items(seed: int) -> CachedItems:
+    """Separable items: the sign of the first feature says which of two words is right."""
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(NUM_ITEMS, HIDDEN, generator=generator, dtype=torch.float64)
+    labels = (features[:, 0] > 0).long()
+    candidates = torch.tensor([7, 9]).repeat(NUM_ITEMS, 1)
+    candidates[::2] = candidates[::2].flip(1)
+    labels[::2] = 1 - labels[::2]
+    return CachedItems(features, candidates, torch.ones_like(candidates, dtype=torch.bool), labels)
+
+
+def train_alone(
+    model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
+) -> torch.Tensor:
+    """One run with the whole V x H decoder under a masked softmax: the reference."""
+    model = copy.deepcopy(model)
+    head = CandidateHead(model)
+    head.untie()
+    model.requires_grad_(False)
+    trained = [*head.decoder_parameters()]
+    if plan.mode == "mlp":
+        trained += list(head.transform_parameters())
+    for parameter in trained:
+        parameter.requires_grad_(True)
+    optimizer = torch.optim.AdamW(
+        adamw_groups(model, plan.weight_decay), lr=plan.learning_rate, betas=(0.9, 0.98)
+    )
+    starts = range(0, order.shape[1], plan.batch_size)
+    factor = slanted_triangular(plan.epochs * len(starts))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    for epoch in range(plan.epochs):
+        for start in starts:
+            chosen = order[epoch, start : start + plan.batch_size]
+            logits = head.full_logits(train.features[chosen])
+            mask = torch.full_like(logits, float("-inf"))
+            mask.scatter_(1, train.candidates[chosen], 0.0)
+            gold = train.candidates[chosen, train.labels[chosen]]
+            F.cross_entropy(logits + mask, gold).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            scheduler.step()
+    with torch.no_grad():
+        return head.score(train.features, train.candidates)
+
+
+@pytest.mark.parametrize("mode", ["mlp", "linear"])
+def test_stacked_runs_equal_runs_one_by_one_on_the_whole_decoder(
+    model: BertForMaskedLM, mode: str
+) -> None:
+    plan = HeadPlan(mode, 1e-2, epochs=3, batch_size=8)  # type: ignore[arg-type]
+    sets = [items(0), items(0), items(1)]
+    orders = np.stack([sample_orders(NUM_ITEMS, 20, plan.epochs, seed) for seed in (1, 2, 1)])
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 3, plan.mode)
+    heads.train(sets, orders, plan)
+    scores = heads.scores(sets)
+    for run, part in enumerate(sets):
+        alone = train_alone(model, part, orders[run], plan)
+        torch.testing.assert_close(scores[run], alone, rtol=1e-6, atol=1e-8)
+        assert torch.equal(scores[run].argmax(1), alone.argmax(1))
+
+
+def test_untrained_heads_score_like_the_model(model: BertForMaskedLM) -> None:
+    part = items(0)
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 2, "mlp")
+    expected = CandidateHead(model).score(part.features, part.candidates)
+    torch.testing.assert_close(heads.scores([part, part])[1], expected)
+
+
+def test_samples_are_nested_and_seeded() -> None:
+    small, large = sample_orders(100, 10, 2, 3), sample_orders(100, 30, 2, 3)
+    assert small.shape == (2, 10)
+    assert set(small[0]) == set(small[1]) <= set(large[0])
+    assert set(small[0]) != set(sample_orders(100, 10, 2, 4)[0])
+
+
+def test_the_model_itself_is_left_alone(model: BertForMaskedLM, tmp_path: Path) -> None:
+    before = copy.deepcopy(model.state_dict())
+    plan = HeadPlan("mlp", 1e-1, epochs=1, batch_size=8)
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 1, "mlp")
+    heads.train([items(0)], sample_orders(NUM_ITEMS, 16, 1, 0)[None], plan)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def open_items(seed: int, num_words: int = 12) -> CachedItems:
+    """Items with other candidates each, two or three of them; the third's place is filled by 0."""
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(NUM_ITEMS, HIDDEN, generator=generator, dtype=torch.float64)
+    picks = [torch.randperm(num_words, generator=generator)[:3] + 4 for _ in range(NUM_ITEMS)]
+    candidates = torch.stack(picks)
+    exists = torch.ones_like(candidates, dtype=torch.bool)
+    exists[::3, 2] = False
+    candidates[~exists] = 0
+    labels = (features[:, 0] > 0).long()
+    return CachedItems(features, candidates, exists, labels)
+
+
+def masked_reference(
+    model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
+) -> torch.Tensor:
+    """`train_alone` for items whose missing choices must not take part: as batches of one kind."""
+    model = copy.deepcopy(model)
+    head = CandidateHead(model)
+    head.untie()
+    model.requires_grad_(False)
+    trained = [*head.decoder_parameters()]
+    if plan.mode == "mlp":
+        trained += list(head.transform_parameters())
+    for parameter in trained:
+        parameter.requires_grad_(True)
+    groups = adamw_groups(model, plan.weight_decay)
+    optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98))
+    starts = range(0, order.shape[1], plan.batch_size)
+    factor = slanted_triangular(plan.epochs * len(starts))
+    for step, (epoch, start) in enumerate((e, s) for e in range(plan.epochs) for s in starts):
+        for group in optimizer.param_groups:
+            group["lr"] = plan.learning_rate * factor(step)
+        chosen = order[epoch, start : start + plan.batch_size].tolist()
+        losses = []
+        for item in chosen:
+            logits = head.full_logits(train.features[item])  # (V,)
+            words = train.candidates[item][train.choice_mask[item]]
+            losses.append(F.cross_entropy(logits[words][None], train.labels[item][None]))
+        torch.stack(losses).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        scores = head.score(train.features, train.candidates)
+    return scores.masked_fill(~train.choice_mask, float("-inf"))
+
+
+@pytest.mark.parametrize("mode", ["mlp", "linear"])
+def test_words_outside_a_sample_and_missing_choices(model: BertForMaskedLM, mode: str) -> None:
+    plan = HeadPlan(mode, 1e-2, epochs=2, batch_size=4)  # type: ignore[arg-type]
+    sets = [open_items(0), open_items(1)]
+    orders = np.stack([sample_orders(NUM_ITEMS, 5, plan.epochs, seed) for seed in (1, 2)])
+    in_samples = {
+        int(w) for o, s in zip(orders, sets, strict=True) for w in s.candidates[o].unique()
+    }
+    heads = StackedHeads(CandidateHead(model), torch.arange(0, 16), 2, plan.mode)
+    assert len(in_samples - {0}) < 12  # some word of the evaluation was never trained on
+    heads.train(sets, orders, plan)
+    scores = heads.scores(sets)
+    for run, part in enumerate(sets):
+        alone = masked_reference(model, part, orders[run], plan)
+        torch.testing.assert_close(scores[run], alone, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("mode", ["mlp", "linear"])
+def test_runs_trained_a_few_at_a_time_are_the_same(
+    model: BertForMaskedLM, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = HeadPlan(mode, 1e-2, epochs=2, batch_size=8)  # type: ignore[arg-type]
+    sets = [items(seed % 2) for seed in range(5)]
+    orders = np.stack([sample_orders(NUM_ITEMS, 20, plan.epochs, seed) for seed in range(5)])
+    found = []
+    for budget in (2**30, 20_000, 1):
+        monkeypatch.setattr(cached_heads, "_CPU_STATE_BYTES", budget)
+        heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 5, plan.mode)
+        heads.train(sets, orders, plan)
+        found.append(heads.scores(sets))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(found[2], found[0], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["mlp", "linear"])
+def test_predictions_are_those_of_runs_that_encode_again_in_every_epoch(
+    model: BertForMaskedLM, mode: str
+) -> None:
+    plan = HeadPlan(mode, 1e-2, epochs=3, batch_size=8)  # type: ignore[arg-type]
+    generator = torch.Generator().manual_seed(0)
+    input_ids = torch.randint(10, VOCAB, (NUM_ITEMS, 6), generator=generator)
+    input_ids[:, 2] = torch.where(torch.arange(NUM_ITEMS) % 2 == 0, 11, 12)  # says the answer
+    labels = (input_ids[:, 2] == 11).long()
+    candidates = torch.tensor([7, 9]).repeat(NUM_ITEMS, 1)
+
+    def encode(chosen: np.ndarray) -> torch.Tensor:
+        return model.bert(input_ids=input_ids[chosen]).last_hidden_state[:, 2]
+
+    with torch.no_grad():
+        cached = CachedItems(
+            encode(np.arange(NUM_ITEMS)), candidates, torch.ones_like(candidates).bool(), labels
+        )
+    orders = np.stack([sample_orders(NUM_ITEMS, 24, plan.epochs, seed) for seed in (1, 2)])
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 2, plan.mode)
+    heads.train([cached, cached], orders, plan)
+    scores = heads.scores([cached, cached])
+    for run, order in enumerate(orders):
+        alone = copy.deepcopy(model)
+        head = CandidateHead(alone)
+        head.untie()
+        alone.requires_grad_(False)
+        for parameter in head.decoder_parameters():
+            parameter.requires_grad_(True)
+        for parameter in head.transform_parameters():
+            parameter.requires_grad_(plan.mode == "mlp")
+        optimizer = torch.optim.AdamW(
+            adamw_groups(alone, plan.weight_decay), lr=plan.learning_rate, betas=(0.9, 0.98)
+        )
+        factor = slanted_triangular(9)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        for epoch in range(3):
+            for start in (0, 8, 16):
+                chosen = order[epoch, start : start + 8]
+                h = alone.bert(input_ids=input_ids[chosen]).last_hidden_state[:, 2]
+                loss = F.cross_entropy(head.score(h, candidates[chosen]), labels[chosen])
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                scheduler.step()
+        with torch.no_grad():
+            h = alone.bert(input_ids=input_ids).last_hidden_state[:, 2]
+            expected = head.score(h, candidates)
+        torch.testing.assert_close(scores[run], expected, rtol=1e-6, atol=1e-8)
+        assert torch.equal(scores[run].argmax(1), expected.argmax(1))
+        assert (expected.argmax(1) == labels).float().mean() > 0.8  # it is separable
+
+
+def test_runs_that_share_a_set_share_its_features(model: BertForMaskedLM) -> None:
+    part = items(0)
+    order = torch.from_numpy(np.stack([sample_orders(NUM_ITEMS, 10, 2, seed) for seed in range(4)]))
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 4, "mlp")
+    sample = stacked_runs.Sample(heads, slice(0, 4), [part] * 4, order)
+    assert len(sample.features) == len(order.unique())
+    assert torch.equal(sample.features[sample.index[3, 1]], part.features[order[3, 1]])
+
+
+def test_a_candidate_without_a_row_is_an_error(model: BertForMaskedLM) -> None:
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 8]), 1, "linear")
+    with pytest.raises(ValueError, match="candidate 9"):
+        heads.scores([items(0)])
+
+
+def test_a_plan_of_another_mode_is_an_error(model: BertForMaskedLM) -> None:
+    heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 1, "linear")
+    with pytest.raises(ValueError, match="linear"):
+        heads.train([items(0)], sample_orders(NUM_ITEMS, 8, 1, 0)[None], HeadPlan("mlp", 1e-2, 1))
+
+
+class PlainHead:
+    """A head that is no masked LM's: functions and modules of one's own."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.dense = nn.Linear(HIDDEN, HIDDEN).double()
+        self.norm = nn.GroupNorm(4, HIDDEN).double()
+        self.weight = nn.Parameter(torch.randn(VOCAB, HIDDEN, dtype=torch.float64))
+        self.bias = None
+
+    def transform_steps(self) -> list[object]:
+        return [self.dense, torch.tanh, self.norm]
+
+
+def test_any_head_with_steps_and_rows_is_trained() -> None:
+    part, head, plan = items(0), PlainHead(), HeadPlan("mlp", 1e-2, epochs=2, batch_size=8)
+    order = sample_orders(NUM_ITEMS, 16, 2, 1)
+    heads = StackedHeads(head, torch.tensor([7, 9]), 2, "mlp")
+    heads.train([part, part], np.stack([order, order]), plan)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": [head.dense.weight, head.weight], "weight_decay": 0.1},
+            {"params": [head.dense.bias, *head.norm.parameters()], "weight_decay": 0.0},
+        ],
+        betas=(0.9, 0.98),
+    )
+    factor = slanted_triangular(4)
+    for step, chosen in enumerate(order.reshape(4, 8)):
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-2 * factor(step)
+        z = head.norm(torch.tanh(head.dense(part.features[chosen])))
+        logits = torch.einsum("be,bke->bk", z, head.weight[part.candidates[chosen]])
+        F.cross_entropy(logits, part.labels[chosen]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        z = head.norm(torch.tanh(head.dense(part.features)))
+        expected = torch.einsum("be,bke->bk", z, head.weight[part.candidates])
+    torch.testing.assert_close(heads.scores([part, part])[1], expected, rtol=1e-6, atol=1e-8)

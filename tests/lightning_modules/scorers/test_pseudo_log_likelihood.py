@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from transformers import AutoModelForMaskedLM
+
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.scorers import pseudo_log_likelihood
+from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from probes.record import Record
+
+Checkpoint = Callable[..., Path]
+
+# "antelope" is three pieces: ante ##lo ##pe.
+QA = Record("1", "which animal is larger ?", ("the antelope", "a dog", "the red cat"), 0)
+MLM = Record("2", "the [MASK] is larger than a dog .", ("antelope", "cat"), 0)
+
+
+def _by_hand(folder: Path, before: list[str], answer: list[str], after: list[str]) -> list[float]:
+    """log p of each answer token with that token masked, from the whole model's own logits."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    ids = tokenizer.convert_tokens_to_ids(["[CLS]", *before, *answer, *after, "[SEP]"])
+    found = []
+    for place in range(1 + len(before), 1 + len(before) + len(answer)):
+        masked = torch.tensor([ids])
+        masked[0, place] = tokenizer.mask_token_id
+        with torch.no_grad():
+            log_p = model(masked).logits[0, place].log_softmax(0)
+        found.append(float(log_p[ids[place]]))
+    return found
+
+
+def _scores(module: PseudoLogLikelihood, *records: Record) -> torch.Tensor:
+    encoded = module.encoder().encode(records)
+    with torch.no_grad():
+        scores: torch.Tensor = module(encoded.collate(range(len(records))))
+    return scores
+
+
+def test_question_and_answer_scores_are_those_of_a_loop_over_the_whole_model(
+    architecture: str, checkpoint: Checkpoint
+) -> None:
+    folder = checkpoint(architecture)
+    stem = ["which", "animal", "is", "larger", "?"]
+    answers = [["the", "ante", "##lo", "##pe"], ["a", "dog"], ["the", "red", "cat"]]
+    logs = [_by_hand(folder, stem, answer, []) for answer in answers]
+    for normalise in ("sum", "mean"):
+        module = PseudoLogLikelihood(str(folder), normalise=normalise)  # type: ignore[arg-type]
+        sizes = [1 if normalise == "sum" else len(answer) for answer in answers]
+        expected = [sum(values) / size for values, size in zip(logs, sizes, strict=True)]
+        found = _scores(module, QA)[0].tolist()
+        assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_candidate_stands_in_the_place_of_the_mask(checkpoint: Checkpoint) -> None:
+    folder = checkpoint("bert")
+    after = ["is", "larger", "than", "a", "dog", "."]
+    expected = [
+        sum(_by_hand(folder, ["the"], answer, after))
+        for answer in (["ante", "##lo", "##pe"], ["cat"])
+    ]
+    found = _scores(PseudoLogLikelihood(str(folder)), MLM)[0].tolist()
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_one_piece_candidates_are_ordered_as_by_masked_choice(checkpoint: Checkpoint) -> None:
+    """log p over the vocabulary is the candidate's logit minus the same number for all of them."""
+    record = Record("3", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0)
+    masked = MaskedChoice(str(checkpoint("bert")))
+    with torch.no_grad():
+        logits = masked(masked.encoder().encode([record]).collate([0]))[0]
+    scores = _scores(PseudoLogLikelihood.of(masked), record)[0]
+    differences = scores - logits
+    assert float(differences.max() - differences.min()) < 1e-4
+
+
+def test_the_scorer_of_a_masked_choice_shares_its_model(checkpoint: Checkpoint) -> None:
+    masked = MaskedChoice(
+        str(checkpoint("bert")), multi_token="pseudo_log_likelihood", max_length=30
+    )
+    encoded = masked.encoder().encode([MLM])
+    assert encoded.needs_pll == [0]
+    scorer = PseudoLogLikelihood.of(masked, normalise="mean")
+    assert scorer.model is masked.model
+    assert (scorer.normalise, scorer.max_length) == ("mean", 30)
+    own = PseudoLogLikelihood(str(checkpoint("bert")), normalise="mean")
+    assert torch.equal(_scores(scorer, MLM), _scores(own, MLM))
+
+
+def test_scores_depend_neither_on_the_batch_nor_on_the_groups(
+    architecture: str, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = PseudoLogLikelihood(str(checkpoint(architecture)))
+    together = _scores(module, QA, MLM)
+    assert together[1, 2] == -torch.inf
+    torch.testing.assert_close(together[0], _scores(module, QA)[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(together[1, :2], _scores(module, MLM)[0], rtol=0, atol=1e-5)
+    monkeypatch.setattr(pseudo_log_likelihood, "_MAX_TOKENS", 1)  # one masked copy at a time
+    torch.testing.assert_close(_scores(module, QA, MLM), together, rtol=0, atol=1e-5)
+
+
+def test_it_is_never_trained(checkpoint: Checkpoint) -> None:
+    module = PseudoLogLikelihood(str(checkpoint("bert")))
+    assert not any(parameter.requires_grad for parameter in module.parameters())
+    trainer = pl.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, max_epochs=1)
+    loader: Any = torch.utils.data.DataLoader([0], batch_size=None)
+    with pytest.raises(RuntimeError, match="only scores"):
+        trainer.fit(module, loader)
+
+
+def test_an_unknown_normalisation_is_refused(checkpoint: Checkpoint) -> None:
+    with pytest.raises(ValueError, match="normalise='max': choose sum or mean"):
+        PseudoLogLikelihood(str(checkpoint("bert")), normalise="max")  # type: ignore[arg-type]

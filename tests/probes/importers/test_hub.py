@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from probes.catalog import HubSource
+from probes.importers.hub import read_hub
+from probes.record import Record
+from probes.source import load_probe
+from storage.errors import RecordError
+from storage.web.download import DownloadError
+
+ARC = {
+    "id": "Mercury_1",
+    "question": "Which?",
+    "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]},
+    "answerKey": "3",
+}
+OPENBOOKQA = {
+    "id": "7-980",
+    "question_stem": "The sun is",
+    "choices": {"text": ["hot", "cold"], "label": ["A", "B"]},
+    "answerKey": "A",
+}
+SCIQ = {
+    "question": "What gas?",
+    "distractor1": "argon",
+    "distractor2": "neon",
+    "distractor3": "xenon",
+    "correct_answer": "oxygen",
+    "support": "",
+}
+RACE = {
+    "example_id": "high1.txt",
+    "article": "It rained.",
+    "answer": "B",
+    "question": "The weather was _ .",
+    "options": ["dry", "wet", "hot", "cold"],
+}
+
+
+def hub(folder: Path, *rows: dict[str, Any]) -> HubSource:
+    folder.mkdir(exist_ok=True)
+    (folder / "train.json").write_text("\n".join(json.dumps(row) for row in rows))
+    return HubSource(str(folder), {"train": "train"})
+
+
+def read(source: HubSource, folder: Path, **options: Any) -> tuple[Record, ...]:
+    return read_hub(source, "train", "mc_qa", name="p", cache_dir=folder / "cache", **options)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (ARC, Record("Mercury_1", "Which?", ("a", "b", "c"), 2, {}, 1)),
+        (OPENBOOKQA, Record("7-980", "The sun is", ("hot", "cold"), 0, {}, 1)),
+        (
+            RACE,
+            Record(
+                "p-1",
+                "It rained.",
+                tuple(f"The weather was {word} ." for word in RACE["options"]),
+                1,
+                {"source": "high1.txt", "question": "The weather was _ ."},
+                1,
+            ),
+        ),
+        (
+            RACE | {"question": "And now?"},
+            Record(
+                "p-1",
+                "It rained.",
+                tuple(f"And now? {word}" for word in RACE["options"]),
+                1,
+                {"source": "high1.txt", "question": "And now?"},
+                1,
+            ),
+        ),
+    ],
+)
+def test_known_layouts(tmp_path: Path, row: dict[str, Any], expected: Record) -> None:
+    assert read(hub(tmp_path / "data", row), tmp_path) == (expected,)
+
+
+def test_sciq_answers_are_not_always_first(tmp_path: Path) -> None:
+    rows = [SCIQ | {"question": f"Which gas {number}?"} for number in range(200)]
+    records = read(hub(tmp_path / "data", *rows), tmp_path)
+    assert all(record.gold == "oxygen" for record in records)
+    assert all(sorted(r.choices) == ["argon", "neon", "oxygen", "xenon"] for r in records)
+    places = [sum(record.answer == place for record in records) for place in range(4)]
+    assert min(places) > 30
+    assert records == read(hub(tmp_path / "again", *rows), tmp_path)
+
+
+def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -> None:
+    source = hub(tmp_path / "data", SCIQ, SCIQ | {"distractor1": "oxygen"})
+    with pytest.raises(
+        RecordError, match=r"row 2: the gold .* twice.*`leave_out: \{train: \[2\]\}`"
+    ):
+        read(source, tmp_path)
+    assert [record.position for record in read(source, tmp_path, leave_out=(2,))] == [1]
+
+
+def test_unknown_columns_are_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="its columns text are laid out in no known way"):
+        read(hub(tmp_path / "data", {"text": "x"}), tmp_path)
+
+
+def test_offline_asks_nobody_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr("socket.getaddrinfo", lambda *address, **_: asked.append(address))
+    # As in a process that was started without HF_HUB_OFFLINE.
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(
+        DownloadError, match=r"no/such: could not be loaded in the local cache.*--m"
+    ):
+        read(HubSource("no/such", {"train": "train"}), tmp_path, offline=True)
+    assert asked == []
+    assert not datasets.config.HF_HUB_OFFLINE
+
+
+def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
+    source = hub(tmp_path / "data", ARC, ARC)
+    config = tmp_path / "mine.yaml"
+    config.write_text(
+        f"setup: mc_qa\nnum_choices: 4\nchance: 0.25\n"
+        f"hub: {{repo: '{source.repo}', splits: {{train: train}}}}\nleave_out: {{train: []}}\n"
+    )
+    with pytest.raises(RecordError, match="train:2: the id 'Mercury_1' is that of line 1 too"):
+        load_probe(config, "train", cache_dir=tmp_path / "cache")
+    config.write_text(config.read_text() + "ids_repeat: true\n")
+    data = load_probe(config, "train", cache_dir=tmp_path / "cache")
+    assert len(data.records) == 2
+    assert data.notices == ("1 ids repeat",)
+    assert data.files[0].path == f"hub:{source.repo}/train"
+    assert data.files[0].num_items == 2

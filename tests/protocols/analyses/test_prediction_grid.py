@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import train
+from lightning_modules.pretrained import EMBEDDED_DIR
+from probes.build.prediction_grids import age_grids
+from protocols.analyses.prediction_grid import GridSettings, grid_matrix, grid_rows
+from protocols.engine.evaluation import Predictions
+from results.row import read_results
+from storage.errors import UsageError
+
+SMALL = ["--grid.first_age", "18", "--grid.last_age", "24", "--grid.first_year", "1990"]
+SMALL += ["--grid.last_year", "1996", "--grid.step", "3", "--trainer.progress_bar", "false"]
+
+
+def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
+    grid = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
+    # Pairs in order: (20,30) (20,40) (30,20) (30,40) (40,20) (40,30); right: y y o y o o.
+    scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
+    said = Predictions("A", grid.records, scores)
+    rows = {row["metric"]: row for row in grid_rows(said, grid, "m")}
+    assert rows["accuracy"]["value"] == pytest.approx(3 / 6)
+    assert rows["accuracy"]["perturbation"] == "A"
+    assert rows["accuracy"]["probe"] == "age_comparison"
+    assert rows["share_younger"]["value"] == pytest.approx(4 / 6)
+    assert rows["share_older"]["value"] == pytest.approx(2 / 6)
+    # Only for {20, 30} is "younger" likelier where it is right: 1 > -1, but -1 < 3 and 2 < 3.
+    assert rows["order_accuracy"]["value"] == pytest.approx(1 / 3)
+    assert rows["order_accuracy"]["num_items"] == 3
+    matrix = grid_matrix(said, grid)
+    assert matrix["values"] == [20, 30, 40]
+    assert matrix["axes"] == ["AGE-1", "AGE-2"]
+    assert matrix["prediction"] == [[None, 0, 1], [1, None, 0], [0, 0, None]]
+    assert matrix["answer"] == [[None, 0, 0], [1, None, 0], [1, 1, None]]
+    assert matrix["probability"][0][1] == pytest.approx(math.e / (1 + math.e), abs=1e-6)
+    assert matrix["probability"][1][0] == pytest.approx(1 / (1 + math.e), abs=1e-6)
+
+
+def test_a_constant_output_says_both_words_half_the_time() -> None:
+    grid = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
+    said = Predictions("A", grid.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
+    rows = {row["metric"]: row["value"] for row in grid_rows(said, grid, "m")}
+    assert rows["accuracy"] == rows["order_accuracy"] == 0.5
+    assert rows["share_younger"] == rows["share_older"] == 0.5
+    assert rows["tied_share"] == 1.0
+    matrix = grid_matrix(said, grid)
+    assert matrix["prediction"] == [[None] * 3] * 3
+    assert matrix["probability"] == [[None, 0.5, 0.5], [0.5, None, 0.5], [0.5, 0.5, None]]
+
+
+def test_a_skipped_item_leaves_a_hole() -> None:
+    grid = age_grids(ages=(20, 30), years=(1960, 1990))[0]
+    said = Predictions("A", grid.records[:1], [[1000.0, -1000.0]])
+    assert grid_matrix(said, grid)["probability"] == [[None, 1.0], [None, None]]
+
+
+def test_candidates_that_a_model_splits_are_said(
+    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--grid.panels", "[A]"]
+    command += ["--model.name_or_path", str(tiny_model)]
+    assert train.main(command) != 0
+    assert "younger" in capsys.readouterr().err
+    command[2] = str(tmp_path / "skip")
+    assert train.main([*command, "--model.multi_token", "skip"]) == train.FAILURE
+    assert "grid A: no records to batch (6 were skipped" in capsys.readouterr().err
+
+
+def test_the_command_fills_what_the_full_model_says_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--grid.panels", "[A, C, sizes]"]
+    assert train.main(command) == 0
+    [path] = tmp_path.glob("runs/grid-A-*/grid.json")
+    matrix = json.loads(path.read_text())
+    assert matrix["values"] == [18, 21, 24]
+    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    ids = tokenizer.convert_tokens_to_ids(["younger", "older"])
+    for i, first in enumerate(matrix["values"]):
+        for j, second in enumerate(matrix["values"]):
+            stem = f"A {first} year old person is [MASK] than me in age, If I am a {second}"
+            inputs = tokenizer(f"{stem} year old person.", return_tensors="pt")
+            place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
+            with torch.no_grad():
+                logits = model(**inputs).logits[0, place, ids]
+            if i != j:
+                expected = float(logits.softmax(dim=0)[0])
+                assert matrix["probability"][i][j] == pytest.approx(expected, abs=1e-5)
+                assert matrix["prediction"][i][j] == int(logits.argmax())
+    rows = read_results(tmp_path / "results.csv")
+    sizes = {r["perturbation"]: r["num_items"] for r in rows if r["metric"] == "accuracy"}
+    assert sizes == {"A": "6", "C": "6", "sizes": "56"}
+    stamp = path.stat().st_mtime_ns
+    assert train.main(command) == 0
+    assert "3 of 3 grids complete" in capsys.readouterr().out
+    assert path.stat().st_mtime_ns == stamp
+
+
+def test_several_models_and_both_wordings(tmp_path: Path) -> None:
+    command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--random_weights", "true"]
+    command += [
+        "--models",
+        "embedded",
+        "--grid.panels",
+        "[A]",
+        "--grid.wordings",
+        "[paper, released]",
+    ]
+    assert train.main(command) == 0
+    rows = read_results(tmp_path / "results.csv")
+    assert {(r["model"], r["subset"]) for r in rows} == {
+        (model, f"wording={wording}")
+        for model in ("embedded", "embedded (random weights)")
+        for wording in ("paper", "released")
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"first_age": 30, "last_age": 20}, "--grid.first_age 30"),
+        ({"first_year": 1990, "last_year": 1995, "step": 10}, "--grid.first_year 1990"),
+    ],
+)
+def test_values_that_make_no_grid_are_a_usage_error(settings: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        GridSettings(**settings)  # type: ignore[arg-type]

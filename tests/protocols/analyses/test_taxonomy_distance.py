@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import train
+from probes.record import Record
+from probes.sources.wordnet import DEFAULT_DIR
+from probes.taxonomy_edges import ItemDistances
+from protocols.analyses.taxonomy_distance import distance_rows
+from results.row import read_results
+
+
+def answered(nearer: tuple[int, ...], placed: bool = True) -> ItemDistances:
+    record = Record("1", "A [MASK].", ("gold", "near", "far"), 0)
+    edges = ((2, 2 if placed else None), (1, None), (None, 3))
+    return ItemDistances(record, ("a", "b"), edges, nearer, ())
+
+
+def test_rows_worked_out_by_hand() -> None:
+    items = [answered((1,)), answered((1,)), answered((1, 2)), answered(()), answered((1,), False)]
+    chosen = [(1,), (0,), (2,), (2,), (1,)]
+    rows = distance_rows(items, chosen, list("aabcd"), {"model": "m"})
+    values = {(row["metric"], row.get("subset")): (row["value"], row["num_items"]) for row in rows}
+    assert values == {
+        # The last item is left out: its right answer is above one concept only.
+        ("nearer_chosen", None): (pytest.approx(2 / 3), 3),
+        ("nearer_chosen_by_guessing", None): (pytest.approx((1 + 1 + 2) / 9), 3),
+        ("accuracy", "with a nearer distractor"): (pytest.approx(1 / 3), 3),
+        ("accuracy", "without"): (0.0, 1),
+    }
+    assert {row["model"] for row in rows} == {"m"}
+    assert [row.get("num_groups") for row in rows] == [2, None, 2, 1]
+
+
+def test_no_item_with_a_nearer_distractor_leaves_no_share() -> None:
+    rows = distance_rows([answered(())], [(0,)], ["a"], {})
+    assert [row["metric"] for row in rows] == ["accuracy"]
+
+
+def test_a_tie_counts_each_of_its_choices_in_its_share() -> None:
+    # Three tie (two of them nearer), two tie (gold and the nearer one), and nothing was said.
+    items = [answered((1, 2)), answered((1,)), answered((1,))]
+    rows = distance_rows(items, [(0, 1, 2), (0, 1), ()], list("abc"), {})
+    values = {(row["metric"], row.get("subset")): row["value"] for row in rows}
+    assert values["nearer_chosen", None] == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
+    assert values["accuracy", "with a nearer distractor"] == pytest.approx((1 / 3 + 1 / 2) / 3)
+
+
+def test_the_command_reads_the_predictions_of_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (DEFAULT_DIR / "index.sense").exists():
+        pytest.skip(f"no WordNet in {DEFAULT_DIR}")
+    quiet = ["--trainer.progress_bar", "false"]
+    zero_shot = ["zero-shot", "--probes", "taxonomy_small,age_small", "--output_dir"]
+    assert train.main([*zero_shot, str(tmp_path / "zero"), *quiet]) == 0
+    command = ["taxonomy-distance", "--results", str(tmp_path / "zero"), "--output_dir"]
+    assert train.main([*command, str(tmp_path / "out")]) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    values = {(row["metric"], row["subset"]): float(row["value"]) for row in rows}
+    [path] = tmp_path.glob("out/runs/*/distances.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    with_nearer = [line for line in lines if line["nearer"]]
+    share = sum(line["prediction"] in line["nearer"] for line in with_nearer) / len(with_nearer)
+    assert values["nearer_chosen", ""] == pytest.approx(share)
+    coyote = next(line for line in lines if line["entities"] == ["coyote", "hound"])
+    assert dict(zip(coyote["choices"], coyote["edges"], strict=True)) == {
+        "wolf": [1, None],
+        "canine": [2, 3],
+        "dog": [None, 0],  # "dog" and "hound" are both words for a scoundrel
+    }
+    assert train.main([*command, str(tmp_path / "out")]) == 0
+    assert "complete" in capsys.readouterr().out
+
+
+def test_results_without_a_taxonomy_probe_are_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["taxonomy-distance", "--results", str(tmp_path), "--output_dir"]
+    assert train.main([*command, str(tmp_path / "out")]) == train.USAGE_ERROR
+    assert "answered a taxonomy probe" in capsys.readouterr().err

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonargparse import ArgumentParser
+
+import train
+from probes.catalog import load_probe_config
+from protocols.curve.command import curve
+from protocols.curve.models import chosen_models
+from protocols.curve.settings import CurveSettings, HeadFit, check_names, check_points
+from protocols.engine.settings import FitSettings
+from results.provenance import ROOT
+from results.row import read_results
+from storage.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("curve") / "out"
+    assert train.main(arguments(folder)) == 0
+    return folder
+
+
+def arguments(folder: Path) -> list[str]:
+    return [
+        "curve",
+        "--probes=age_small",
+        "--grid.sizes=[62, 125, 5000]",
+        "--grid.seeds=[1, 2]",
+        "--grid.modes=[mlp]",
+        "--grid.controls=[standard, no_language]",
+        "--grid.epochs=2",
+        f"--output_dir={folder}",
+    ]
+
+
+def test_one_row_a_control_size_and_seed(traced: Path) -> None:
+    rows = [r for r in read_results(traced / "results.csv") if r["metric"] == "accuracy"]
+    points = sorted((row["control"], int(row["num_train"]), row["seed"]) for row in rows)
+    own = [(0, ""), (62, "1"), (62, "2"), (125, "1"), (125, "2")]  # 5000 is beyond the train file
+    assert points == [(c, n, s) for c in ("no_language", "standard") for n, s in own]
+
+
+def test_the_zero_shot_point_is_that_of_zero_shot(traced: Path, tmp_path: Path) -> None:
+    command = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path}"]
+    assert train.main([*command, "--trainer.progress_bar=false"]) == 0
+    rows = read_results(traced / "results.csv") + read_results(tmp_path / "results.csv")
+    values = {
+        (row["protocol"]): row["value"]
+        for row in rows
+        if (row["metric"], row["control"], row["num_train"], row["subset"])
+        == ("accuracy", "standard", "0", "")
+    }
+    assert values["curve"] == values["zero_shot"]
+
+
+def test_finished_points_are_not_computed_again(
+    traced: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
+    removed = next(p for p in before if "-62-" in p.parent.name)
+    kept = json.loads(removed.read_text())["rows"]
+    removed.unlink()
+    assert train.main(arguments(traced)) == 0
+    after = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
+    assert {p for p in after if after[p] != before[p]} == {removed}
+    assert json.loads(removed.read_text())["rows"] == kept
+    assert train.main(arguments(traced)) == 0
+    assert "age_small: curve of embedded complete" in capsys.readouterr().out
+
+
+def test_the_mapping_of_the_control_is_said(traced: Path) -> None:
+    result = json.loads(next(traced.glob("runs/*-62-*/result.json")).read_text())
+    assert any("for younger" in notice and "for older" in notice for notice in result["notices"])
+
+
+CONFIGS = sorted(
+    path.name
+    for path in (ROOT / "configs" / "experiment").glob("*.yaml")
+    if "train.py curve --config" in path.read_text()
+)
+
+
+def test_there_are_configs() -> None:
+    assert set(CONFIGS) >= {
+        "dictionary_qa_curve.yaml",
+        "olmpics_baselines.yaml",
+        "olmpics_curve.yaml",
+        "olmpics_curve_dev.yaml",
+        "olmpics_curve_mc_qa.yaml",
+    }
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configs_are_valid(name: str) -> None:
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--config", action="config")
+    parser.add_function_arguments(curve)
+    path = ROOT / "configs" / "experiment" / name
+    asked = parser.instantiate(parser.parse_args([f"--config={path}", "--output_dir=out"]))
+    models = chosen_models(asked["models"], asked["model"], asked["random_weights"])
+    assert len(models) >= 1
+    check_points(asked["grid"])
+    check_names(asked["grid"], asked["probes"])
+    for probe in asked["probes"]:
+        config = load_probe_config(probe)
+        assert asked["grid"].split in config.splits
+        if "perturbed_language" in asked["grid"].controls:
+            assert config.arguments
+            assert config.key_words
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sizes": [62, 62]}, r"grid.sizes \[62, 62\]: .*each once"),
+        ({"controls": ["standard", "standard"]}, "grid.controls"),
+        ({"learning_rate": {"mlp": 1e-3}}, "no rate of mode linear"),
+    ],
+)
+def test_points_that_would_be_trained_twice_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        check_points(CurveSettings(**given))
+
+
+def test_the_baselines_are_trained_as_the_authors_did() -> None:
+    authors = FitSettings(4e-4, 75, 16, weight_decay=0.1, max_grad_norm=10.0, patience=10)
+    assert CurveSettings().fit_of("mlm_baseline") == authors
+    pairs = FitSettings(4e-4, 75, 32, weight_decay=0.0, max_grad_norm=10.0, patience=10)
+    assert CurveSettings().fit_of("esim") == pairs
+    assert CurveSettings().head_fit("linear") == HeadFit(1e-3, 4)
+    path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
+    grid = yaml.safe_load(path.read_text())["grid"]
+    assert FitSettings(**grid["mlm_baseline"]) == authors
+    assert FitSettings(**grid["esim"]) == pairs
+    for name in ("olmpics_curve_dev", "olmpics_curve"):
+        path = ROOT / "configs" / "experiment" / f"{name}.yaml"
+        assert "mlm_baseline" not in yaml.safe_load(path.read_text())["grid"]  # the same ones
+
+
+def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    command = [
+        "curve",
+        "--probes=age_small",
+        "--models=embedded,mlm_baseline",
+        "--grid.sizes=[8]",
+        "--grid.seeds=[1]",
+        "--grid.modes=[mlp]",
+        "--grid.controls=[standard]",
+        "--grid.epochs=2",
+        "--grid.mlm_baseline.epochs=3",
+        "--grid.mlm_baseline.patience=null",
+        "--grid.mlm_baseline.learning_rate=2e-4",
+        f"--output_dir={folder}",
+    ]
+    assert train.main(command) == 0
+    found = {
+        (row["model"].split(" ")[0], row["learning_rate"], row["epoch"])
+        for row in read_results(folder / "results.csv")
+        if (row["metric"], row["num_train"], row["subset"]) == ("accuracy", "8", "")
+    }
+    assert found == {("embedded", "0.001", "2"), ("MLM-baseline", "0.0002", "3")}
+
+
+@pytest.mark.parametrize(
+    ("probe", "fault"), [("pairs", "vocabulary"), ("pairs", "folder"), ("asked", "folder")]
+)
+def test_every_model_is_checked_before_the_first_is_trained(
+    probe: str,
+    fault: str,
+    curve_model: Path,
+    curve_probes: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    second = tmp_path / "second"
+    if fault == "vocabulary":
+        shutil.copytree(curve_model, second)
+        vocabulary = second / "tokenizer.json"
+        text = vocabulary.read_text()
+        assert text.count('"green"') == 1
+        vocabulary.write_text(text.replace('"green"', '"greener"'))
+    command = ["curve", f"--models={curve_model},{second}", "--grid.controls=[standard]"]
+    command += [f"--probes={curve_probes / probe}.yaml", f"--mirror={curve_probes / 'mirror'}"]
+    command += ["--grid.sizes=[8]", "--grid.seeds=[1]", f"--output_dir={tmp_path / 'out'}"]
+    assert train.main(command) == train.FAILURE
+    said = capsys.readouterr().err.strip()
+    assert len(said.splitlines()) == 1
+    assert ("second: " if fault == "vocabulary" else str(second)) in said
+    if fault == "vocabulary":
+        assert "the candidate 'green' is not in the vocabulary" in said
+    assert not list((tmp_path / "out").rglob("result.json"))

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
+from probes.splits import group_of
+from protocols.curve.data import CurveData, load_curve_data
+from protocols.curve.settings import CurveSettings, ProbeOptions, check_names
+from storage.errors import ConfigError, RecordError, UsageError
+from storage.web.download import NotThereError
+
+
+def load(folder: Path, name: str, **settings: object) -> CurveData:
+    grid = CurveSettings(**settings)  # type: ignore[arg-type]
+    path = str(folder / f"{name}.yaml")
+    return load_curve_data(path, grid, ProbeOptions(), str(folder / "mirror"))
+
+
+def groups(data: CurveData, rows: str) -> set[str]:
+    return {group_of(record, "arguments") for record in getattr(data, rows)}
+
+
+def test_a_divided_file_leaves_no_group_on_both_sides(curve_probes: Path) -> None:
+    data = load(curve_probes, "later", train_from="dev", train_share=0.6, sizes=[8, 16, 32])
+    # 15 pairs in both orders; 0.6 of 30 items are 18, which whole pairs can give
+    assert (len(data.train), len(data.evaluation)) == (18, 12)
+    assert groups(data, "train").isdisjoint(groups(data, "evaluation"))
+    assert all(data.untouched)
+    assert data.split == "part of dev"
+    said = "grouped split of dev, share 0.6 (18 to train on, 12 measured, seed 0)"
+    assert data.train_said == said
+    assert data.notices[0].startswith(f"train rows: {said}")
+    assert "18 train rows: the curve stops before N = 32" in data.notices[1]
+    same = load(curve_probes, "later", train_from="dev", train_share=0.6)
+    assert (same.train, same.evaluation) == (data.train, data.evaluation)
+    other = load(curve_probes, "later", train_from="dev", train_share=0.6, split_seed=1)
+    assert other.train != data.train
+
+
+def test_another_probe_lends_the_rows_that_are_not_measured(curve_probes: Path) -> None:
+    lender = str(curve_probes / "pairs.yaml")
+    data = load(curve_probes, "later", train_probe=lender)
+    # the lender's pairs begin with w0 to w19, the measured ones with w10 to w24: 10 are shared
+    assert len(data.evaluation) == 30
+    assert len(data.train) == 20
+    assert groups(data, "train").isdisjoint(groups(data, "evaluation"))
+    assert "train of pairs, not the probe's own; 20 rows left out" in data.train_said
+    assert data.config.name == "later"
+
+
+def test_groups_and_rows_that_a_released_pair_of_files_shares(curve_probes: Path) -> None:
+    data = load(curve_probes, "pairs")
+    assert data.groups == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert all(data.untouched)
+    assert (data.train_said, data.notices[0][:14]) == ("train of pairs", "40 train rows:")
+
+
+def test_what_cannot_be_is_refused(curve_probes: Path) -> None:
+    pairs, asked = (str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked"))
+    with pytest.raises(UsageError, match=r"either grid\.train_from or grid\.train_probe"):
+        load(curve_probes, "later", train_from="dev", train_probe=pairs)
+    with pytest.raises(UsageError, match="asked cannot lend later its train rows"):
+        load(curve_probes, "later", train_probe=asked)
+    with pytest.raises(ConfigError, match="later has no split 'train'"):
+        load(curve_probes, "later")
+    settings = CurveSettings(train_from={"latter": "dev"})
+    with pytest.raises(UsageError, match=r"grid\.train_from names 'latter'"):
+        check_names(settings, ["later"])
+
+
+def test_a_train_file_that_cannot_be_had_says_what_else_to_train_on(tmp_path: Path) -> None:
+    (tmp_path / "olmpics").mkdir()
+    with pytest.raises(NotThereError, match=r"there is no .*_dev\.jsonl"):
+        load_curve_data("antonym_negation", CurveSettings(), ProbeOptions(), str(tmp_path))
+    path = tmp_path / "olmpics/challenge/antonym_synonym_negation"
+    path.mkdir(parents=True)
+    record = Record("1", "It was [MASK] hot , it was really cold .", ("not", "really"), 0)
+    write_ai2(path / "antonym_synonym_negation_dev.jsonl", [record])
+    with pytest.raises(NotThereError, match=r"_train.jsonl.*--grid.train_from dev\).*train_probe"):
+        load_curve_data("antonym_negation", CurveSettings(), ProbeOptions(), str(tmp_path))
+
+
+def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
+    data = load(curve_probes, "asked")
+    train, evaluation = data.under("perturbed_language")
+    assert [r.id for r in train] == [r.id for r in data.train]
+    [word] = data.substitutes.values()
+    for record, changed in zip(data.evaluation, evaluation, strict=True):
+        assert changed.stem == record.stem.replace("colour", word)
+    plain = load(curve_probes, "asked")
+    assert plain.substitutes == data.substitutes
+    random.seed(5)  # the draw is seeded by the probe alone
+    assert load(curve_probes, "asked").substitutes == data.substitutes
+    bare, _ = data.under("no_language")
+    assert bare[0].stem == " ".join(data.train[0].stem.split()[i] for i in (1, 6))
+
+
+def test_a_control_that_does_not_fit_names_probe_or_record(curve_probes: Path) -> None:
+    data = load(curve_probes, "pairs")
+    with pytest.raises(ConfigError, match="no `arguments`, so there is no no_language control"):
+        data.controlled("no_language", data.train, replace(data.config, arguments={}))
+    other = load(curve_probes, "asked").config
+    with pytest.raises(RecordError, match=r"train\.jsonl(\.gz)?:1: the arguments of asked are"):
+        data.controlled("perturbed_language", data.train, other)
+
+
+def test_a_variant_has_rows_controls_and_a_name_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "olmpics/challenge/conjunction"
+    folder.mkdir(parents=True)
+    pen, notes = ("pen", "computer", "spoon"), {"first_distractor": "spoon"}
+    for split, thing in (("train", "in a house"), ("dev", "at hand")):
+        stem = f"What is usually located {thing} and used for writing?"
+        record = Record("1", stem, pen, 0, notes)
+        write_ai2(folder / f"conjunction_filt4_{split}.jsonl", [record])
+    options = ProbeOptions(variant="but_not")
+    data = load_curve_data("property_conjunction", CurveSettings(sizes=[1]), options, str(tmp_path))
+    [record] = data.evaluation
+    assert data.config.name == "property_conjunction_but_not"
+    assert record.stem == "What is usually located at hand but not used for writing?"
+    assert record.gold == "spoon"
+    assert data.under("no_language")[1][0].stem == "located at hand used for writing"
+    assert set(data.substitutes) == {"but", "not"}

@@ -1,0 +1,279 @@
+"""MC-QA points, resumption and the first stage, on a model of one layer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import train
+from callbacks.aggregate_checkpoint import HELD_OUT
+from lightning_modules.base import ChoiceModule
+from lightning_modules.baselines.esim import ESIM
+from probes.splits import group_of
+from protocols.curve.data import load_curve_data
+from protocols.curve.full import fresh_module, full_points, hold_out
+from protocols.curve.probe import CurveProbe
+from protocols.curve.settings import CurveSettings, ProbeOptions
+from protocols.engine.settings import FitSettings, ModelSettings
+from results.provenance import ROOT
+from results.row import read_results
+
+KILLER = """
+import os, signal, sys
+from lightning_modules.base import ChoiceModule
+from protocols.curve.probe import CurveProbe
+
+kill_at = {"point": int(sys.argv.pop(1)), "step": int(sys.argv.pop(1))}
+
+def counted(method, name):
+    def call(*args, **kwargs):
+        kill_at[name] -= 1
+        if kill_at[name] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*args, **kwargs)
+    return call
+
+CurveProbe.point = counted(CurveProbe.point, "point")
+ChoiceModule.training_step = counted(ChoiceModule.training_step, "step")
+import train
+sys.exit(train.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def config(curve_model: Path, curve_probes: Path, tmp_path: Path) -> Path:
+    values = {
+        "models": [str(curve_model)],
+        "probes": [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")],
+        "mirror": str(curve_probes / "mirror"),
+        "grid": {
+            "sizes": [8, 16],
+            "seeds": [1],
+            "modes": ["mlp"],
+            "controls": ["standard", "no_language"],
+            "epochs": 2,
+            "batch_size": 4,
+            "full": {"epochs": 3, "batch_size": 4, "patience": 1, "learning_rate": 1e-3},
+        },
+        "trainer": {"accelerator": "cpu", "progress_bar": False, "checkpoint_every": 1},
+    }
+    return written(values, tmp_path / "config.yaml")
+
+
+def written(values: dict[str, Any], path: Path) -> Path:
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def run(config: Path, output_dir: Path, *more: str) -> int:
+    return train.main(["curve", "--config", str(config), "--output_dir", str(output_dir), *more])
+
+
+def run_killed(config: Path, output_dir: Path, point: int, step: int) -> int:
+    arguments = ["curve", "--config", str(config), "--output_dir", str(output_dir)]
+    return subprocess.run(
+        [sys.executable, "-c", KILLER, str(point), str(step), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+    ).returncode
+
+
+def outcome(folder: Path) -> dict[str, bytes]:
+    """Everything that must not depend on an interruption."""
+    names = ("results.csv", "hits.json", "predictions.jsonl", "metrics.csv")
+    paths = [path for name in names for path in folder.rglob(name)]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+class Stopped(BaseException):
+    """Handled by nobody, as a kill is."""
+
+
+@pytest.mark.parametrize(
+    ("probe", "owner", "method", "calls", "finished", "points"),
+    [
+        pytest.param("pairs", CurveProbe, "point", 3, 2, 3, id="between two sizes"),
+        # Two epochs of two steps a fit.
+        pytest.param("asked", ChoiceModule, "training_step", 8, 1, 2, id="within the second fit"),
+    ],
+)
+def test_a_stopped_curve_ends_with_the_same_bytes(
+    config: Path,
+    tmp_path: Path,
+    curve_probes: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe: str,
+    owner: type,
+    method: str,
+    calls: int,
+    finished: int,
+    points: int,
+) -> None:
+    values = yaml.safe_load(config.read_text())
+    values["probes"] = [str(curve_probes / f"{probe}.yaml")]
+    values["grid"]["sizes"] = [8, 16] if probe == "pairs" else [8]
+    values["grid"]["full"]["epochs"] = 2
+    small = written(values, tmp_path / "small.yaml")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(small, whole) == 0
+    original, left = getattr(owner, method), [calls]
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Stopped
+        return original(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, counted)
+        with pytest.raises(Stopped):
+            run(small, stopped)
+    assert len(list(stopped.glob("runs/*/result.json"))) == finished
+    assert run(small, stopped) == 0
+    expected = outcome(whole)
+    assert len(expected) == 1 + 3 * points
+    assert outcome(stopped) == expected
+    assert not list(stopped.glob("runs/*/checkpoints"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("point", "step", "finished"),
+    [
+        pytest.param(3, -1, 2, id="between two sizes"),
+        pytest.param(-1, 6, 4, id="within an epoch of the second fit"),
+    ],
+)
+def test_a_killed_curve_ends_with_the_same_bytes(
+    config: Path, tmp_path: Path, point: int, step: int, finished: int
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(config, whole) == 0
+    assert run_killed(config, killed, point, step) == -9
+    assert len(list(killed.glob("runs/*/result.json"))) == finished
+    # The table of the probe that is finished is there.
+    assert (killed / "results.csv").exists() == (finished > 3)
+    assert run(config, killed) == 0
+    expected = outcome(whole)
+    assert len(expected) == 1 + 3 * (3 + 4)
+    assert outcome(killed) == expected
+    assert not list(killed.glob("runs/*/checkpoints"))
+
+
+def test_rows_of_a_fine_tuned_curve(config: Path, tmp_path: Path) -> None:
+    values = yaml.safe_load(config.read_text())
+    values["probes"] = values["probes"][1:]
+    values["grid"] |= {"sizes": [8], "full": {**values["grid"]["full"], "patience": None}}
+    folder = tmp_path / "out"
+    assert run(written(values, tmp_path / "last.yaml"), folder) == 0
+    rows = read_results(folder / "results.csv")
+    points = {(r["metric"], r["control"], r["num_train"], r["num_items"], r["epoch"]) for r in rows}
+    assert points == {
+        *(
+            (metric, control, "8", items, "3")
+            for control in ("standard", "no_language")
+            for metric, items in (("accuracy", "12"), ("tied_share", "12"), ("train_accuracy", "8"))
+        ),
+        ("chance", "standard", "8", "12", ""),
+        ("majority_accuracy", "standard", "8", "12", ""),
+    }
+    assert {(r["mode"], r["seed"], r["learning_rate"]) for r in rows if r["seed"]} == {
+        ("full", "1", "0.001")
+    }
+    [path] = folder.glob("runs/curve-asked-full-8-standard-1-*/result.json")
+    facts = json.loads(path.read_text())
+    assert (facts["early_stopping"], facts["train"]) == (None, "train of asked")
+    hits = json.loads((path.parent / "hits.json").read_text())
+    accuracy = next(r for r in facts["rows"] if r["metric"] == "accuracy")["value"]
+    assert hits["hits"]["standard"]["1"].count("1") / 12 == accuracy
+    assert hits["groups"] == [i // 2 for i in range(12)]
+
+
+def test_a_masked_probe_is_posed_as_questions(
+    config: Path, tmp_path: Path, curve_probes: Path
+) -> None:
+    values = yaml.safe_load(config.read_text())
+    values["probes"] = [str(curve_probes / "later.yaml")]
+    values["grid"] |= {"sizes": [8], "train_from": "dev", "full": {"epochs": 1, "batch_size": 8}}
+    folder = tmp_path / "out"
+    assert run(written(values, tmp_path / "asked.yaml"), folder, "--setup=mc_qa") == 0
+    rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
+    assert {(r["mode"], r["control"], r["split"]) for r in rows} == {
+        ("full", "standard", "part of dev"),
+        ("full", "no_language", "part of dev"),
+    }
+
+
+def test_every_point_begins_with_the_model_of_the_first_stage(
+    config: Path, tmp_path: Path, curve_probes: Path
+) -> None:
+    values = yaml.safe_load(config.read_text())
+    asked = str(curve_probes / "asked.yaml")
+    values |= {"probes": [asked], "first_stage": f"{asked}:dev"}
+    values["grid"] |= {
+        "sizes": [8],
+        "full": {"epochs": 1, "batch_size": 8, "learning_rate": 0.0},
+    }
+    folder = tmp_path / "out"
+    assert run(written(values, tmp_path / "stage.yaml"), folder) == 0
+    results = [json.loads(p.read_text()) for p in folder.glob("runs/*/result.json")]
+    stages = {r["rows"][0]["control"]: r for r in results if r["protocol"] == "curve_first_stage"}
+    assert sorted(stages) == ["no_language", "standard"]
+    assert stages["standard"]["counts"] == {"train": 12}
+    points = [r for r in results if r["protocol"] == "curve"]
+    assert len(points) == 2
+    # At a learning rate of 0 the weights of every point are those of its control's first stage.
+    for point in points:
+        control = point["rows"][0]["control"]
+        assert point["model_sha256"] == stages[control]["model_sha256"]
+        assert "12 of 12 measured questions are in the first stage too" in point["notices"]
+    assert run(tmp_path / "stage.yaml", folder) == 0
+
+    values["probes"] = [str(curve_probes / "pairs.yaml")]
+    assert run(written(values, tmp_path / "masked.yaml"), tmp_path / "masked") == train.USAGE_ERROR
+
+
+def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:
+    path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
+    data = load_curve_data(path, CurveSettings(), ProbeOptions(), mirror)
+    rows = hold_out(data, FitSettings(patience=3, held_out=0.2), seed=0)
+    assert (len(rows.held_out), len(rows.train)) == (8, 32)
+    held, pool = (
+        {group_of(record, "arguments") for record in part} for part in (rows.held_out, rows.train)
+    )
+    assert held.isdisjoint(pool)
+    assert rows.notices[-1] == (
+        "8 of 40 train rows stop the training and are in no sample: samples are drawn from the "
+        "other 32"
+    )
+    assert hold_out(data, FitSettings(), seed=0) == data
+    # Rows that choose the epoch have seen their groups as much as rows of a sample.
+    assert not any(replace(rows, evaluation=rows.held_out).untouched)
+
+
+def test_early_stopping_halves_the_rate_of_esim_with_and_without_a_first_stage(
+    tmp_path: Path,
+) -> None:
+    ESIM(hidden_size=4).save_pretrained(tmp_path)
+    model = ModelSettings(kind="esim")
+    for start in (None, tmp_path):
+        for patience, monitor in ((2, HELD_OUT), (None, None)):
+            module = fresh_module(model, FitSettings(patience=patience), 1, start)
+            assert isinstance(module, ESIM)
+            assert module.monitor == monitor
+
+
+def test_one_point_gives_the_levels() -> None:
+    points = full_points([8, 16], ["no_language", "standard"], [1, 2])
+    assert len(points) == 8
+    [level] = [point for point in points if point.with_levels]
+    assert (level.size, level.control, level.seed) == (8, "standard", 1)

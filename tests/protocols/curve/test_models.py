@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import regex
+
+from probes.catalog import ProbeConfig, load_probe_config
+from probes.controls import NonsenseError
+from probes.record import Record
+from protocols.curve.data import CurveData
+from protocols.curve.models import chosen_models, model_of, nonsense_for, only_posed
+from protocols.curve.probe import pose
+from protocols.engine.models import masked_module
+from protocols.engine.settings import ModelSettings
+from storage.errors import RecordError, UsageError
+
+
+def test_names_configs_and_folders_stand_for_models(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
+    models = chosen_models(f"embedded, bert-base-uncased,{path},other/one", ModelSettings(), False)
+    assert [(m.name_or_path, m.head, m.max_length) for m in models] == [
+        ("embedded", "mlp", 256),
+        ("bert-base-uncased", "mlp", 256),
+        ("some/model", "pooler", 64),
+        ("other/one", "mlp", 256),
+    ]
+    assert chosen_models("", ModelSettings(name_or_path="one"), False) == [
+        ModelSettings(name_or_path="one")
+    ]
+
+
+def test_every_transformer_gets_its_random_weights_control() -> None:
+    esim = ModelSettings(kind="esim")
+    models = chosen_models("", ModelSettings(), True) + chosen_models("", esim, True)
+    assert [m.label for m in models[:2]] == ["embedded", "embedded (random weights)"]
+    assert models[2:] == [esim]
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="either --models a,b or --model"):
+        chosen_models("embedded", ModelSettings(head="linear"), False)
+    with pytest.raises(UsageError, match="two models are called 'embedded'"):
+        chosen_models("embedded,embedded", ModelSettings(), False)
+    with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
+        model_of(str(tmp_path / "none.yaml"))
+    path = tmp_path / "wrong.yaml"
+    path.write_text("model: {name: some/model}\n")
+    with pytest.raises(UsageError, match=r"wrong.yaml: no config of a model"):
+        model_of(str(path))
+
+
+def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:
+    config = load_probe_config("age_comparison")  # its own: ya, blah
+    both = ModelSettings(name_or_path=str(curve_model))  # knows blah, ya, foo
+    assert nonsense_for(config, [both]) == {"younger": "ya", "older": "blah"}
+    poorer = shutil.copytree(curve_model, tmp_path / "poorer")
+    for file in poorer.glob("*tokenizer*"):
+        file.write_text(file.read_text().replace('"ya"', '"xx"'))
+    (poorer / "vocab.txt").write_text((poorer / "vocab.txt").read_text().replace("ya\n", "xx\n"))
+    other = ModelSettings(name_or_path=str(poorer))
+    expected = {"younger": "foo", "older": "blah"}
+    assert nonsense_for(config, [both, other]) == expected
+    assert nonsense_for(config, [other, both, ModelSettings(kind="mlm_baseline")]) == expected
+    assert nonsense_for(config, [ModelSettings(kind="esim")]) == {"younger": "ya", "older": "blah"}
+    three = load_probe_config("multihop_composition")
+    with pytest.raises(
+        NonsenseError, match=r"3 candidates, and only 2 .*'ya' in poorer; 'snap' in"
+    ):
+        nonsense_for(three, [both, other])
+    assert nonsense_for(load_probe_config("taxonomy_conjunction"), [both]) == {}
+
+
+def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model: Path) -> None:
+    config = ProbeConfig(
+        "open",
+        "mc_mlm",
+        2,
+        0.5,
+        arguments={"1": regex.compile(r"a (\w+) is \[MASK\] \.")},
+        key_words=("is",),
+    )
+
+    def row(name: str, choices: tuple[str, str]) -> Record:
+        return Record(name, f"a {name} is [MASK] .", choices, 0)
+
+    train = (row("w1", ("red", "green")), row("w2", ("red", "greenish")))
+    measured = (row("w3", ("crimson", "red")), row("w4", ("blue", "red")))
+    data = CurveData(config, config, "mc_mlm", train, measured, "dev", "train of open", ())
+    skipping = ModelSettings(name_or_path=str(curve_model), multi_token="skip")
+    found = only_posed(data, [skipping], ["standard", "no_language"])
+    assert [r.id for r in found.train + found.evaluation] == ["w1", "w4"]
+    assert [notice[:30] for notice in found.notices] == [
+        "1 of 2 train rows left out: a ",
+        "1 of 2 measured rows left out:",
+    ]
+    strict = ModelSettings(name_or_path=str(curve_model))
+    assert only_posed(data, [strict], ["standard"]) == data
+    with pytest.raises(UsageError, match="open: no row has candidates of one piece"):
+        only_posed(replace(data, train=train[1:]), [skipping], ["standard"])
+    with pytest.raises(RecordError, match=r"1 of 2 items .* such as .*w2.*multi_token skip"):
+        pose(masked_module(skipping), train)
+
+
+def test_folders_of_one_name_are_told_apart_by_path() -> None:
+    models = chosen_models("runs/a/best,runs/b/best,embedded", ModelSettings(), True)
+    names = ["a/best", "b/best", "embedded"]
+    assert [m.label for m in models] == [*names, *(f"{name} (random weights)" for name in names)]
+    assert models[2].name is None

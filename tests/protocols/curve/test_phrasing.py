@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import train
+from jobs.context import DEFAULT_TRAINER
+from protocols.curve import phrasing as curve_phrasing
+from protocols.curve.phrasing import best_phrasing
+from protocols.engine.evaluation import Predictions
+from protocols.engine.settings import ModelSettings
+from results.row import read_results
+from results.run_folder import CommandFolder
+from storage.errors import UsageError
+
+FIRST, SECOND = ModelSettings(name_or_path="first"), ModelSettings(name_or_path="second")
+# hits of each model on the 40 train rows of `pairs` and of its other wording
+HITS = {("first", "pairs"): 30, ("first", "asked_otherwise"): 24}
+HITS |= {("second", "pairs"): 10, ("second", "asked_otherwise"): 20}
+
+
+@pytest.fixture
+def wordings(curve_probes: Path, tmp_path: Path) -> list[str]:
+    """Two configs of the same train rows."""
+    paths = [tmp_path / "pairs.yaml", tmp_path / "asked_otherwise.yaml"]
+    for path in paths:
+        path.write_text((curve_probes / "pairs.yaml").read_text())
+    return [str(path) for path in paths]
+
+
+@pytest.fixture
+def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Answers with as many hits as `HITS` says, and records what was scored."""
+    asked = []
+
+    def predict(module: Any, sets: Any, trainer: Any) -> dict[str, Predictions]:
+        [(name, records)] = sets.items()
+        asked.append((module, name))
+        right = HITS[module, name]
+        scores = [
+            [float((choice == record.answer) == (place < right)) for choice in (0, 1)]
+            for place, record in enumerate(records)
+        ]
+        return {name: Predictions(name, records, scores)}
+
+    monkeypatch.setattr(curve_phrasing, "predict", predict)
+    monkeypatch.setattr(curve_phrasing, "masked_module", lambda model, mode: model.name_or_path)
+    monkeypatch.setattr(curve_phrasing, "model_fingerprint", str)
+    return asked
+
+
+def test_the_best_mean_over_the_models_is_kept_and_all_are_reported(
+    wordings: list[str], canned: list[tuple[str, str]], curve_probes: Path, tmp_path: Path
+) -> None:
+    folder = CommandFolder(tmp_path / "out", {})
+    models = [FIRST, SECOND, ModelSettings(kind="mlm_baseline")]
+    asked = (wordings, models, "train", str(curve_probes / "mirror"), DEFAULT_TRAINER)
+    # means over both models: 20 of 40 hits, and 22 of 40
+    assert best_phrasing(folder, *asked) == wordings[1]
+    rows = read_results(folder.path / "results.csv")
+    accuracies = [r for r in rows if r["metric"] == "accuracy"]
+    shares = {(r["model"], r["probe"]): float(r["value"]) for r in accuracies}
+    assert shares == {key: hits / 40 for key, hits in HITS.items()}
+    assert {(r["split"], r["num_train"], r["mode"]) for r in rows} == {("train", "0", "zero_shot")}
+    assert len(canned) == 4
+    assert best_phrasing(folder, *asked) == wordings[1]
+    assert len(canned) == 4  # nothing is scored twice
+
+
+def test_what_has_no_say_or_no_mask_is_refused(
+    wordings: list[str], curve_probes: Path, tmp_path: Path
+) -> None:
+    folder, mirror = CommandFolder(tmp_path / "out", {}), str(curve_probes / "mirror")
+    esim = [ModelSettings(kind="esim")]
+    with pytest.raises(UsageError, match="none of the models is a pre-trained transformer"):
+        best_phrasing(folder, wordings, esim, "train", mirror, DEFAULT_TRAINER)
+    asked = [str(curve_probes / "asked.yaml")]
+    with pytest.raises(UsageError, match="asked is no mc_mlm probe"):
+        best_phrasing(folder, asked, [FIRST], "train", mirror, DEFAULT_TRAINER)
+
+
+def test_the_kept_phrasing_gets_the_curve(
+    wordings: list[str], curve_probes: Path, curve_model: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    arguments = [
+        "curve",
+        f"--phrasings={','.join(wordings)}",
+        f"--models={curve_model}",
+        f"--mirror={curve_probes / 'mirror'}",
+        "--grid.sizes=[8]",
+        "--grid.seeds=[1]",
+        "--grid.modes=[linear]",
+        "--grid.controls=[standard]",
+        "--trainer.accelerator=cpu",
+        "--trainer.progress_bar=false",
+        f"--output_dir={folder}",
+    ]
+    assert train.main(arguments) == 0
+    rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
+    # both wordings are the same here, so the first one is kept
+    assert sorted({(r["probe"], r["split"]) for r in rows}) == [
+        ("asked_otherwise", "train"),
+        ("pairs", "dev"),
+        ("pairs", "train"),
+    ]

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from probes.catalog import ProbeConfig
+from probes.record import Record
+from protocols.curve.data import CurveData
+from protocols.curve.rows import Measurement, Point, choice_sets, finish_run
+from protocols.engine.evaluation import Predictions
+from results.run_folder import CommandFolder
+
+SIZES, AGES = ("smaller", "larger"), ("older", "younger")
+
+
+def record(stem: str, choices: tuple[str, ...], answer: int, template: str) -> Record:
+    return Record(stem, stem, choices, answer, {"template": template})
+
+
+RECORDS = (
+    record("a", SIZES, 0, "one"),
+    record("b", SIZES, 0, "one"),
+    record("A", AGES, 0, "two"),  # the stem of the first but for its case: one group
+    record("c", AGES, 1, "two"),
+)
+
+
+def data(train: tuple[Record, ...] = ()) -> CurveData:
+    config = ProbeConfig("mixed", "mc_mlm", 2, 0.5, group_by="stem")
+    return CurveData(config, config, "mc_mlm", train, RECORDS, "dev", "train of mixed", ())
+
+
+def said(*chosen: int) -> Predictions:
+    return Predictions("said", RECORDS, [[float(c == 0), float(c == 1)] for c in chosen])
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
+    measured = [
+        Measurement("standard", 3, 4, said(0, 1, 0, 1)),  # b is wrong
+        Measurement("no_language", 3, 4, said(1, 1, 1, 1)),  # only c is right
+    ]
+    finish_run(
+        run,
+        data(train=(record("A ", SIZES, 0, "one"),)),
+        Point("m", "mlp", 62, 1e-3),
+        measured,
+        time.perf_counter(),
+        with_levels=True,
+        notices=["two words unknown"],
+        facts={"model_sha256": "abc"},
+    )
+    return run.path
+
+
+def test_rows_of_whole_parts_and_levels(result: Path) -> None:
+    rows = json.loads((result / "result.json").read_text())["rows"]
+    values = {
+        (r["metric"], r["control"], r.get("subset", "")): (r["value"], r["num_items"]) for r in rows
+    }
+    assert len(values) == len(rows)
+    assert values == {
+        ("accuracy", "standard", ""): (0.75, 4),
+        ("accuracy", "standard", "template=one"): (0.5, 2),
+        ("accuracy", "standard", "template=two"): (1.0, 2),
+        ("accuracy", "standard", "pair=larger/smaller"): (0.5, 2),
+        ("accuracy", "standard", "pair=older/younger"): (1.0, 2),
+        # a and A are in train
+        ("accuracy", "standard", "group not in train"): (0.5, 2),
+        ("accuracy", "no_language", ""): (0.25, 4),
+        ("chance", "standard", ""): (0.5, 4),
+        ("tied_share", "standard", ""): (0.0, 4),
+        ("tied_share", "no_language", ""): (0.0, 4),
+        # the candidates are no closed set, so classes are positions: 3 of 4 first
+        ("majority_accuracy", "standard", ""): (0.75, 4),
+    }
+
+
+def test_hits_and_groups_are_in_the_order_of_the_rows(result: Path) -> None:
+    assert json.loads((result / "hits.json").read_text()) == {
+        "groups": [0, 1, 0, 2],
+        "hits": {"standard": {"3": "1011"}, "no_language": {"3": "0001"}},
+    }
+
+
+def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
+    run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
+    tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    point = Point("m", "mlp", 62, 1e-3)
+    measured = [Measurement("standard", 3, 4, tied)]
+    finish_run(
+        run, data(), point, measured, time.perf_counter(), with_levels=False, notices=[], facts={}
+    )
+    assert json.loads((run.path / "hits.json").read_text())["hits"] == {
+        "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
+    }
+    facts = json.loads((run.path / "result.json").read_text())
+    values = {row["metric"]: row["value"] for row in facts["rows"] if not row.get("subset")}
+    assert values == {"accuracy": 0.5, "tied_share": 0.5}
+    assert facts["notices"] == [
+        "2 of 4 items of said are ties: n choices share the best score, which counts 1/n if the "
+        "right one is among them"
+    ]
+
+
+def test_facts(result: Path) -> None:
+    facts = json.loads((result / "result.json").read_text())
+    assert (facts["hits"], facts["train"], facts["seeds"]) == ("hits.json", "train of mixed", [3])
+    assert facts["notices"] == ["two words unknown"]
+    assert facts["nonsense"] == {}
+    assert "substitutes" not in facts
+
+
+def test_sets_of_many_different_words_are_no_subsets() -> None:
+    many = [record(str(i), (f"w{i}", f"v{i}"), 0, "one") for i in range(7)]  # 14 words
+    assert set(choice_sets(many)) == {None}
+    assert set(choice_sets(many[:6])) == {f"pair=v{i}/w{i}" for i in range(6)}
+    assert set(choice_sets(many[:1])) == {None}

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import train
+from results.provenance import ROOT
+
+CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
+QUICK = ["--trainer.accelerator=cpu", "--data.num_train=64", "--trainer.enable_progress_bar=true"]
+
+
+def command(name: str, folder: Path, *more: str) -> list[str]:
+    return [name, f"--config={CONFIG}", f"--output_dir={folder}", *QUICK, *more]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fit") / "age"
+    assert train.main(command("fit", folder)) == 0
+    return folder
+
+
+def test_fit_leaves_its_config_state_metrics_and_result(fitted: Path) -> None:
+    result = json.loads((fitted / "result.json").read_text())
+    assert result["global_step"] == 8  # 64 items, batches of 16, two epochs
+    assert 0 <= result["scores"]["val/accuracy"] <= 1
+    assert (fitted / "config.yaml").is_file()
+    assert (fitted / "checkpoints" / "last.ckpt").is_file()
+    assert "val/accuracy" in (fitted / "metrics.csv").read_text()
+
+
+def test_fit_goes_on_from_its_folder(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (fitted / "metrics.csv").read_text()
+    assert train.main(command("fit", fitted)) == 0
+    assert "complete" in capsys.readouterr().out
+    assert (fitted / "metrics.csv").read_text() == before
+
+
+def test_a_damaged_state_is_said_once_and_put_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "checkpoints" / "last.ckpt"
+    state.parent.mkdir()
+    state.write_bytes(b"garbage")
+    assert train.main(command("fit", tmp_path)) == 0
+    assert capsys.readouterr().out.count(f"{state}: not a readable training state") == 1
+    assert state.with_name("last.ckpt.unreadable").read_bytes() == b"garbage"
+
+
+def test_predictions_are_those_that_validation_counts(fitted: Path, tmp_path: Path) -> None:
+    state = f"--ckpt_path={fitted / 'checkpoints' / 'last.ckpt'}"
+    assert train.main(command("predict", tmp_path, state)) == 0
+    lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 150
+    result = json.loads((fitted / "result.json").read_text())
+    share = sum(row["correct"] for row in rows) / len(rows)
+    assert share == pytest.approx(result["scores"]["val/accuracy"])

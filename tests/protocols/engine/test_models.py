@@ -1,0 +1,102 @@
+"""Each kind of model becomes its module, and a saved folder becomes what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lightning_modules.baselines.esim import ESIM
+from lightning_modules.baselines.mlm_baseline import MLMBaseline
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.pretrained import PretrainedError
+from lightning_modules.sentence_choice import SentenceChoice
+from probes.catalog import ROOT
+from protocols.engine.models import masked_module, saved_module, sentence_module
+from protocols.engine.settings import ModelSettings
+from storage.errors import UsageError
+
+MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_length=40)
+
+
+def test_a_masked_sentence() -> None:
+    module = masked_module(MLM, "linear", 2e-3, seed=3)
+    assert isinstance(module, MLMBaseline)
+    assert (module.mode, module.learning_rate) == ("linear", 2e-3)
+    module = masked_module(ModelSettings(max_length=64), "mlp", 2e-3)
+    assert isinstance(module, MaskedChoice)
+    assert (module.mode, module.max_length) == ("mlp", 64)
+
+
+def test_a_question_with_answers() -> None:
+    module = sentence_module(PAIRS, num_choices=5, monitor="val/accuracy", max_grad_norm=1.0)
+    assert isinstance(module, ESIM)
+    assert (module.num_choices, module.max_length, module.max_grad_norm) == (5, 40, 1.0)
+    assert (module.learning_rate, module.monitor) == (4e-4, "val/accuracy")
+    module = sentence_module(ModelSettings(head="linear"), learning_rate=1e-3, monitor="ignored")
+    assert isinstance(module, SentenceChoice)
+    assert (module.head_kind, module.learning_rate) == ("linear", 1e-3)
+
+
+def test_kinds_that_cannot_pose_a_probe_say_what_to_choose() -> None:
+    with pytest.raises(UsageError, match="choose kind mlm_baseline"):
+        masked_module(PAIRS)
+    with pytest.raises(UsageError, match="choose kind esim"):
+        sentence_module(MLM)
+    with pytest.raises(UsageError, match="choose mode mlp"):
+        masked_module(MLM, "full")
+    with pytest.raises(UsageError, match="random_weights"):
+        sentence_module(ModelSettings(kind="esim", random_weights=True))
+
+
+def test_saved_modules_come_back_as_what_they_were(tmp_path: Path) -> None:
+    modules = {
+        "mlm": masked_module(MLM),
+        "esim": sentence_module(PAIRS),
+        "transformer": sentence_module(ModelSettings()),
+    }
+    for name, module in modules.items():
+        module.save_pretrained(tmp_path / name)
+        loaded = saved_module(tmp_path / name, learning_rate=0.25, monitor="val/accuracy")
+        assert type(loaded) is type(module)
+        assert loaded.learning_rate == 0.25
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PretrainedError, match="holds no saved model"):
+        saved_module(tmp_path)
+    (tmp_path / "word_module.json").write_text('{"format": 1, "kind": "elmo"}')
+    with pytest.raises(PretrainedError, match="'elmo' is not known"):
+        saved_module(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "label"),
+    [
+        (MLM, "MLM-baseline (word_vectors)"),
+        (
+            ModelSettings(kind="esim", vectors="x/glove.6B.zip:glove.6B.50d.txt"),
+            "ESIM (glove.6B.50d)",
+        ),
+        (ModelSettings("a/b", random_weights=True), "b (random weights)"),
+        (ModelSettings("a/best", name="mine"), "mine"),
+        (ModelSettings("a/best", name="mine", random_weights=True), "mine (random weights)"),
+        (ModelSettings(kind="esim", name="mine"), "mine"),
+    ],
+)
+def test_labels_name_the_vectors(settings: ModelSettings, label: str) -> None:
+    assert settings.label == label
+
+
+@pytest.mark.parametrize("kind", ["mlm_baseline", "esim"])
+def test_the_presets_are_the_kinds(kind: str) -> None:
+    path = ROOT / "configs" / "model" / f"{kind}.yaml"
+    settings = ModelSettings(**yaml.safe_load(path.read_text())["model"])
+    assert settings == ModelSettings(kind=kind)  # type: ignore[arg-type]
+
+
+def test_a_name_that_is_not_given_is_not_in_the_config_that_names_a_run() -> None:
+    assert "name" not in ModelSettings().config()
+    assert ModelSettings(name="mine").config()["name"] == "mine"
+    assert ModelSettings(**ModelSettings("a").config()) == ModelSettings("a")

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import train
+from probes.importers.ai2 import write_ai2
+from probes.source import load_probe
+from protocols.engine.own_files import config_of, own_files
+from protocols.engine.settings import SplitFiles
+from results.row import read_results
+from tests.protocols.conftest import sentences
+
+Curve = Callable[..., int]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Options that name files of masked sentences."""
+    found = {}
+    for split, num_items, first in (("train", 40, 0), ("dev", 12, 20), ("test", 8, 30)):
+        path = tmp_path / f"pairs-{split}.jsonl"
+        write_ai2(path, sentences(num_items, first))
+        found[split] = f"--data.{split}={path}"
+    return found
+
+
+@pytest.fixture
+def curve(curve_model: Path, tmp_path: Path) -> Curve:
+    """Runs a small curve with more options."""
+
+    def run(*options: str) -> int:
+        command = ["curve", f"--model.name_or_path={curve_model}", "--grid.sizes=[8]"]
+        command += ["--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
+        return train.main([*command, f"--output_dir={tmp_path / 'out'}", *options])
+
+    return run
+
+
+def test_a_curve_of_files_is_that_of_a_config_without_controls(
+    files: dict[str, str],
+    curve: Curve,
+    curve_probes: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert curve(files["train"], files["dev"], "--data.setup=mc_mlm") == 0
+    assert "standard rows alone, without language controls" in capsys.readouterr().out
+    named = [f"--probes={curve_probes / 'pairs.yaml'}", f"--mirror={curve_probes / 'mirror'}"]
+    assert curve(*named, "--grid.controls=[standard]", f"--output_dir={tmp_path / 'named'}") == 0
+    values = [
+        [
+            (row["probe"], row["control"], row["split"], row["num_train"], row["value"])
+            for row in read_results(tmp_path / folder / "results.csv")
+            if (row["metric"], row["subset"]) == ("accuracy", "")
+        ]
+        for folder in ("out", "named")
+    ]
+    assert values[0] == values[1]
+    assert {row[:3] for row in values[0]} == {("pairs", "standard", "dev")}
+    assert "sha256" in (tmp_path / "out" / "config.yaml").read_text()
+
+
+def test_without_a_dev_file_the_test_file_is_measured_and_one_file_can_be_divided(
+    files: dict[str, str], curve: Curve, tmp_path: Path
+) -> None:
+    assert curve(files["train"], files["test"], "--data.setup=mc_mlm", "--data.name=mine") == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {(row["probe"], row["split"]) for row in rows} == {("mine", "test")}
+    other = f"--output_dir={tmp_path / 'divided'}"
+    divided = [files["dev"], "--data.setup=mc_mlm", "--grid.train_from=dev", other]
+    assert curve(*divided, "--grid.sizes=[2]") == 0
+    rows = read_results(tmp_path / "divided" / "results.csv")
+    assert {(row["probe"], row["split"]) for row in rows} == {("pairs-dev", "part of dev")}
+
+
+def test_a_changed_file_is_named(
+    files: dict[str, str], curve: Curve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [files["train"], files["dev"], "--data.setup=mc_mlm"]
+    assert curve(*command) == 0
+    path = tmp_path / "pairs-dev.jsonl"
+    write_ai2(path, sentences(10, 20))
+    assert curve(*command) == train.USAGE_ERROR
+    assert f"data ({path} is not what it was made with)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("splits", "options", "said"),
+    [
+        (["train", "dev"], [], "--data.train needs --data.setup mc_mlm or --data.setup mc_qa"),
+        (["dev"], ["--data.setup=mc_mlm"], "give --data.train FILE, or divide what is there"),
+        (["train"], ["--data.setup=mc_mlm"], "give --data.dev FILE or --data.test FILE"),
+        (
+            ["train", "dev"],
+            ["--data.setup=mc_mlm", "--probes=age_small"],
+            "give either --probes or --data.train, not both",
+        ),
+        (
+            ["train", "dev"],
+            ["--data.setup=mc_mlm", "--grid.controls=[standard, no_language]"],
+            "--grid.controls no_language with --data.*: only a probe's config can declare",
+        ),
+        ([], ["--data.setup=mc_mlm"], "are of --data.train, .dev and .test FILE"),
+        ([], [], "or --data.train FILE with --data.setup"),
+    ],
+)
+def test_what_a_curve_of_files_lacks_is_said(
+    splits: list[str],
+    options: list[str],
+    said: str,
+    files: dict[str, str],
+    curve: Curve,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert curve(*(files[split] for split in splits), *options) == train.USAGE_ERROR
+    line = capsys.readouterr().err.strip()
+    assert said in line
+    assert len(line.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["whales-train", "whales-test"], "whales"),
+        (["my_whales_train", "my_whales_dev"], "my_whales"),
+        (["train", "test"], "folder"),
+        (["whales_train", "cats_train"], "folder"),
+        (["whales"], "whales"),
+        (["train"], "folder"),
+    ],
+)
+def test_files_are_called_by_what_their_names_share(
+    names: list[str], expected: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    paths = [str(folder / f"{name}.jsonl") for name in names]
+    for path in paths:
+        write_ai2(path, sentences(4, 0))
+    files = SplitFiles(**dict(zip(("train", "dev"), paths, strict=False)), setup="mc_mlm")
+    assert config_of(own_files(files, "--probes", given=False)).name == expected
+
+
+def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> None:
+    folder = tmp_path / "whales"
+    folder.mkdir()
+    paths = {split: str(folder / f"{split}.jsonl.gz") for split in ("train", "dev")}
+    write_ai2(paths["train"], sentences(6, 0))
+    write_ai2(paths["dev"], sentences(4, 10))
+    found = own_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", given=False)
+    config = config_of(found)
+    assert (config.name, config.candidates, config.chance) == ("whales", ("green", "red"), 0.5)
+    for split, data in found.items():
+        assert load_probe(config, split) == data

@@ -1,0 +1,243 @@
+"""A fit that is stopped anywhere and started again ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pytorch_lightning.utilities.exceptions import SIGTERMException
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
+from callbacks.checkpoint_io import read_state
+from callbacks.wandb.settings import WandbSettings
+from jobs.context import TrainerSettings
+from protocols.engine.training import FitPlan, best_dir, fit
+from results.run_folder import RunFolder
+from tests.jobs.tiny_training import Points, Regression
+
+SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
+
+
+class Stop(RuntimeError):
+    """Ends a fit where a kill would: nothing is saved any more."""
+
+
+class Validated(Points):
+    """The points, and two evaluation sets of four batches each."""
+
+    def val_dataloader(self) -> list[DataLoader[Any]]:
+        points = torch.randn(32, 4, generator=torch.Generator().manual_seed(8))
+        data = TensorDataset(points, points.sum(dim=1, keepdim=True))
+        return [DataLoader(data, batch_size=8) for _ in range(2)]
+
+
+class Interrupted(Regression):
+    """Meets a signal or an exception at a place: (method, epoch, loader, batch)."""
+
+    def __init__(self, fault: str = "", place: tuple[str, int, int, int] | None = None) -> None:
+        super().__init__(learning_rate=0.01, seed=0, seconds=0.0)
+        self.fault, self.place = fault, place
+
+    def training_step(self, batch: list[Tensor], batch_idx: int) -> Tensor:
+        self._meet("training", 0, batch_idx)
+        return super().training_step(batch, batch_idx)
+
+    def validation_step(self, batch: list[Tensor], batch_idx: int, dataloader_idx: int = 0) -> None:
+        self._meet("validation", dataloader_idx, batch_idx)
+        score = 1 - nn.functional.mse_loss(self.net(batch[0]), batch[1])
+        if dataloader_idx == 0:
+            self.log(ORIGINAL, score, on_epoch=True, add_dataloader_idx=False)
+
+    def save_pretrained(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self.state_dict(), folder / "weights.pt")
+
+    def _meet(self, method: str, loader: int, batch: int) -> None:
+        if self.place == (method, self.trainer.current_epoch, loader, batch):
+            if self.fault == "exception":
+                raise Stop
+            os.kill(os.getpid(), signal.Signals[self.fault])
+
+
+def start(
+    folder: Path,
+    module: Interrupted,
+    epochs: int = 3,
+    data: Points | None = None,
+    **settings: Any,
+) -> list[Scores]:
+    """Starts or goes on; the scores of every validation."""
+    run = RunFolder(folder / "runs", "run", {"a": 1})
+    keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
+    plan = FitPlan(epochs, 8, 0, [keep], "tiny")
+    data = data or Validated(0)
+    fit(module, data, run, plan, replace(SETTINGS, **settings), WandbSettings())
+    return keep.history
+
+
+def outcome(module: Interrupted, folder: Path) -> list[Tensor]:
+    """Every bit of the last weights and of those that were kept."""
+    [path] = folder.glob("runs/*/checkpoints/best/weights.pt")
+    kept = torch.load(path, weights_only=True)
+    return [*module.state_dict().values(), *kept.values()]
+
+
+def assert_same(one: list[Tensor], two: list[Tensor]) -> None:
+    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("checkpoint_every", [2, 50])
+@pytest.mark.parametrize(
+    ("epochs", "place"),
+    [
+        (3, ("validation", 0, 0, 0)),
+        (3, ("validation", 1, 0, 1)),
+        (3, ("validation", 2, 1, 0)),
+        (3, ("validation", 1, 1, 3)),  # the last batch: Lightning goes on to the epoch's end
+        (1, ("validation", 0, 0, 1)),
+    ],
+)
+def test_sigterm_in_a_validation_does_not_lose_it(
+    epochs: int, place: tuple[str, int, int, int], checkpoint_every: int, tmp_path: Path
+) -> None:
+    options: Any = {"epochs": epochs, "checkpoint_every": checkpoint_every}
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole, **options)
+    with pytest.raises(SIGTERMException):
+        start(tmp_path / "stopped", Interrupted("SIGTERM", place), **options)
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed, **options) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    place = ("training", 1, 0, 1)
+    with pytest.raises(SIGTERMException):
+        start(tmp_path / "stopped", Interrupted("SIGTERM", place), checkpoint_every=50)
+    assert state_of(tmp_path / "stopped")["global_step"] == 6
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("checkpoint_every", [1, 50])
+@pytest.mark.parametrize("fault", ["SIGTERM", "exception"])
+def test_gradients_that_are_being_accumulated_are_not_lost(
+    fault: str, checkpoint_every: int, tmp_path: Path
+) -> None:
+    options: Any = {"accumulate": 3, "checkpoint_every": checkpoint_every}  # windows of 3 and 1
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole, **options)
+    # SIGTERM waits for the end of the window; behind an exception its micro-batches are repeated.
+    second = [] if fault == "SIGTERM" else [(1, 1)]
+    for epoch, batch in [(0, 1), (1, 0), *second, (1, 3), (2, 2)]:
+        place = ("training", epoch, 0, batch)
+        with pytest.raises((SIGTERMException, Stop)):
+            start(tmp_path / "stopped", Interrupted(fault, place), **options)
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed, **options) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    """The state that the next start goes on from."""
+    [path] = folder.glob("runs/*/checkpoints/last.ckpt")
+    return read_state(path)
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_path: Path) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
+    [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
+    shutil.copytree(best, best.with_name("best.999.tmp"))
+    if renamed:
+        best.replace(best.with_name("best.999.old"))
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+    left = sorted(path.name for path in best.parent.iterdir())
+    assert left == ["best", "last.ckpt", "last.ckpt.previous"]
+
+
+def lose(best: Path) -> None:
+    shutil.rmtree(best)
+
+
+def cut(best: Path) -> None:
+    (best / "weights.pt").write_bytes(b"half")
+
+
+def unsign(best: Path) -> None:
+    (best / "chosen.json").write_text("{")
+
+
+def swap(best: Path) -> None:
+    path = best / "chosen.json"
+    path.write_text(path.read_text().replace('"epoch": 2', '"epoch": 1').replace("8,", "4,"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lose, "cannot be read .FileNotFoundError"),
+        (cut, "is damaged"),
+        (unsign, "cannot be read .JSONDecodeError"),
+        (swap, "best: the model of epoch 1, where the model of epoch 2"),
+    ],
+)
+def test_a_run_whose_best_model_is_lost_starts_anew(
+    damage: Callable[[Path], None], said: str, tmp_path: Path
+) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
+    [best] = (tmp_path / "stopped").glob("runs/*/checkpoints/best")
+    assert json.loads((best / "chosen.json").read_text())["epoch"] == 2
+    damage(best)
+    resumed = Interrupted()
+    with pytest.warns(RuntimeWarning, match=f"best.*{said}.*The run starts anew"):
+        assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+def test_a_best_model_from_behind_the_state_is_written_again(tmp_path: Path) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Interrupted("exception", ("training", 2, 0, 1)))
+    [state] = (tmp_path / "stopped").glob("runs/*/checkpoints/last.ckpt")
+    kept = state.read_bytes()
+    # The last validation is complete; without the state behind it, it is done again.
+    place = ("validation", 2, 1, 3)
+    with pytest.raises(SIGTERMException):
+        start(tmp_path / "stopped", Interrupted("SIGTERM", place))
+    state.write_bytes(kept)
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+def test_other_weights_than_the_best_are_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AggregateCheckpoint, "on_train_end", lambda self, *_: lose(self.folder))
+    with pytest.raises(RuntimeError, match=r"epoch 3, the best one, cannot .* trains anew"):
+        start(tmp_path, Interrupted())
+    monkeypatch.undo()
+    assert len(start(tmp_path, Interrupted())) == 3

@@ -1,0 +1,236 @@
+"""Ctrl-C and SIGTERM at places where Lightning alone would swallow them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+import train
+from callbacks.checkpoint_io import read_state
+from callbacks.stop_signals import SENTENCES
+from callbacks.wandb.settings import WandbSettings
+from protocols.engine.evaluation import predict
+from protocols.engine.models import masked_module
+from protocols.engine.settings import ModelSettings
+from protocols.engine.training import FitPlan, fit
+from results.provenance import ROOT
+from results.run_folder import RunFolder
+from tests.jobs.tiny_training import Points, Regression
+from tests.protocols.conftest import sentences
+from tests.protocols.engine.test_resuming import SETTINGS, Interrupted, assert_same, outcome, start
+
+
+@pytest.fixture(autouse=True)
+def _heeded() -> Iterator[None]:
+    """A shell starts what runs in the background with SIGINT ignored, and children inherit it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Sender(Callback):
+    """Sends a signal to its own process from within a hook."""
+
+    def __init__(self, hook: str, signum: int) -> None:
+        def send(*_: Any, **__: Any) -> None:
+            os.kill(os.getpid(), signum)
+
+        setattr(self, hook, send)
+
+
+def fitted(folder: Path, *callbacks: Callback) -> tuple[RunFolder, Regression]:
+    run = RunFolder(folder / "runs", "run", {"a": 1})
+    module = Regression(0.01, 0, 0.0)
+    fit(module, Points(0), run, FitPlan(2, 8, 0, callbacks, "tiny"), SETTINGS, WandbSettings())
+    return run, module
+
+
+def test_ctrl_c_in_a_fit_is_a_keyboard_interrupt_and_the_run_goes_on(tmp_path: Path) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        start(tmp_path / "stopped", Interrupted("SIGINT", ("training", 1, 0, 1)))
+    assert signal.getsignal(signal.SIGINT) is before
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("hook", ["on_train_end", "on_fit_end", "teardown"])
+def test_sigterm_in_the_last_hooks_keeps_the_finished_fit(hook: str, tmp_path: Path) -> None:
+    _, expected = fitted(tmp_path / "whole")
+    with pytest.raises(SIGTERMException):
+        fitted(tmp_path / "stopped", Sender(hook, signal.SIGTERM))
+    run, resumed = fitted(tmp_path / "stopped")
+    assert read_state(run.checkpoint_dir / "last.ckpt")["global_step"] == 8
+    assert_same(list(resumed.parameters()), list(expected.parameters()))
+
+
+@pytest.mark.parametrize(
+    ("hook", "stop"),
+    [
+        ("setup", SystemExit),
+        ("on_fit_start", SIGTERMException),
+        ("on_train_start", SIGTERMException),
+    ],
+)
+def test_sigterm_before_the_first_step_ends_a_fit(
+    hook: str, stop: type[SystemExit], tmp_path: Path
+) -> None:
+    with pytest.raises(stop) as stopped:
+        fitted(tmp_path, Sender(hook, signal.SIGTERM))
+    assert stopped.value.code == (143 if stop is SystemExit else None)
+
+
+@pytest.mark.parametrize(
+    ("signum", "stop"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_prediction_is_not_ended_in_silence(
+    signum: int, stop: type[BaseException], curve_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = masked_module(ModelSettings(str(curve_model), max_length=32))
+    monkeypatch.setattr(
+        type(module), "on_predict_batch_end", lambda *_: os.kill(os.getpid(), signum), raising=False
+    )
+    with pytest.raises(stop):
+        predict(module, {"a": sentences(6, 0)}, SETTINGS)
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("answer", ["none", "swallowed", "another exception"])
+def test_a_stopped_command_says_so_whatever_a_library_makes_of_it(
+    signum: int,
+    code: int,
+    answer: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stopped(*_: Any) -> None:
+        try:
+            os.kill(os.getpid(), signum)
+        except BaseException:
+            if answer == "none":
+                raise
+            if answer == "another exception":
+                raise ImportError("half a module") from None
+
+    monkeypatch.setattr(train, "run", stopped)
+    assert train.main(["report"]) == code
+    assert capsys.readouterr().err.count(SENTENCES[code]) == 1
+
+
+class Finalised:
+    """Signals its own process from a finaliser, which no exception leaves."""
+
+    def __init__(self, signum: int) -> None:
+        self.signum = signum
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.signum)
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_within_a_finaliser_ends_the_command_soon(
+    signum: int, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any) -> None:
+        Finalised(signum)
+        for _second in range(100):
+            time.sleep(0.1)
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr(train, "run", stopped)
+    began = time.monotonic()
+    assert train.main(["report"]) == code
+    assert time.monotonic() - began < 5
+
+
+def run_signalled(module: str, place: str, signum: int, *arguments: str) -> Any:
+    """`train.py` that signals itself when a function of a module is called."""
+    program = f"""
+import os, runpy, sys
+sys.argv[0] = {str(ROOT / "train.py")!r}
+import {module} as module
+def stop(*_, **__):
+    os.kill(os.getpid(), {int(signum)})
+module.{place} = stop
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+    done = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(done, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("place", ["difflib.get_close_matches", "sys.exit"])
+def test_a_signal_outside_of_a_command_has_the_same_exit_code(
+    place: str, signum: int, code: int
+) -> None:
+    # A command that is not known: before the one that is run begins, and after it has ended.
+    module, function = place.split(".")
+    done = run_signalled(module, function, signum, "zeroshot")
+    assert done.returncode == code
+    assert SENTENCES[code] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("signum", "code", "whole_group"), [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)]
+)
+def test_all_processes_of_a_stopped_run_end(
+    signum: int, code: int, whole_group: bool, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    config = {**inoculation_config, "original": {**inoculation_config["original"], "epochs": 500}}
+    config["trainer"] = {
+        **inoculation_config["trainer"],
+        **{"devices": 2, "strategy": "ddp", "num_workers": 1},
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    arguments = ["inoculate", f"--config={path}", f"--output_dir={tmp_path / 'out'}"]
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "train.py", *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        process_group=0,
+    )
+    try:
+        end = time.monotonic() + 120
+        while not list(tmp_path.glob("out/runs/*/checkpoints/last.ckpt")):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        (os.killpg if whole_group else os.kill)(process.pid, signum)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == code, said
+        assert said.count(SENTENCES[code]) == 1
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and alive(process.pid):
+            time.sleep(0.05)
+        assert not alive(process.pid)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def alive(group: int) -> bool:
+    """Whether a process group has a member."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,124 @@
+"""Rows of an inoculation whose models give constant scores, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
+from probes.catalog import ProbeConfig
+from probes.record import Record
+from probes.source import ProbeData
+from protocols.engine.evaluation import Predictions
+from protocols.inoculation.data import Splits
+from protocols.inoculation.rows import forgotten, report_rows, reported_hits
+from results.inoculation_hits import read_sides
+
+HISTORY = [{"epoch": 1, "step": 1, PROBE: 0.5, ORIGINAL: 0.5, AGGREGATE: 0.5}]
+
+
+def splits(name: str, records: list[Record]) -> Splits:
+    config = ProbeConfig(name, "mc_qa", 4, 0.25)
+    return Splits((), (), tuple(records), (), 0.25, (ProbeData(config, (), (), ()),))
+
+
+def record(name: str, place: int, **meta: Any) -> Record:
+    meta = {"source_set": name, "cluster": f"c{place // 2}", **meta}
+    return Record(str(place), f"{name} {place}?", ("a", "b", "c", "d"), 0, meta, position=place)
+
+
+def test_the_original_task_also_without_what_train_has() -> None:
+    """Four questions, of which the second's stem, in capitals, is in the train file."""
+    probe, original = ([record(name, i) for i in range(4)] for name in ("probe", "original"))
+    known = replace(original[1], stem=original[1].stem.upper(), choices=("x", "y"), answer=1)
+    config = ProbeConfig("original", "mc_qa", 4, 0.25, group_by="stem")
+    train = ProbeData(config, (known,), (), ())
+    data = replace(splits("original", original), train_files=(train,))
+    said = {
+        "report_probe": Predictions("report_probe", probe, [RIGHT] * 4),
+        "report_original": Predictions("report_original", original, [RIGHT, RIGHT, WRONG, RIGHT]),
+    }
+    worse = {**said, "report_original": Predictions("r", original, [RIGHT, RIGHT, WRONG, WRONG])}
+    found, _ = report_rows(
+        {}, splits("probe", probe), data, said, worse, HISTORY, whole_clusters=True
+    )
+    values = {
+        row["metric"]: (row["value"], row.get("num_items"))
+        for row in found
+        if row.get("subset") == "group not in train"
+    }
+    assert values["original_accuracy_before"] == (pytest.approx(2 / 3), 3)
+    assert values["original_accuracy_after"] == (pytest.approx(1 / 3), 3)
+    assert values["inoculation_cost"] == (pytest.approx(1 / 3), 3)
+    assert "probe_accuracy" not in values
+
+
+CONSTANT, RIGHT, WRONG, TWO = [0.0] * 4, [1.0, 0, 0, 0], [0.0, 1, 0, 0], [1.0, 1, 0, 0]
+
+
+@pytest.fixture
+def rows() -> dict[tuple[str, str], Any]:
+    difficulty = {"hops": 1, "distractor_type": "sister", "distractor_hops": 1}
+    probe = [record("probe", i, **difficulty) for i in range(4)]
+    original = [record("original", i) for i in range(4)]
+    before = {
+        "report_probe": Predictions("report_probe", probe, [CONSTANT] * 4),
+        "report_original": Predictions("report_original", original, [RIGHT, RIGHT, TWO, WRONG]),
+    }
+    after = {
+        "report_probe": Predictions("report_probe", probe, [RIGHT, TWO, TWO, CONSTANT]),
+        "report_original": Predictions("report_original", original, [CONSTANT] * 4),
+    }
+    parts = (splits("probe", probe), splits("original", original))
+    found, _ = report_rows({}, *parts, before, after, HISTORY, whole_clusters=True)
+    assert [f["id"] for f in forgotten(before["report_original"], after["report_original"])] == [
+        "0", "1", "2"
+    ]  # fmt: skip
+    return {(row["metric"], row.get("subset", "")): row for row in found}
+
+
+def test_a_constant_output_is_at_chance(rows: dict[tuple[str, str], Any]) -> None:
+    place = "hops=1 distractors=sister:1"
+    assert rows["probe_accuracy_before", ""]["value"] == 0.25
+    assert rows["original_accuracy_after", ""]["value"] == 0.25
+    assert rows["difficulty_accuracy_before", place]["value"] == 0.25
+    assert rows["probe_tied_share_before", ""]["value"] == 1.0
+    assert rows["original_tied_share_after", ""]["value"] == 1.0
+
+
+def test_ties_are_parts_of_flips_clusters_and_heat_maps(rows: dict[tuple[str, str], Any]) -> None:
+    assert rows["probe_accuracy", ""]["value"] == (1 + 1 / 2 + 1 / 2 + 1 / 4) / 4
+    assert rows["difficulty_accuracy", "hops=1 distractors=sister:1"]["value"] == 2.25 / 4
+    assert rows["probe_tied_share", ""]["value"] == 0.75
+    # Clusters of two: 1 x 1/2 and 1/2 x 1/4; before 1/4 x 1/4 each.
+    assert rows["strict_cluster_accuracy", ""]["value"] == (1 / 2 + 1 / 8) / 2
+    assert rows["strict_cluster_accuracy_before", ""]["value"] == 1 / 16
+    # 1, 1, 1/2 and 0 before, 1/4 each after.
+    assert rows["inoculation_cost", ""]["value"] == pytest.approx((2.5 - 1) / 4)
+    assert rows["mcnemar_lost", ""]["value"] == pytest.approx(3 / 4 + 3 / 4 + 1 / 4)
+    assert rows["mcnemar_gained", ""]["value"] == pytest.approx(1 / 4)
+
+
+def test_hits_hold_what_each_reported_item_counts() -> None:
+    probe = [record("probe", i) for i in range(4)]
+    original = [record("original", i) for i in range(3)]
+    before = {
+        "report_probe": Predictions("report_probe", probe, [RIGHT, WRONG, TWO, RIGHT]),
+        "report_original": Predictions("report_original", original, [RIGHT, RIGHT, WRONG]),
+    }
+    after = {
+        "report_probe": Predictions("report_probe", probe, [RIGHT, RIGHT, RIGHT, WRONG]),
+        "report_original": Predictions("report_original", original, [WRONG, RIGHT, WRONG]),
+    }
+    parts = (splits("probe", probe), splits("original", original))
+    found = reported_hits(*parts, before, after, whole_clusters=True)
+    assert found["probe"]["before"] == [1.0, 0.0, 0.5, 1.0]
+    assert found["probe"]["after"] == "1110"
+    assert found["probe"]["clusters"] == [0, 0, 1, 1]
+    assert (found["original"]["before"], found["original"]["after"]) == ("110", "010")
+    sides = read_sides(found, "hits.json")
+    assert sides["original"].groups == (0, 1, 2)
+    assert sides["probe"].items != sides["original"].items
+    assert reported_hits(*parts, before, after, whole_clusters=False)["probe"]["clusters"] is None

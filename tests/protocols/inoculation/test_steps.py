@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callbacks.wandb.settings import WandbSettings
+from jobs.context import TrainerSettings
+from jobs.queue.lease import LeasedRunFolder, grant_lease
+from probes.record import Record
+from protocols.engine.evaluation import Predictions
+from protocols.engine.settings import ModelSettings
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from protocols.inoculation.steps import BEFORE_FILE, InoculationSteps
+from results.run_folder import RunFolder
+
+RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
+SCORED = {"selection_probe": Predictions("selection_probe", RECORDS, [[0.1, 0.7], [0.3, 1 / 3]])}
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
+    rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = InoculationSteps(
+        ModelSettings(),
+        OriginalTask("colours", sets=[]),
+        InoculatedProbe("second"),
+        None,
+        TrainerSettings(),
+        WandbSettings(),
+    )
+    monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
+    monkeypatch.setattr(steps, "score", lambda folder, sets: SCORED)
+    config = {"a": 1}
+    folder = RunFolder(tmp_path, "cell", config).path
+    grant_lease(folder, 1)
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    run = LeasedRunFolder(folder, config, 1)
+    # Of the processes the first one writes; another need not wait for it.
+    found = steps.before(run, tmp_path)
+    assert (folder / BEFORE_FILE).exists() == (rank == 0)
+    assert found == SCORED
+    if rank == 0:
+        assert steps.before(run, tmp_path) == SCORED
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"selection_probe": [[0.1, 0.7]]}'])
+def test_damaged_scores_before_are_named(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = InoculationSteps(
+        ModelSettings(),
+        OriginalTask("colours", sets=[]),
+        InoculatedProbe("second"),
+        None,
+        TrainerSettings(),
+        WandbSettings(),
+    )
+    monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
+    run = RunFolder(tmp_path, "cell", {"a": 1})
+    steps.keep(run, SCORED)
+    (run.path / BEFORE_FILE).write_text(text)
+    with pytest.raises(ValueError, match=f"^{run.path / BEFORE_FILE}: .*; remove {run.path}"):
+        steps.kept(run)
+    steps.keep(run, SCORED)  # what is there is kept, damaged or not
+    (run.path / BEFORE_FILE).unlink()
+    steps.keep(run, SCORED)
+    run.finish({"rows": []})
+    assert steps.kept(run) == SCORED
+    (run.path / BEFORE_FILE).write_text(text)
+    with pytest.raises(ValueError, match=f"{BEFORE_FILE}: changed since the run ended"):
+        steps.kept(run)

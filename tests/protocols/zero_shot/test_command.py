@@ -1,0 +1,351 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoTokenizer,
+    BertForMaskedLM,
+    BertTokenizer,
+)
+
+import train
+from lightning_modules.pretrained import EMBEDDED_DIR
+from metrics.intervals import wilson
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
+from probes.source import load_probe
+from results.load import load_results
+from results.row import read_results
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("zero-shot") / "out"
+    arguments = ["zero-shot", "--probes", "age_small,taxonomy_small", "--output_dir", str(folder)]
+    assert train.main([*arguments, "--trainer.progress_bar", "false"]) == 0
+    return folder
+
+
+def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    [path] = scored.glob("runs/zero-shot-taxonomy_small-*/predictions.jsonl")
+    said = [json.loads(line) for line in path.read_text().splitlines()]
+    records = load_probe("taxonomy_small", "dev").records
+    assert len(said) == len(records)
+    for row, record in list(zip(said, records, strict=True))[:40]:
+        inputs = tokenizer(record.stem, return_tensors="pt")
+        place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
+        with torch.no_grad():
+            logits = model(**inputs).logits[0, place]
+        expected = logits[tokenizer.convert_tokens_to_ids(list(record.choices))]
+        assert row["scores"] == pytest.approx(expected.tolist(), abs=1e-4)
+        assert row["answer"] == record.answer
+    [accuracy] = [
+        float(row["value"])
+        for row in read_results(scored / "results.csv")
+        if (row["probe"], row["metric"], row["subset"]) == ("taxonomy_small", "accuracy", "")
+    ]
+    assert accuracy == pytest.approx(sum(row["correct"] for row in said) / len(said))
+
+
+def test_it_stands_beside_chance_majority_and_shares(scored: Path) -> None:
+    rows = [r for r in read_results(scored / "results.csv") if r["probe"] == "age_small"]
+    values = {(row["metric"], row["subset"]): float(row["value"]) for row in rows}
+    assert values["chance", ""] == 0.5
+    assert values["majority_accuracy", ""] == pytest.approx(0.5, abs=0.05)
+    shares = [value for (metric, _), value in values.items() if metric == "predicted_share"]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_intervals_go_by_groups(scored: Path) -> None:
+    rows = [r for r in read_results(scored / "results.csv") if r["metric"] == "accuracy"]
+    whole = {row["probe"]: row for row in rows if not row["subset"]}
+    taxonomy = whole["taxonomy_small"]
+    clusters = [str(r.meta["cluster"]) for r in load_probe("taxonomy_small", "dev").records]
+    assert int(taxonomy["num_groups"]) == len(set(clusters)) == 4
+    assert int(taxonomy["num_items"]) == len(clusters)
+    # Independent items would say that it is above chance; four groups cannot tell.
+    assert wilson(float(taxonomy["value"]) * len(clusters), len(clusters))[0] > 1 / 3
+    assert float(taxonomy["ci_low"]) < 1 / 3 < float(taxonomy["value"])
+    # It always says the same word, so every pair of ages has one of two right.
+    ages = whole["age_small"]
+    assert float(ages["value"]) == 0.5
+    assert (float(ages["ci_low"]), float(ages["ci_high"])) == pytest.approx(
+        wilson(75, 150), abs=0.01
+    )
+    parts = [row for row in rows if row["subset"]]
+    assert all(int(row["num_groups"]) <= int(row["num_items"]) for row in parts)
+
+
+def test_the_same_command_goes_on_and_another_is_refused(
+    scored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["zero-shot", "--output_dir", str(scored), "--trainer.progress_bar", "false"]
+    assert train.main([*arguments, "--probes", "age_small,taxonomy_small"]) == 0
+    assert capsys.readouterr().out.count("complete") == 2
+    assert train.main([*arguments, "--probes", "age_small"]) == train.USAGE_ERROR
+    assert "taxonomy_small" in capsys.readouterr().err
+
+
+def test_scores_do_not_depend_on_the_batch_size(scored: Path, tmp_path: Path) -> None:
+    arguments = ["zero-shot", "--probes", "age_small,taxonomy_small", "--output_dir"]
+    options = ["--trainer.progress_bar", "false", "--trainer.max_eval_tokens", "64"]
+    assert train.main([*arguments, str(tmp_path), *options]) == 0
+    for path in scored.glob("runs/*/predictions.jsonl"):
+        other = tmp_path / path.relative_to(scored)
+        for one, two in zip(path.open(), other.open(), strict=True):
+            assert json.loads(one)["scores"] == pytest.approx(json.loads(two)["scores"], abs=1e-4)
+
+
+def test_a_file_of_ones_own_needs_no_config(tmp_path: Path, tiny_model: Path) -> None:
+    own = tmp_path / "my.jsonl"
+    write_ai2(
+        own, [Record(str(i), "the grass is [MASK] .", ("red", "green"), i % 2) for i in range(6)]
+    )
+    arguments = ["zero-shot", "--data.path", str(own), "--model.name_or_path", str(tiny_model)]
+    arguments += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out")]
+    assert train.main([*arguments, "--data.setup", "mc_mlm"]) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert [r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")] == ["0.5"]
+
+
+@pytest.fixture(scope="module")
+def constant_model(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that gives every word the same score, whatever it reads."""
+    folder = tmp_path_factory.mktemp("models") / "constant"
+    model = BertForMaskedLM.from_pretrained(tiny_model)
+    model.get_input_embeddings().weight.data.zero_()  # the decoder's rows too, which are tied to it
+    model.cls.predictions.bias.data.fill_(0.3)
+    model.save_pretrained(folder)
+    BertTokenizer.from_pretrained(tiny_model).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("setup", "choices"),
+    [
+        ("mc_mlm", ("red", "green", "blue")),
+        # Of unlike length: a mean of equal log-probabilities is that log-probability.
+        ("mc_qa", ("red", "green blue white", "w1 w2 w3 w4 w5 w6 w7", "a grass snow coal sky")),
+    ],
+)
+def test_a_constant_output_scores_chance_where_the_gold_is_always_first(
+    setup: str, choices: tuple[str, ...], tmp_path: Path, constant_model: Path
+) -> None:
+    own = tmp_path / "my.jsonl"
+    stem = "the grass is [MASK] ." if setup == "mc_mlm" else "what colour is the grass"
+    write_ai2(own, [Record(str(i), stem, choices, 0) for i in range(6)])
+    command = ["zero-shot", "--data.path", str(own), "--data.setup", setup]
+    command += ["--model.name_or_path", str(constant_model), "--trainer.progress_bar", "false"]
+    assert train.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    values = {row["metric"]: float(row["value"]) for row in rows}
+    assert values["accuracy"] == values["macro_accuracy"] == pytest.approx(1 / len(choices))
+    assert values["tied_share"] == 1.0
+    [path] = tmp_path.glob("out/runs/*/result.json")
+    [notice] = [n for n in json.loads(path.read_text())["notices"] if "ties" in n]
+    assert notice.startswith("6 of 6 items")
+    lines = (path.parent / "predictions.jsonl").read_text().splitlines()
+    (first, *_) = map(json.loads, lines)
+    assert (first["prediction"], first["tied"]) == (0, len(choices))
+    assert first["correct"] == pytest.approx(1 / len(choices))
+
+
+def test_mc_qa_without_a_head_is_scored_by_likelihood(tmp_path: Path, tiny_model: Path) -> None:
+    own = tmp_path / "my.jsonl"
+    items = [Record(str(i), "what colour is grass", ("red", "green blue"), i % 2) for i in range(4)]
+    write_ai2(own, items)
+    arguments = ["zero-shot", "--data.path", str(own), "--model.name_or_path", str(tiny_model)]
+    arguments += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out")]
+    assert train.main([*arguments, "--data.setup", "mc_qa"]) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {row["mode"] for row in rows} == {"pseudo_log_likelihood"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--probes", "age_smal"], "did you mean 'age_small'"),
+        ([], "give either --probes"),
+        (["--data.path", "x.jsonl"], "--data.setup"),
+        (["--no_such_option", "1"], ""),
+    ],
+)
+def test_usage_errors(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["zero-shot", "--output_dir", str(tmp_path / "out"), *arguments]
+    if arguments and arguments[0] == "--no_such_option":
+        with pytest.raises(SystemExit, match="2"):
+            train.main(command)
+    else:
+        assert train.main(command) == train.USAGE_ERROR
+        assert message in capsys.readouterr().err
+
+
+def test_a_missing_file_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["zero-shot", "--output_dir", str(tmp_path / "out"), "--data.setup", "mc_mlm"]
+    assert train.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == train.FAILURE
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_read_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{")
+    command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
+    assert train.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == train.FAILURE
+    assert str(tmp_path / "model") in capsys.readouterr().err
+
+
+def test_without_a_dev_file_the_test_file_is_scored(
+    tiny_model: Path, tiny_probes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["zero-shot", "--probes", str(tiny_probes / "first.yaml")]
+    command += ["--mirror", str(tiny_probes / "mirror"), "--trainer.progress_bar", "false"]
+    command += ["--model.name_or_path", str(tiny_model), "--output_dir", str(tmp_path / "out")]
+    assert train.main(command) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {row["split"] for row in rows} == {"test"}
+    assert {row["num_items"] for row in rows if row["metric"] == "accuracy"} == {"22"}
+
+
+def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "theirs"
+    torch.manual_seed(5)
+    theirs = AutoModelForMultipleChoice.from_config(AutoConfig.from_pretrained(tiny_model)).eval()
+    theirs.save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    tokenizer.save_pretrained(folder)
+    own = tmp_path / "my.jsonl"
+    stems = ["what colour is grass", "what colour is the snow ."]
+    write_ai2(own, [Record(str(i), stem, ("red", "green"), 1) for i, stem in enumerate(stems)])
+    command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_qa"]
+    command += ["--model.name_or_path", str(folder), "--trainer.progress_bar", "false"]
+    assert train.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    [path] = (tmp_path / "out").glob("runs/*/predictions.jsonl")
+    for line, stem in zip(path.read_text().splitlines(), stems, strict=True):
+        pairs = tokenizer([stem] * 2, ["red", "green"], return_tensors="pt")
+        with torch.no_grad():
+            logits = theirs(**{name: value[None] for name, value in pairs.items()}).logits[0]
+        assert json.loads(line)["scores"] == pytest.approx(logits.tolist(), abs=1e-6)
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {row["mode"] for row in rows} == {"fine_tuned"}
+
+
+def test_what_a_run_noticed_reaches_the_terminal_once(
+    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "my.jsonl"
+    stems = ["the zebra is [MASK] .", "zebra zebra [MASK] .", "the grass is [MASK] ."]
+    write_ai2(own, [Record(str(i), stem, ("red", "green"), 0) for i, stem in enumerate(stems)])
+    command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
+    command += ["--model.name_or_path", str(tiny_model), "--trainer.progress_bar", "false"]
+    assert train.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("2 of 3 sentences hold a piece that the tokenizer does not know") == 1
+
+
+@pytest.mark.parametrize("name", ["gpu", "nosuch"])
+def test_a_device_that_is_not_there_is_one_line(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
+    assert train.main([*command, f"--trainer.accelerator={name}"]) == train.USAGE_ERROR
+    said = capsys.readouterr().err.strip()
+    assert f"--trainer.accelerator {name}" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_two_models_in_folders_of_one_name_are_told_apart_by_path(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "my.jsonl"
+    write_ai2(own, [Record("1", "the grass is [MASK] .", ("red", "green"), 0)])
+    for name in ("one", "two"):
+        folder = Path(shutil.copytree(tiny_model, tmp_path / name / "best"))
+        command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
+        command += ["--model.name_or_path", str(folder), "--trainer.progress_bar", "false"]
+        assert train.main([*command, "--output_dir", str(tmp_path / "out" / name)]) == 0
+    named = [*command, "--model.name", "a name", "--output_dir", str(tmp_path / "out" / "three")]
+    assert train.main(named) == 0
+    assert "a name" in capsys.readouterr().out
+    models = {run.model for run in load_results(tmp_path / "out").runs}
+    assert models == {"best (one/best)", "best (two/best)", "a name"}
+
+
+def colours(path: Path, *choices: str) -> list[str]:
+    """A file of four items, and the command that scores it."""
+    write_ai2(path, [Record(str(i), "the grass is [MASK] .", choices, i % 2) for i in range(4)])
+    command = ["zero-shot", "--data.path", str(path), "--data.setup", "mc_mlm"]
+    return [*command, "--trainer.progress_bar", "false", "--output_dir", str(path.parent / "out")]
+
+
+def test_several_models_are_scored_into_one_table(
+    tmp_path: Path, tiny_model: Path, curve_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = colours(tmp_path / "my.jsonl", "red", "green")
+    assert train.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("Accuracy before any training") == 1
+    assert tiny_model.name in shown
+    assert curve_model.name in shown
+    rows = read_results(tmp_path / "out" / "results.csv")
+    found = {r["model"]: r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")}
+    assert found == {tiny_model.name: "0.5", curve_model.name: "0.5"}
+    assert len(list((tmp_path / "out" / "runs").glob("*/result.json"))) == 2
+    # Alone it is the same run: what another one scored beside it makes no difference.
+    alone = [*command[:-1], str(tmp_path / "alone"), f"--model.name_or_path={curve_model}"]
+    assert train.main(alone) == 0
+    [own] = (tmp_path / "alone" / "runs").glob("*/predictions.jsonl")
+    same = tmp_path / "out" / "runs" / own.parent.name / own.name
+    assert same.read_bytes() == own.read_bytes()
+    capsys.readouterr()
+    assert train.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
+    assert capsys.readouterr().out.count(": complete") == 2
+
+
+@pytest.mark.parametrize("fault", ["vocabulary", "folder"])
+def test_every_model_is_checked_before_the_first_is_scored(
+    fault: str,
+    tmp_path: Path,
+    tiny_model: Path,
+    curve_model: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = colours(tmp_path / "my.jsonl", "foo", "red")  # "foo" is a word of the first one
+    second = tiny_model if fault == "vocabulary" else tmp_path / "nowhere"
+    assert train.main([*command, f"--models={curve_model},{second}"]) == train.FAILURE
+    said = capsys.readouterr().err.strip()
+    assert len(said.splitlines()) == 1
+    if fault == "vocabulary":
+        assert f"{tiny_model.name}: {tmp_path / 'my.jsonl'}:1: the candidate 'foo' is not" in said
+    else:
+        assert str(second) in said
+    assert not list((tmp_path / "out").rglob("result.json"))
+
+
+def test_models_and_a_model_are_one_too_many(
+    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [*colours(tmp_path / "my.jsonl", "red", "green"), "--models=embedded"]
+    code = train.main([*command, f"--model.name_or_path={tiny_model}"])
+    assert code == train.USAGE_ERROR
+    assert "either --models a,b or --model" in capsys.readouterr().err
+    assert train.main([*command[:-1], "--models=embedded,mlm_baseline"]) == train.USAGE_ERROR
+    assert "MLM-baseline" in capsys.readouterr().err

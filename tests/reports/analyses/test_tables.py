@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from reports.analyses.tables import ranks_table, taxonomy_distance_table, unigrams_table
+from reports.tables import tables
+from results.load import Results, load_results
+
+WriteRun = Callable[..., Path]
+
+
+def test_ranks_stand_in_a_table_of_their_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("age", 30, 60, 2)
+    fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
+    found.append({**fields, "metric": "median_gold_rank", "value": 1234.5, "num_items": 60})
+    found.append({**rows.accuracy(15, 60, **fields), "metric": "gold_in_top10"})
+    found.append({**rows.accuracy(6, 60, **fields), "metric": "all_in_top10"})
+    write_run(tmp_path, "zero_shot-age", found)
+    write_run(tmp_path, "zero_shot-other", rows.zero_shot("other", 30, 60, 2))
+    table = ranks_table(load_results(tmp_path))
+    assert table is not None
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["age", "embedded", "1,234.5", "25.0", "10.0", "60"]
+    ]
+    assert table.records[0]["all_in_top10"] == 0.1
+    names = [table.name for table in tables(load_results(tmp_path))]
+    assert "zero_shot_ranks" in names
+
+
+def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[dict[str, Any]]:
+    common: dict[str, Any] = {
+        "protocol": "taxonomy_distance",
+        "model": "m",
+        "probe": "taxonomy_conjunction",
+        "split": "dev",
+        "mode": "mlp",
+        "num_train": 62 if seed else 0,
+        "seed": seed,
+    }
+    return [
+        {**rows.accuracy(chosen, 40, **common), "metric": "nearer_chosen"},
+        {**common, "metric": "nearer_chosen_by_guessing", "value": 0.4, "num_items": 40},
+        rows.accuracy(10, 40, **common, subset="with a nearer distractor"),
+        rows.accuracy(15, 20, **common, subset="without"),
+    ]
+
+
+def test_each_seed_has_its_share_beside_the_papers(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "zero", taxonomy_rows(rows, None, 30))
+    write_run(tmp_path, "trained", taxonomy_rows(rows, 1, 28) + taxonomy_rows(rows, 2, 20))
+    table = taxonomy_distance_table(load_results(tmp_path))
+    assert table is not None
+    texts = [[cell.text for cell in row] for row in table.rows]
+    first = ["taxonomy_conjunction", "m"]
+    last = ["40.0", "80", "40", "25.0", "75.0"]
+    assert sorted(texts) == sorted(
+        [
+            [*first, "no", "75.0", *last],
+            [*first, "mlp on 62, seed 1", "70.0", *last],
+            [*first, "mlp on 62, seed 2", "50.0", *last],
+        ]
+    )
+    assert {record["nearer_chosen"] for record in table.records} == {0.75, 0.7, 0.5}
+
+
+def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: WriteRun) -> None:
+    common = {"protocol": "unigrams", "model": "a against b"}
+    found: list[dict[str, Any]] = [
+        {**common, "probe": "p", "subset": "a", "metric": "mean_log_probability", "value": -8.0,
+         "num_items": 1200},
+        {**common, "probe": "p", "metric": "accuracy_difference", "value": -0.25},
+        {**common, "probe": "p", "metric": "log_probability_difference", "value": 0.5},
+        {**common, "metric": "spearman", "value": -0.4, "ci_low": -0.9, "ci_high": 0.5,
+         "num_items": 8},
+        {**common, "metric": "spearman_p", "value": 0.33, "num_items": 8},
+    ]  # fmt: skip
+    write_run(tmp_path, "unigrams", found, measure="zero_shot", probe="")
+    table = unigrams_table(load_results(tmp_path))
+    assert table is not None
+    assert [cell.text for cell in table.rows[0]] == ["a against b", "p", "−25.0", "+0.500", "1,200"]
+    assert "is −0.40 over 8 probes, 95% interval −0.90 to 0.50, permutation p = 0.330" in table.note
+    assert "The paper has 0.22" in table.note
+
+
+def test_nothing_to_show() -> None:
+    empty = Results("empty", ())
+    assert [make(empty) for make in (ranks_table, taxonomy_distance_table, unigrams_table)] == [
+        None
+    ] * 3

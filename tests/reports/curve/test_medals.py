@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from reports.curve.medals import (
+    Medal,
+    MedalRule,
+    MedalRuleError,
+    judgements,
+    medals_table,
+    read_rule,
+)
+from results.load import load_results
+
+Write = Callable[..., None]
+WriteRun = Callable[..., Path]
+BASELINE = "MLM-baseline (word_vectors)"
+
+
+def line(standard: float, no_language: float) -> Callable[[str, int, int], float]:
+    return lambda control, num_train, seed: standard if control == "standard" else no_language
+
+
+def medal(folder: Path, rule: MedalRule | None = None) -> tuple[Medal, tuple[bool, ...]]:
+    (found,) = judgements(load_results(folder), rule or MedalRule())
+    return found.medal, found.met
+
+
+def test_the_shipped_rule_is_the_default_one() -> None:
+    assert read_rule() == MedalRule()
+
+
+@pytest.mark.parametrize(
+    ("standard", "control", "baseline", "expected"),
+    [
+        # 0.9 has gone 80% of the way from 0.5 to 1.
+        (0.9, 0.5, 0.6, ("full", (True, True, True))),
+        (0.9, 0.9, 0.6, ("partial", (True, True, False))),
+        (0.7, 0.5, 0.6, ("partial", (False, True, True))),
+        (0.7, 0.7, 0.6, ("none", (False, True, False))),
+        (0.9, 0.5, 0.9, ("partial", (True, False, True))),
+        # Above the baseline, but the majority's 0.52 lies in the interval.
+        (0.55, 0.55, 0.4, ("none", (False, False, False))),
+    ],
+)
+def test_medals_by_hand(
+    standard: float,
+    control: float,
+    baseline: float,
+    expected: tuple[Medal, tuple[bool, ...]],
+    tmp_path: Path,
+    write_curve_runs: Write,
+) -> None:
+    sizes = {"sizes": (62, 125)}
+    write_curve_runs(tmp_path, line(standard, control), **sizes)
+    write_curve_runs(tmp_path, line(baseline, 0.5), model=BASELINE, **sizes)
+    assert medal(tmp_path) == expected
+
+
+def test_zero_shot_alone_may_be_high(tmp_path: Path, write_curve_runs: Write) -> None:
+    def shares(control: str, num_train: int, seed: int) -> float:
+        return 0.95 if num_train == 0 and control == "standard" else 0.6
+
+    write_curve_runs(tmp_path, shares, sizes=(0, 62))
+    write_curve_runs(tmp_path, line(0.5, 0.5), model=BASELINE, sizes=(0, 62))
+    assert medal(tmp_path)[1][0] is True
+
+
+def test_random_weights_are_a_hurdle_where_they_are_there(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
+    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+    assert medal(tmp_path)[0] == "full"
+    assert medal(tmp_path, MedalRule(need_random=True))[0] == "not judged"
+    write_curve_runs(tmp_path, line(0.92, 0.5), model="embedded (random weights)", sizes=(62,))
+    assert medal(tmp_path) == ("partial", (True, False, True))
+
+
+def test_thresholds_are_the_rules(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, line(0.7, 0.5), sizes=(62,))
+    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+    assert medal(tmp_path, MedalRule(high=0.39))[0] == "full"
+    assert medal(tmp_path, MedalRule(lang_sense=0.3))[1] == (False, True, False)
+    assert medal(tmp_path, MedalRule(above_baselines=0.2))[1] == (False, False, True)
+    assert medal(tmp_path, MedalRule(partial=3))[0] == "none"
+
+
+def test_what_lacks_a_control_or_a_baseline_is_not_judged(
+    tmp_path: Path, write_curve_runs: Write, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_curve_runs(tmp_path, line(0.9, 0.5), controls=["standard"], sizes=(62,))
+    write_run(tmp_path, "old", rows.curve("other", "standard", {62: [50, 60]}, 100))
+    first, second = judgements(load_results(tmp_path), MedalRule())
+    assert first.lacking == ("a no-language control", "a baseline")
+    assert second.lacking == ("a no-language control", "a baseline", "a chance level", "hits")
+    table = medals_table(load_results(tmp_path), MedalRule())
+    assert table is not None
+    assert table.rows[0][1].text == "–"
+    assert table.rows[0][1].detail == "lacks a no-language control, a baseline"
+    (baselineless, _) = judgements(load_results(tmp_path), MedalRule(need_baseline=False))
+    assert baselineless.lacking == ("a no-language control",)
+
+
+def test_baselines_of_other_items_do_not_count(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
+    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
+    (found,) = judgements(load_results(tmp_path), MedalRule())
+    assert found.lacking == ("the baselines' curves on the same items and points",)
+
+
+def test_table_says_the_rule_and_what_was_met(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,))
+    write_curve_runs(tmp_path, line(0.6, 0.5), model=BASELINE, sizes=(62,))
+    write_curve_runs(tmp_path, line(0.9, 0.5), sizes=(62,), mode="linear")
+    table = medals_table(load_results(tmp_path), MedalRule(high=0.25))
+    assert table is not None
+    assert [column.label for column in table.columns] == ["probe", "embedded"]
+    (row,) = table.rows
+    assert (row[0].text, row[0].detail) == ("age_comparison", "dev")
+    assert (row[1].text, row[1].detail) == ("✓ full", "high, above baselines, needs language")
+    assert "at least 25% of the way from chance" in table.note
+    (record,) = table.records
+    assert (record["medal"], record["needs_language"]) == ("full", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- 1\n", "a mapping is needed"),
+        ("hihg: 0.5\n", "there is no 'hihg'"),
+        ("high: much\n", "high is 'much', not a float"),
+        ("need_baseline: 1\n", "need_baseline is 1, not a bool"),
+        ("high: 2\n", "high must be in 0..1"),
+        ("high: [\n", "cannot be read"),
+    ],
+)
+def test_rules_that_cannot_be_read(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "rule.yaml"
+    path.write_text(text)
+    with pytest.raises(MedalRuleError, match=said):
+        read_rule(path)
+
+
+def test_a_rule_may_say_only_what_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "rule.yaml"
+    path.write_text("high: 1\n")
+    assert read_rule(path) == MedalRule(high=1)

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from metrics.learning_curve import WEIGHTS
+from reports.curve.summary import (
+    Summary,
+    baselines,
+    difference,
+    random_twin,
+    role_of,
+    summaries,
+)
+from results.load import load_results
+
+Write = Callable[..., None]
+WriteRun = Callable[..., Path]
+
+
+def shares(control: str, num_train: int, seed: int) -> float:
+    """Standard goes from 0.5 to 0.9 at once, no_language stays at 0.5; seeds differ by 0.05."""
+    if num_train == 0:
+        return 0.5
+    level = {"standard": 0.9, "no_language": 0.5, "perturbed_language": 0.95}[control]
+    return level + 0.05 * (seed - 2)
+
+
+def read(folder: Path) -> list[Summary]:
+    return summaries(load_results(folder))
+
+
+def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, model="roberta-large")
+    (found,) = read(tmp_path)
+    assert found.complete
+    assert found.sizes == list(WEIGHTS)
+    values = {name: estimate.value for name, estimate in found.scores.items()}
+    assert values == pytest.approx(
+        {
+            "zero_shot": 0.5,
+            "mlp_ws": 0.9,
+            "mlp_max": 0.9,
+            "langsense_pert": 0.0,
+            "langsense_nolang": 0.4,
+        }
+    )
+    gap = found.lang_gap("perturbed_language")
+    assert gap is not None
+    assert gap.value == pytest.approx(-0.05)
+    assert gap.low is not None
+    assert gap.high is not None
+    assert gap.low < -0.05 < gap.high
+    ws = found.scores["mlp_ws"]
+    # Three seeds 0.05 apart: the standard error of their mean is 0.0289, Student's quantile 4.30.
+    assert ws.low is not None
+    assert ws.high is not None
+    assert 0.22 < ws.high - ws.low < 0.28
+
+
+def test_the_paper_stands_beside_the_same_model_and_points(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    own = {"probe": "age_comparison", "train": "train of age_comparison"}
+    write_curve_runs(tmp_path, shares, model="roberta-large", **own)
+    write_curve_runs(tmp_path, shares, model="bert-base-uncased", **own, sizes=(0, 62, 125))
+    write_curve_runs(tmp_path, shares, model="embedded", **own)
+    divided = {"split": "part of dev", "train": "grouped split of dev, share 0.6"}
+    write_curve_runs(tmp_path, shares, model="roberta-base", **divided)
+    lent = "train of age_small, not the probe's own"
+    write_curve_runs(tmp_path, shares, model="bert-large-uncased", train=lent)
+    found = {summary.curve.model: summary for summary in read(tmp_path)}
+    whole = found["roberta-large"]
+    assert (whole.beside_paper("mlp_ws"), whole.beside_paper("mlp_max")) == (0.98, 1.0)
+    assert whole.beside_paper("langsense_nolang") == 0.51
+    few = found["bert-base-uncased"]
+    assert (few.beside_paper("zero_shot"), few.beside_paper("mlp_ws")) == (0.49, None)
+    assert few.sizes == [62, 125]
+    borrowed = found["bert-large-uncased"]
+    assert (borrowed.beside_paper("zero_shot"), borrowed.beside_paper("mlp_ws")) == (0.5, None)
+    assert found["embedded"].paper is None
+    assert found["roberta-base"].beside_paper("zero_shot") is None
+
+
+def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    more = {"model": "roberta-large", "train": "train of encyclopedic_composition"}
+    composition = {**more, "probe": "encyclopedic_composition", "mode": "full"}
+    write_curve_runs(tmp_path / "facts first", shares, **composition, first_stage="facts")
+    write_curve_runs(tmp_path / "at once", shares, **composition)
+    left_out = {"counts": {"train": 4000, "evaluation": 110}}
+    write_curve_runs(tmp_path / "part", shares, model="roberta-large", **left_out)
+    found = {name: read(tmp_path / name)[0] for name in ("facts first", "at once", "part")}
+    assert found["facts first"].beside_paper("full_ws") == 0.42
+    assert found["at once"].beside_paper("full_ws") is None
+    assert found["part"].beside_paper("zero_shot") is None
+    assert found["part"].curve.num_groups == 60
+
+
+def test_baselines_need_the_papers_vectors(tmp_path: Path, write_curve_runs: Write) -> None:
+    for vectors in ("word_vectors", "glove.6B.50d"):
+        write_curve_runs(tmp_path, shares, model=f"MLM-baseline ({vectors})")
+    paper, other = read(tmp_path)
+    assert other.curve.model == "MLM-baseline (word_vectors)"
+    assert other.beside_paper("mlp_ws") is None
+    assert paper.beside_paper("mlp_ws") == 0.58
+
+
+def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> None:
+    names = ["roberta-large", "roberta-large (random weights)", "MLM-baseline (word_vectors)"]
+    for name in names:
+        write_curve_runs(tmp_path, shares, model=name)
+    write_curve_runs(tmp_path, shares, model=names[0], mode="linear")
+    found = read(tmp_path)
+    model, linear, random, baseline = found
+    assert [role_of(name) for name in names] == ["model", "random", "baseline"]
+    assert [model.curve.mode, linear.curve.mode] == ["mlp", "linear"]
+    assert random_twin(model, found) is random
+    assert baselines(model, found) == [baseline]
+    assert random_twin(linear, found) is None
+    assert baselines(linear, found) == []
+
+
+def test_differences_pair_items_and_seeds(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, shares, model="a")
+    write_curve_runs(tmp_path, lambda *place: shares(*place) - 0.1, model="b", sizes=(62, 125))
+    write_curve_runs(tmp_path, shares, model="c", num_items=60)
+    one, other, third = read(tmp_path)
+    gap = difference("weighted_sum", one, other)
+    assert gap is not None
+    assert gap.value == pytest.approx(0.1)
+    assert gap.low is not None
+    assert gap.high is not None
+    # The same seeds and mostly the same items are right: much narrower than each curve's own.
+    own = other.scores["mlp_ws"]
+    assert gap.high - gap.low < 0.6 * ((own.high or 0) - (own.low or 0))
+    assert difference("zero_shot", one, other) is None
+    best = difference("maximum", one, other)
+    assert best is not None
+    assert best.value == pytest.approx(0.1)
+    unpaired = difference("weighted_sum", one, third)
+    assert unpaired is not None
+    assert unpaired.low is None
+
+
+def test_old_results_have_no_interval(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.curve("p", "standard", {0: [50], 62: [60, 70]}, 100))
+    (found,) = read(tmp_path)
+    assert found.weighted_sum is not None
+    assert found.weighted_sum.value == pytest.approx(0.65)
+    assert found.weighted_sum.low is None
+    assert not found.complete
+    assert found.lang_sense("no_language") is None
+
+
+def test_whole_networks_have_no_zero_shot(tmp_path: Path, write_curve_runs: Write) -> None:
+    more = {"mode": "full", "probe": "property_conjunction", "chance": 1 / 3}
+    write_curve_runs(tmp_path, shares, model="roberta-large", **more)
+    (found,) = read(tmp_path)
+    assert set(found.scores) == {"full_ws", "full_max", "langsense_pert", "langsense_nolang"}
+    assert found.beside_paper("full_max") == 0.87
+
+
+def test_langsense_stands_beside_the_papers_mode_and_whole_control(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    own = {"model": "roberta-large", "train": "train of age_comparison"}
+    for mode in ("mlp", "linear", "full"):
+        write_curve_runs(tmp_path / mode, shares, mode=mode, **own)
+    found = {mode: read(tmp_path / mode)[0] for mode in ("mlp", "linear", "full")}
+    beside = {mode: one.beside_paper("langsense_nolang") for mode, one in found.items()}
+    # The paper's table 2 has LangSense of the MLP alone.
+    assert beside == {"mlp": 0.51, "linear": None, "full": None}
+    assert found["linear"].beside_paper("linear_ws") == 0.97
+
+    write_curve_runs(tmp_path / "part", shares, **own)
+    for path in (tmp_path / "part").rglob("result.json"):
+        result = json.loads(path.read_text())
+        result["rows"] = [
+            row
+            for row in result["rows"]
+            if (row.get("control"), row.get("num_train")) != ("no_language", 4000)
+        ]
+        path.write_text(json.dumps(result))
+    (part,) = read(tmp_path / "part")
+    assert part.lang_sense("no_language") is not None
+    assert part.beside_paper("langsense_nolang") is None
+    assert (part.beside_paper("langsense_pert"), part.beside_paper("mlp_ws")) == (0.31, 0.98)

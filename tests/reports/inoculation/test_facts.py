@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reports.inoculation.doses import doses, starts
+from reports.inoculation.facts import Series, inoculations
+from results.load import load_results
+
+WriteRun = Callable[..., Path]
+Trajectory = list[tuple[float, float]]
+
+
+def test_demo_is_gathered(demo_folder: Path) -> None:
+    first, second = inoculations(load_results(demo_folder))
+    assert (first.dose, second.dose) == (100, 1000)
+    assert (first.epoch, first.extra, first.original_task) == (2, "none", "definitions")
+    assert first.value("probe_accuracy_before") == 0.291
+    assert first.value("original_accuracy_after") == 297 / 500
+    assert first.trajectory["aggregate"][2] == pytest.approx(0.505)
+    assert first.selected_on("original_accuracy") == 0.60
+    assert first.interpretable
+    assert first.chosen
+
+
+def cell(
+    rows: SimpleNamespace, learning_rate: float, selection: Trajectory, **more: Any
+) -> list[dict[str, Any]]:
+    settings = {"dose": 100, "probe_correct": (200, 400), "original_correct": (300, 290)}
+    found: list[dict[str, Any]] = rows.inoculation(
+        learning_rate=learning_rate, selection=selection, epoch=1, **{**settings, **more}
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "winner"),
+    [
+        ((0.4, 0.5), (0.5, 0.5), 5e-5),  # the better average
+        ((0.5, 0.4), (0.4, 0.5), 5e-5),  # same average: the lower cost
+        ((0.5, 0.5), (0.5, 0.5), 1e-5),  # the same scores: the smaller learning rate
+    ],
+)
+def test_best_setting_is_chosen_on_the_selection_split(
+    tmp_path: Path,
+    write_run: WriteRun,
+    rows: SimpleNamespace,
+    slow: tuple[float, float],
+    fast: tuple[float, float],
+    winner: float,
+) -> None:
+    write_run(tmp_path, "slow", cell(rows, 1e-5, [(0.2, 0.6), slow]))
+    write_run(tmp_path, "fast", cell(rows, 5e-5, [(0.2, 0.6), fast]))
+    found = inoculations(load_results(tmp_path))
+    assert [c.learning_rate for c in found if c.chosen] == [winner]
+    (line,) = doses(found).values()
+    assert [run.learning_rate for run in line[0].runs] == [winner]
+
+
+def test_the_best_setting_is_over_extras_too(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
+    write_run(tmp_path, "b", cell(rows, 1e-5, [(0.2, 0.6), (0.9, 0.9)], extra="x2"))
+    lines = doses(inoculations(load_results(tmp_path)))
+    assert list(lines) == [Series("embedded", "hypernymy", "")]
+    ((dose,),) = lines.values()
+    assert [run.extra for run in dose.runs] == ["x2"]
+
+
+def test_splits_and_ways_of_choosing_are_lines_of_their_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
+    for name, facts in (
+        ("a", {"selection": "train", "report_split": "dev"}),
+        ("b", {"selection": "train", "report_split": "test"}),
+        ("c", {"selection": "paper", "report_split": "test"}),
+    ):
+        write_run(tmp_path, name, found, **facts)
+    lines = doses(inoculations(load_results(tmp_path)))
+    remarks = [series.remarks for series in lines]
+    assert remarks == ["chosen on the reported items (test)", "dev", "test"]
+
+
+def test_a_sweep_says_what_it_chose_from(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
+    write_run(tmp_path, "a", found, candidates=["u", "v"], missing=["w"], report_items=None)
+    (one,) = inoculations(load_results(tmp_path))
+    assert (one.num_settings, one.missing, one.whole_split) == (2, ("w",), True)
+
+
+def test_scores_before_inoculation_come_from_where_they_were_measured(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
+    for probe, right in (("hypernymy", 200), ("hyponymy", 250)):
+        before = {"protocol": "before", "model": "embedded", "probe": probe, "dose": 0}
+        report, selection = ({**before, "split": s} for s in ("report", "selection"))
+        found = [
+            rows.accuracy(9, 100, **{**selection, "metric": "probe_accuracy"}),
+            rows.accuracy(right, 1000, **{**report, "metric": "probe_accuracy"}),
+            rows.accuracy(300, 500, **{**report, "metric": "original_accuracy"}),
+        ]
+        write_run(tmp_path, f"before-{probe}", found)
+    first, second = starts(load_results(tmp_path)).items()
+    assert first[0] == Series("embedded", "hypernymy", "")
+    assert first[1]["probe_accuracy"].value == 0.2
+    assert first[1]["original_accuracy"].value == 0.6
+    assert second[1]["probe_accuracy"].value == 0.25
+
+
+def test_seeds_are_averaged(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    for seed, after in ((1, 400), (2, 500)):
+        found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], seed=seed, probe_correct=(200, after))
+        write_run(tmp_path, f"s{seed}", found)
+    ((dose,),) = doses(inoculations(load_results(tmp_path))).values()
+    assert dose.values("probe_accuracy") == [0.4, 0.5]
+    assert dose.mean("probe_accuracy") == pytest.approx(0.45)
+    assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)
+    # Without what each item counted nothing is known about the mean of two seeds.
+    assert dose.interval("inoculation_cost") == (None, None)
+    assert dose.interval("aggregate") == (None, None)
+    assert dose.spread("probe_accuracy") == (0.4, 0.5)
+    assert dose.spread("absent") is None
+    assert dose.mean("absent") is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "before", "interpretable"),
+    [
+        ({"cost_interpretable": False}, 300, False),
+        ({"cost_interpretable": True}, 100, True),
+        ({}, 105, False),  # 21% of 500 where chance is 20%
+        ({}, 50, False),  # below chance
+        ({}, 300, True),
+    ],
+)
+def test_cost_is_read_only_above_chance(
+    tmp_path: Path,
+    write_run: WriteRun,
+    rows: SimpleNamespace,
+    facts: dict[str, bool],
+    before: int,
+    interpretable: bool,
+) -> None:
+    found = cell(rows, 1e-5, [(0.2, 0.2), (0.5, 0.2)], original_correct=(before, before))
+    write_run(tmp_path, "a", found, **facts)
+    (one,) = inoculations(load_results(tmp_path))
+    assert one.interpretable is interpretable
+
+
+def test_parts_are_kept_apart(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
+    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], datasets=parts))
+    (one,) = inoculations(load_results(tmp_path))
+    assert list(one.parts) == ["easy", "hard"]
+    assert one.parts["easy"]["inoculation_cost"].value == pytest.approx(0.1)
+    assert one.value("original_accuracy_before") == 0.6
+
+
+def test_run_without_report_is_no_cell(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
+    write_run(tmp_path, "a", [row for row in found if row["split"] == "selection"])
+    assert inoculations(load_results(tmp_path)) == []

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reports.inoculation.doses import doses
+from reports.inoculation.facts import inoculations
+from reports.inoculation.published import best_dose, science_models_table
+from reports.kit.layout import Table
+from results.load import load_results
+
+WriteRun = Callable[..., Path]
+BERT = "bert-large-uncased-whole-word-masking"
+SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
+WHOLE = {
+    "original_task": "science",
+    "selection": "train",
+    "report_split": "test",
+    "report_items": None,
+    "cost_interpretable": True,
+    "model_hub_id": BERT,
+    "original_parts": {"sets": SETS, "train_items": None},
+}
+
+
+@pytest.fixture
+def make(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., Table | None]:
+    """A table of one run at k = 3,000 that went from 500 to 900 of 1,000."""
+
+    def table(facts: dict[str, Any] | None = None, **more: Any) -> Table | None:
+        settings = {
+            "dose": 3000,
+            "model": BERT,
+            "probe_correct": (500, 900),
+            "original_correct": (300, 295),
+            "selection": [(0.5, 0.6), (0.9, 0.58)],
+            "epoch": 1,
+        }
+        write_run(tmp_path, "a", rows.inoculation(**{**settings, **more}), **(facts or WHOLE))
+        return science_models_table(load_results(tmp_path))
+
+    return table
+
+
+def ours(table: Table | None) -> list[dict[str, Any]]:
+    assert table is not None
+    return [dict(record) for record in table.records if record["source"] == "ours"]
+
+
+def test_the_same_checkpoint_is_compared_on_the_test_split(
+    make: Callable[..., Table | None],
+) -> None:
+    table = make()
+    before, after = ours(table)
+    assert (before["group"], before["test_accuracy"], before["dev_accuracy"]) == (
+        "science_zero_shot",
+        0.5,
+        None,
+    )
+    # The paper has 51.0 before and 82.7 after for hypernymy.
+    assert before["ours_minus_paper"] == pytest.approx(-0.01)
+    assert after["ours_minus_paper"] == pytest.approx(0.9 - 0.827)
+    assert after["original_task_change"] == pytest.approx(-5 / 500)
+    assert after["change_ci_low"] == pytest.approx(-5 / 500 - 0.03)
+    assert table is not None
+    models = [(row[1].text, row[2].text, row[2].detail) for row in table.rows]
+    assert models[0] == ("guessing", "random", "paper")
+    assert models[4:6] == [
+        ("before (k = 0)", "RoBERTa (large)", "paper"),
+        ("before (k = 0)", BERT, ""),
+    ]
+    assert models[-1] == ("people", "estimate", "paper")
+
+
+@pytest.mark.parametrize(
+    ("facts", "more"),
+    [
+        # a folder that is called as the paper's model is, and a task that is called science
+        ({"model_hub_id": None}, {}),
+        ({"model_hub_id": "someone/bert-large-uncased-whole-word-masking"}, {}),
+        ({"model_revision": "my-branch"}, {}),
+        ({"original_parts": {"sets": SETS[:3], "train_items": None}}, {}),
+        ({"original_parts": {"sets": SETS, "train_items": 100}}, {}),
+        ({"original_parts": None}, {}),
+        ({"report_items": 500}, {}),
+        ({"report_split": "dev"}, {}),
+        ({"model_hub_id": None}, {"model": "embedded"}),
+        ({"model_hub_id": None}, {"model": "ESIM (glove.6B.50d)"}),
+    ],
+)
+def test_anything_else_is_only_set_beside(
+    make: Callable[..., Table | None], facts: dict[str, Any], more: dict[str, Any]
+) -> None:
+    table = make({**WHOLE, **facts}, **more)
+    assert {record["ours_minus_paper"] for record in ours(table)} == {None}
+    assert table is not None
+    assert table.columns[-1].label == "original task, points"
+
+
+def test_another_dose_than_the_papers_is_not_compared(make: Callable[..., Table | None]) -> None:
+    before, after = ours(make(dose=1000))
+    assert before["ours_minus_paper"] == pytest.approx(-0.01)
+    assert after["ours_minus_paper"] is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "more"), [({"report_split": ""}, {}), ({}, {"probe": "hypernymy_small"})]
+)
+def test_other_splits_and_probes_have_no_place(
+    make: Callable[..., Table | None], facts: dict[str, Any], more: dict[str, Any]
+) -> None:
+    assert make({**WHOLE, **facts}, **more) is None
+
+
+def test_the_note_says_what_was_left_out(
+    make: Callable[..., Table | None], tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name, probe in (("b", "hyponymy"), ("c", "hyponymy_small")):
+        found = rows.inoculation(
+            dose=100,
+            probe=probe,
+            probe_correct=(200, 300),
+            original_correct=(300, 295),
+            selection=[(0.2, 0.6), (0.3, 0.6)],
+            epoch=1,
+        )
+        parts = {"sets": ["definitions"], "train_items": None}
+        facts = {**WHOLE, "original_task": "definitions", "original_parts": parts}
+        facts["report_split"] = ""
+        write_run(tmp_path, name, found, **facts)
+    table = make()
+    assert {record["probe"] for record in ours(table)} == {"hypernymy"}
+    assert table is not None
+    assert table.note.endswith(
+        " Left out, because reported on a held-out part of train, which is neither dev nor test: "
+        "hyponymy (embedded, originally definitions)."
+    )
+
+
+def test_nothing_left_out_is_not_said(make: Callable[..., Table | None]) -> None:
+    table = make()
+    assert table is not None
+    assert "Left out" not in table.note
+
+
+def test_best_dose_is_chosen_on_the_selection_items(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
+        found = rows.inoculation(
+            dose=dose,
+            probe_correct=(200, reported),
+            original_correct=(300, 300),
+            selection=[(0.2, 0.6), (selected, 0.6)],
+            epoch=1,
+        )
+        write_run(tmp_path, f"k{dose}", found)
+    (line,) = doses(inoculations(load_results(tmp_path))).values()
+    assert best_dose(line).dose == 1000

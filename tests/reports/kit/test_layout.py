@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from reports.kit.layout import (
+    Cell,
+    Column,
+    Table,
+    between,
+    count,
+    percent,
+    points,
+    points_between,
+    probability,
+    rate,
+    to_csv,
+    to_markdown,
+    unsigned,
+)
+
+
+@pytest.mark.parametrize(
+    ("formatted", "expected"),
+    [
+        (percent(0.6127), "61.3"),
+        (percent(0.0), "0.0"),
+        (percent(1.0), "100.0"),
+        (percent(None), "–"),
+        (points(0.021), "+2.1"),
+        (points(-0.021), "−2.1"),
+        (points(0.0001), "0.0"),
+        (points(-0.0001), "0.0"),
+        (unsigned(0.038), "3.8"),
+        (unsigned(-0.038), "−3.8"),
+        (between(0.573, 0.651), "57.3–65.1"),
+        (between(None, 0.651), ""),
+        (points_between(-0.005, 0.037), "−0.5 to +3.7"),
+        (points_between(None, None), ""),
+        (count(1234567), "1,234,567"),
+        (count(None), "–"),
+        (rate(1e-05), "1e-5"),
+        (rate(0.001), "0.001"),
+        (rate(None), "–"),
+        (probability(0.0004), "< 0.001"),
+        (probability(0.0312), "= 0.031"),
+        (probability(None), "not recorded"),
+    ],
+)
+def test_numbers_for_the_eye(formatted: str, expected: str) -> None:
+    assert formatted == expected
+
+
+TABLE = Table(
+    "scores",
+    "Scores",
+    "",
+    (Column("probe", "left"), Column("accuracy %", group="m")),
+    ((Cell("a|b", "dev"), Cell("61.3", "57.3–65.1")), (Cell("c"), Cell("5.0"))),
+    ({"probe": "a|b", "accuracy": 1 / 3}, {"probe": "c", "accuracy": None, "n": 3}),
+)
+
+
+def test_markdown_is_aligned_and_escaped() -> None:
+    assert to_markdown(TABLE).splitlines() == [
+        "| probe      |    m: accuracy % |",
+        "| ---------- | ---------------: |",
+        "| a\\|b (dev) | 61.3 (57.3–65.1) |",
+        "| c          |              5.0 |",
+    ]
+
+
+def test_csv_has_every_column_at_full_precision() -> None:
+    assert to_csv(TABLE).splitlines() == ["probe,accuracy,n", f"a|b,{1 / 3!r},", "c,,3"]

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.curve.summary import summaries
+from reports.kit.paper_identity import on_paper_task, paper_model
+from results.load import load_results
+
+SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
+
+
+@pytest.mark.parametrize(
+    ("label", "facts", "expected"),
+    [
+        ("roberta-large", {"model_hub_id": "roberta-large"}, "roberta-large"),
+        ("roberta-large", {"model_hub_id": "FacebookAI/roberta-large"}, "roberta-large"),
+        ("mine", {"model_hub_id": "google-bert/bert-base-uncased"}, "bert-base-uncased"),
+        ("roberta-large", {"model_hub_id": "roberta-large", "model_revision": "a" * 40},
+         "roberta-large"),
+        ("roberta-large", {"model_hub_id": "roberta-large", "model_revision": "other"}, None),
+        ("roberta-large", {"model_hub_id": "someone/roberta-large"}, None),
+        ("roberta-large", {"model_hub_id": None, "model_sha256": "0" * 64}, None),  # a folder
+        ("roberta-large", {}, None),
+        ("roberta-large (random weights)", {"model_hub_id": "roberta-large"}, None),
+        ("MLM-baseline (word_vectors)", {}, None),
+        ("MLM-baseline (glove.6B.50d)", {}, "mlm_baseline"),
+        ("ESIM (glove.6B.50d.txt)", {}, "esim_baseline"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_is_known_by_its_id(
+    label: str, facts: dict[str, Any], expected: str | None
+) -> None:
+    assert paper_model(label, facts) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"sets": SETS, "train_items": None}, True),
+        ({"sets": [*SETS[::-1], "mcql"], "train_items": None}, True),
+        ({"sets": SETS[:-1], "train_items": None}, False),
+        ({"sets": [*SETS, "race"], "train_items": None}, False),
+        ({"sets": ["mine/sciq.yaml", *SETS[:3], "textbookqa"], "train_items": None}, False),
+        ({"sets": SETS, "train_items": 1000}, False),
+        (None, False),
+    ],
+)
+def test_a_task_is_known_by_its_parts(parts: object, expected: bool) -> None:
+    assert on_paper_task({"original_task": "science", "original_parts": parts}) is expected
+
+
+def test_a_folder_called_roberta_large_gets_no_difference(
+    tmp_path: Path, write_curve_runs: Callable[..., None]
+) -> None:
+    own = {"probe": "age_comparison", "train": "train of age_comparison", "model": "roberta-large"}
+    for name, known in (("hub", "roberta-large"), ("folder", None)):
+        folder = tmp_path / name
+        write_curve_runs(folder, lambda *_: 0.5, **own, model_hub_id=known)
+        (found,) = summaries(load_results(folder))
+        assert (found.beside_paper("mlp_ws") is None) == (known is None)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reports.kit import published
+from reports.kit.published import (
+    PublishedError,
+    published_curves,
+    published_probes,
+    published_size_errors,
+    published_sizes,
+    published_templates,
+    short_name,
+)
+
+
+def test_curves_of_all_tables_are_there() -> None:
+    rows = published_curves()
+    tables = Counter((row.table, row.probe, row.num_choices) for row in rows)
+    assert set(tables.values()) == {6}
+    assert sorted(tables) == [
+        (2, "age_comparison", 2),
+        (3, "objects_comparison", 2),
+        (5, "always_never", 5),
+        (7, "antonym_negation", 2),
+        (8, "property_conjunction", 3),
+        (9, "taxonomy_conjunction", 3),
+        (10, "encyclopedic_composition", 3),
+        (11, "multihop_composition", 3),
+    ]
+
+
+def test_rows_as_printed_in_the_paper() -> None:
+    rows = {(row.table, row.model): row.scores for row in published_curves()}
+    assert rows[2, "roberta-large"] == {
+        "zero_shot": 0.98,
+        "mlp_ws": 0.98,
+        "mlp_max": 1.0,
+        "linear_ws": 0.97,
+        "linear_max": 1.0,
+        "langsense_pert": 0.31,
+        "langsense_nolang": 0.51,
+    }
+    assert rows[8, "esim_baseline"] == {
+        "full_ws": 0.39,
+        "full_max": 0.49,
+        "langsense_pert": 0.0,
+        "langsense_nolang": 0.0,
+    }
+    assert "linear_ws" not in rows[11, "mlm_baseline"]
+    assert rows[11, "mlm_baseline"]["mlp_max"] == 0.48
+
+
+def test_table_4_and_6() -> None:
+    sizes = published_sizes()
+    assert len(sizes) == 8 * 7
+    # "Errors are concentrated around the diagonal, and when we compare objects to sun".
+    wrong = published_size_errors()
+    assert {second for _, second in wrong} == {"nail", "table", "airplane", "city", "sun"}
+    assert len([pair for pair in wrong if pair[1] == "sun"]) == 4
+    assert [row.accuracy for row in published_templates()] == [0.75, 0.68, 0.61, 0.47, 0.41, 0.3]
+
+
+def test_expert_probes() -> None:
+    rows = {(row.group, row.model, row.probe): row for row in published_probes()}
+    assert len(rows) == 80
+    best = rows["inoculated", "roberta", "hyponymy"]
+    assert (best.dev_accuracy, best.test_accuracy) == (0.812, 0.894)
+    assert best.original_task_change == pytest.approx(-0.0164)
+    assert rows["human", "human", "definitions"].dev_accuracy is None
+
+
+def test_short_names_keep_what_stands_behind() -> None:
+    assert short_name("bert-large-uncased-whole-word-masking") == "BERT-WWM"
+    assert short_name("roberta-large (random weights)") == "RoBERTa-L (random weights)"
+    assert short_name("MLM-baseline (word_vectors)") == "MLM-baseline (word_vectors)"
+    assert short_name("embedded (random weights)") == "embedded (random weights)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("table,probe,model\n", "1: no column accuracy, question, template"),
+        ("table,probe,model,template,question,accuracy\n", "no row is there"),
+        ("table,probe,model,template,question,accuracy\n6,p,m\n", "2: 3 cells, the header 6"),
+        ("table,probe,model,template,question,accuracy\n6,p,m,t,q,x\n", "accuracy is 'x'"),
+        ("table,probe,model,template,question,accuracy\n6,p,m,t,q,120\n", "accuracy is '120'"),
+        ("table,probe,model,template,question,accuracy\n6,p,m,t,q,\n", "accuracy is empty"),
+        ("table,probe,model,template,question,accuracy\nT,p,m,t,q,5\n", "'T' is not a whole"),
+    ],
+)
+def test_damaged_files_are_named(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "talmor2020_templates.csv").write_text(text)
+    monkeypatch.setattr(published, "PUBLISHED_DIR", tmp_path)
+    with pytest.raises(PublishedError, match=said):
+        published_templates.__wrapped__()

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from probes.catalog import load_probe_config
+from reports.kit.layout import Table
+from reports.page.provenance import duration, notices, provenance_tables, total_seconds
+from results.load import load_results
+
+WriteRun = Callable[..., Path]
+
+
+def made(folder: Path) -> dict[str, Table]:
+    return {table.name: table for table in provenance_tables(load_results(folder))}
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(None, "–"), (12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
+)
+def test_durations(seconds: float | None, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_everything_is_listed_once(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    data = [{"path": "p_dev.jsonl", "sha256": "d1", "num_items": 1234}]
+    facts = {"data": data, "model_sha256": "w1", "git_commit": "abc", "versions": {"torch": "2"}}
+    for name in ("a", "b"):
+        write_run(tmp_path, name, rows.zero_shot("p", 5, 10, 2), **facts)
+    write_run(
+        tmp_path,
+        "c",
+        rows.zero_shot("q", 5, 10, 2),
+        **{**facts, "versions": {"torch": "3"}, "counts": {"items": 10, "scored": 9}},
+        seeds=[1, 2],
+        seconds=None,
+    )
+    tables = made(tmp_path)
+    assert texts(tables["models"]) == [["embedded", "zero shot", "w1", "3"]]
+    # Read for p by two runs and for q by one, so it cannot be told whose it is.
+    assert texts(tables["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
+    assert texts(tables["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
+    last = texts(tables["runs"])[-1]
+    assert last[1:] == ["zero shot", "embedded", "q", "items 10, scored 9", "1, 2", "–"]
+    assert total_seconds(load_results(tmp_path)) == 25.0
+
+
+def test_files_are_named_with_their_probe(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    def files(*sums: str, path: str = "train.jsonl.gz") -> list[dict[str, object]]:
+        return [{"path": path, "sha256": sha256, "num_items": 9} for sha256 in sums]
+
+    released = load_probe_config("definitions").files["train"].sha256
+    assert released is not None
+    task = {"original_task": "definitions"}
+    for name, probe, data, facts in (
+        ("a", "hypernymy", files(released, "x1", "x2", "x3"), task),
+        ("b", "hyponymy", files(released, "y1", "x2"), task),
+        ("c", "hypernymy", files("x1"), {"original_task": "science"}),
+        ("d", "own", files("z", path="folder/train.jsonl"), {}),
+        ("e", "own", files("g", path="grid age (own wording)"), {}),
+        ("f", "", files("x1"), {}),
+    ):
+        write_run(tmp_path, name, rows.zero_shot(probe, 5, 10, 2), data=data, **facts)
+    named = {row[2]: row[0] for row in texts(made(tmp_path)["data"])}
+    assert named == {
+        released: "definitions/train.jsonl.gz",  # in the catalogue
+        "x1": "hypernymy/train.jsonl.gz",  # of one probe with two original tasks
+        "x2": "definitions/train.jsonl.gz",  # of two probes with one original task
+        "x3": "hypernymy or definitions/train.jsonl.gz",
+        "y1": "hyponymy or definitions/train.jsonl.gz",
+        "z": "folder/train.jsonl",
+        "g": "grid age (own wording)",  # no file
+    }
+
+
+def test_weights_are_told_apart_by_what_ran(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2), model_sha256="given")
+    found = rows.inoculation(
+        dose=100,
+        probe_correct=(200, 300),
+        original_correct=(300, 290),
+        selection=[(0.2, 0.6), (0.3, 0.6)],
+        epoch=1,
+    )
+    write_run(tmp_path, "b", found, model_sha256="trained")
+    table = made(tmp_path)["models"]
+    assert texts(table) == [
+        ["embedded", "inoculation", "trained", "1"],
+        ["embedded", "zero shot", "given", "1"],
+    ]
+    assert "started from" not in table.note
+    assert "kept at the end" in table.note
+
+
+def test_odd_facts_do_no_harm(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    write_run(
+        tmp_path,
+        "a",
+        rows.zero_shot("p", 5, 10, 2),
+        data="none",
+        versions=None,
+        counts={"truncated": {"train": 3}, "ok": True},
+        seeds=7,
+        git_commit="",
+        model_sha256="",
+    )
+    tables = made(tmp_path)
+    assert "data" not in tables
+    assert "software" not in tables
+    assert texts(tables["models"]) == [["embedded", "zero shot", "–", "1"]]
+    assert texts(tables["runs"])[0][4:6] == ["truncated train 3, ok true", "7"]
+
+
+def test_notices_are_said_once(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    common = "505 ids repeat"
+    keys = [
+        write_run(tmp_path, name, rows.zero_shot(name, 5, 10, 2), notices=[common, *more]).name
+        for name, more in (("a", []), ("b", ["3 rows repeat a choice"]))
+    ]
+    assert notices(load_results(tmp_path)) == [
+        "505 ids repeat (2 runs)",
+        f"3 rows repeat a choice ({keys[1]})",
+    ]

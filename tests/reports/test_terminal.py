@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from reports.kit.layout import Cell, Column, Table
+from reports.terminal import _rich
+
+
+def shown(table: Table, width: int) -> str:
+    page = io.StringIO()
+    console = Console(width=width, file=page)
+    for view in _rich(table, width):
+        console.print(view)
+    return page.getvalue()
+
+
+def made(num_rows: int, num_columns: int) -> Table:
+    heads = [Column("model", "left"), *(Column(f"c{i} %", group="g") for i in range(num_columns))]
+    row = [Cell("a model with a name", "dev")]
+    row += [Cell(f"{10 + i}.0", "10.0–20.0") for i in range(num_columns)]
+    return Table("t", "A table", "", tuple(heads), (tuple(row),) * num_rows, ())
+
+
+def test_a_table_that_fits_has_its_details_beside_the_numbers() -> None:
+    said = shown(made(6, 2), 120)
+    assert "10.0 10.0–20.0" in said
+    assert "continued" not in said
+
+
+def test_a_few_wide_rows_are_turned_on_their_side() -> None:
+    said = shown(made(2, 9), 80)
+    assert said.count("g c8 %") == 1
+    assert "18.0 10.0–20.0" in said
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_many_wide_rows_go_on_in_further_tables_and_nothing_is_cut(width: int) -> None:
+    said = shown(made(6, 9), width)
+    assert "A table (continued)" in said
+    assert "…" not in said
+    assert all(said.count(f"{10 + i}.0 ") == 6 for i in range(1, 9))
+    assert said.count("10.0–20.0") == 6 * 9
+    assert max(map(len, said.splitlines())) <= width

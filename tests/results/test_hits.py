@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from results.hits import joined, read_hits, runs_by_place, written_hits
+from results.load import load_results
+
+WriteRun = Callable[..., Path]
+GOOD = {"groups": [0, 0, 1], "hits": {"standard": {"1": "011", "2": "111"}}}
+
+
+def test_hits_as_they_are_written() -> None:
+    found = read_hits(GOOD, 62, "hits.json")
+    assert found.groups == (0, 0, 1)
+    assert found.runs == ((("standard", 62), 1, "011"), (("standard", 62), 2, "111"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([], "no `groups` and `hits`"),
+        ({**GOOD, "groups": [0, "a", 1]}, "not a list of indices"),
+        ({**GOOD, "hits": {"standard": {"1": "01"}}}, "standard, seed 1: 2 items, but 3 groups"),
+        ({**GOOD, "hits": {"standard": {"1": "01x"}}}, "not a text of 0 and 1"),
+        ({**GOOD, "hits": {"standard": {"1": [0, 1, 2]}}}, "nor a list of credits"),
+        ({**GOOD, "hits": {"standard": {"1": [0, 1, "1"]}}}, "nor a list of credits"),
+        ({**GOOD, "hits": {"standard": {"one": "011"}}}, "not a text of 0 and 1"),
+        ({**GOOD, "hits": {"standard": "011"}}, "standard has no hits by seed"),
+    ],
+)
+def test_damaged_hits_are_refused(value: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_hits(value, 62, "hits.json")
+
+
+def test_ties_are_written_and_read_as_credits() -> None:
+    assert written_hits([0.0, 1.0, 1.0]) == "011"
+    assert written_hits([0.0, 0.5, 1.0]) == [0.0, 0.5, 1.0]
+    found = read_hits({**GOOD, "hits": {"standard": {"1": [0, 0.5, 1]}}}, 62, "hits.json")
+    assert found.runs == ((("standard", 62), 1, (0.0, 0.5, 1.0)),)
+    assert runs_by_place(found)["standard", 62][1].tolist() == [0.0, 0.5, 1.0]
+
+
+def test_points_of_a_curve_join_where_their_items_agree() -> None:
+    first, second = read_hits(GOOD, 62, "a"), read_hits(GOOD, 125, "b")
+    both = joined([second, first])
+    assert both is not None
+    assert [run[:2] for run in both.runs] == [
+        (("standard", 62), 1),
+        (("standard", 62), 2),
+        (("standard", 125), 1),
+        (("standard", 125), 2),
+    ]
+    assert joined([first, read_hits({**GOOD, "groups": [0, 1, 1]}, 125, "b")]) is None
+    assert joined([]) is None
+
+
+def test_runs_are_credits_by_place_and_seed() -> None:
+    found = runs_by_place(read_hits(GOOD, 62, "a"))
+    assert list(found) == [("standard", 62)]
+    assert found["standard", 62][1].tolist() == [0.0, 1.0, 1.0]
+    assert found["standard", 62][2].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_hits_are_read_beside_their_result(
+    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
+) -> None:
+    found = rows.curve("p", "standard", {62: [2, 3]}, 3)
+    folder = write_run(tmp_path, "a", found, hits="hits.json")
+    (folder / "hits.json").write_text(json.dumps(GOOD))
+    (run,) = load_results(tmp_path).runs
+    assert run.hits == read_hits(GOOD, 62, "hits.json")
+    (folder / "hits.json").write_text(json.dumps(GOOD)[:-4])
+    results = load_results(tmp_path)
+    assert results.runs[0].hits is None
+    assert "hits.json: not used, so intervals are from the counts alone" in results.left_out[0]
+    (folder / "hits.json").unlink()
+    assert "No such file" in load_results(tmp_path).left_out[0]

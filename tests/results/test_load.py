@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from results.load import UnreadableResultError, load_results, read_run
+
+WriteRun = Callable[..., Path]
+
+
+def test_several_output_folders_are_read_together(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path / "a", "one", rows.zero_shot("p", 5, 10, 2, model="m1"))
+    write_run(tmp_path / "deep" / "b", "two", rows.zero_shot("p", 6, 10, 2, model="m2"))
+    results = load_results(tmp_path)
+    assert [run.model for run in results.runs] == ["m1", "m2"]
+    assert results.runs[1].path.startswith("deep/b/runs/two-")
+    assert results.left_out == ()
+    assert len(results.of("zero_shot")) == 2
+    assert len(results.rows) == 2 * 6
+
+
+def test_folder_may_be_the_runs_folder_itself(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "one", rows.zero_shot("p", 5, 10, 2))
+    assert len(load_results(tmp_path / "runs").runs) == 1
+
+
+def test_other_json_files_are_not_results(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "one", rows.zero_shot("p", 5, 10, 2))
+    (tmp_path / "result.json").write_text("not of a run")
+    assert load_results(tmp_path).left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"rows": [{"metric"', "not a whole JSON file"),
+        ("", "not a whole JSON file"),
+        ("[]", "it has no list of rows"),
+        ('{"rows": 3}', "it has no list of rows"),
+        ('{"rows": [5]}', "row 1 is not a mapping"),
+        ('{"rows": [{"value": 1}, {"value": "x"}]}', "row 2: value is 'x', which is no number"),
+        ('{"rows": [{"value": NaN}]}', "row 1: value is nan"),
+        ('{"rows": [{"value": 1, "dose": [2]}]}', r"row 1: dose is \[2\]"),
+    ],
+)
+def test_half_a_file_is_left_out_and_said(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, content: str, message: str
+) -> None:
+    write_run(tmp_path, "good", rows.zero_shot("p", 5, 10, 2))
+    path = tmp_path / "runs" / "bad" / "result.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(UnreadableResultError, match=message):
+        read_run(path)
+    results = load_results(tmp_path)
+    assert len(results.runs) == 1
+    (said,) = results.left_out
+    assert said.startswith("runs/bad/result.json: ")
+
+
+def test_same_run_twice_counts_once(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for folder, correct in (("a", 5), ("b", 5), ("c", 7)):
+        write_run(tmp_path / folder, "one", rows.zero_shot("p", correct, 10, 2))
+    results = load_results(tmp_path)
+    (run,) = results.runs
+    assert run.path.startswith("a/")
+    assert run.rows[0].value == 0.5
+    same, other = results.left_out
+    assert "is there twice, with the same numbers; only the one in a/runs" in same
+    assert other.startswith("c/runs/")
+    assert "OTHER numbers" in other
+
+
+def test_same_key_of_another_model_is_another_run(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for model in ("m1", "m2"):
+        write_run(tmp_path / model, "one", rows.zero_shot("p", 5, 10, 2, model=model))
+    results = load_results(tmp_path)
+    assert len(results.runs) == 2
+    assert results.left_out == ()
+
+
+def test_unfinished_run_is_said(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    write_run(tmp_path, "one", rows.zero_shot("p", 5, 10, 2))
+    (tmp_path / "runs" / "next").mkdir()
+    (tmp_path / "runs" / "next" / "config.yaml").write_text("seed: 1\n")
+    assert load_results(tmp_path).left_out == (
+        "runs/next: not finished yet, so not in this report",
+    )
+
+
+def test_empty_and_missing_columns(tmp_path: Path, write_run: WriteRun) -> None:
+    found: list[dict[str, Any]] = [
+        {"metric": "accuracy", "value": "0.5", "dose": "", "num_items": "10", "ci_low": None},
+        {"metric": "inoculation_cost", "value": ""},
+        {"metric": "inoculation_cost", "value": None},
+    ]
+    write_run(tmp_path, "one", found, protocol="zero_shot", model="m", probe="p", notices=None)
+    (run,) = load_results(tmp_path).runs
+    (row,) = run.rows
+    assert (row.value, row.num_items, row.dose, row.ci_low) == (0.5, 10, None, None)
+    # What a row leaves out, the file says for all of its rows.
+    assert (row.protocol, row.model, row.probe, row.split) == ("zero_shot", "m", "p", "")
+
+
+def test_nothing_there_says_what_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no result is there.*--output_dir"):
+        load_results(tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+        load_results(tmp_path / "absent")
+
+
+def test_nothing_readable_names_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "bad" / "result.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"key": "bad"}))
+    with pytest.raises(FileNotFoundError, match=r"none of its results[\s\S]*runs/bad/result\.json"):
+        load_results(tmp_path)
+
+
+def test_files_beside_a_result_are_read_where_they_are(
+    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
+) -> None:
+    folder = write_run(tmp_path / "out", "zero_shot-a", rows.zero_shot("a", 30, 60, 2))
+    results = load_results(tmp_path)
+    (run,) = results.runs
+    assert results.read(run, "grid.json") is None
+    (folder / "grid.json").write_text('{"values": [1, 2]}')
+    assert results.read(run, "grid.json") == {"values": [1, 2]}
+    (folder / "grid.json").write_text('{"values": [1,')
+    with pytest.raises(UnreadableResultError, match=r"grid\.json: not a whole JSON file"):
+        results.read(run, "grid.json")

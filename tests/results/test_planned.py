@@ -1,0 +1,60 @@
+"""Results of an earlier plan of a sweep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from reports.inoculation.facts import inoculations
+from results.load import load_results
+from results.planned import PLANNED_FILE, planned_cells
+
+WriteRun = Callable[..., Path]
+
+
+def write_two(folder: Path, write_run: WriteRun, rows: SimpleNamespace, **facts: str) -> None:
+    """Two runs of the same names, dose and seed; the second is the better one."""
+    for name, right in (("first", 440), ("second", 500)):
+        found = rows.inoculation(
+            dose=100,
+            probe_correct=(200, right),
+            original_correct=(300, 290),
+            selection=[(0.2, 0.6), (right / 1000, 0.58)],
+            epoch=1,
+        )
+        own = {key: f"{value}-{name}" for key, value in facts.items()}
+        write_run(folder, name, found, original_task="definitions", **own)
+
+
+def test_what_the_last_plan_does_not_hold_is_left_out_and_said(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_two(tmp_path, write_run, rows)
+    [first] = (tmp_path / "runs").glob("first*")
+    (tmp_path / PLANNED_FILE).write_text(json.dumps({"cells": [first.name]}))
+    results = load_results(tmp_path)
+    assert [run.path for run in results.runs] == [f"runs/{first.name}"]
+    assert any("second" in line and "earlier plan" in line for line in results.left_out)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"trainer": {}}'])
+def test_a_plan_that_cannot_be_read_hides_nothing(tmp_path: Path, text: str) -> None:
+    assert planned_cells(tmp_path) is None
+    (tmp_path / PLANNED_FILE).write_text(text)
+    assert planned_cells(tmp_path) is None
+
+
+def test_runs_that_begin_or_report_differently_are_not_settings_of_one_choice(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_two(tmp_path / "same", write_run, rows)
+    same = inoculations(load_results(tmp_path / "same"))
+    assert [(cell.chosen, cell.series.setup) for cell in same] == [(False, ""), (True, "")]
+    write_two(tmp_path / "other", write_run, rows, setup="a")
+    other = inoculations(load_results(tmp_path / "other"))
+    assert [(c.chosen, c.series.setup) for c in other] == [(True, "a-first"), (True, "a-second")]
+    assert "setup a-second" in other[1].series.remarks

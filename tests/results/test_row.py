@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from results.row import RESULT_COLUMNS, ResultRow, read_results, write_results
+
+
+def test_columns_are_the_contract_in_its_order() -> None:
+    assert ",".join(RESULT_COLUMNS) == (
+        "protocol,model,probe,control,mode,num_train,dose,extra,learning_rate,epoch,seed,split,"
+        "subset,perturbation,metric,value,ci_low,ci_high,num_items,num_groups,run_dir"
+    )
+    assert set(ResultRow.__annotations__) == set(RESULT_COLUMNS)
+
+
+def test_written_numbers_come_back_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "results.csv"
+    row = {"metric": "accuracy", "value": 1 / 3, "num_items": 3, "subset": 'a, "b"', "seed": None}
+    write_results(path, [row, {"value": np.float64(0.1), "ci_low": ""}])
+    first, second = read_results(path)
+    assert list(first) == list(RESULT_COLUMNS)
+    assert float(first["value"]) == 1 / 3
+    assert (first["num_items"], first["subset"], first["seed"]) == ("3", 'a, "b"', "")
+    assert second["value"] == "0.1"
+
+
+def test_no_rows_leave_the_header(tmp_path: Path) -> None:
+    write_results(tmp_path / "results.csv", [])
+    assert (tmp_path / "results.csv").read_text() == ",".join(RESULT_COLUMNS) + "\n"
+    assert read_results(tmp_path / "results.csv") == []
+
+
+def test_unknown_column_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"row 2 has the unknown column\(s\) accuracy"):
+        write_results(tmp_path / "results.csv", [{"value": 1}, {"accuracy": 1}])
+    assert not list(tmp_path.iterdir())
+
+
+def test_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="row 1: ci_low is nan"):
+        write_results(tmp_path / "results.csv", [{"value": 0.5, "ci_low": float("nan")}])
+
+
+def test_missing_columns_are_read_as_empty(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("metric,value,later_column\naccuracy,0.5,x\n")
+    (row,) = read_results(path)
+    assert (row["metric"], row["value"], row["probe"]) == ("accuracy", "0.5", "")
+    assert "later_column" not in row
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"metric,value\naccuracy,0.5\nacc", r"results\.csv:3: 1 cells under a header of 2"),
+        (b"metric,value\n\xff\xfe,1\n", "not a readable csv file"),
+        (b'metric,value\n"accuracy,0.5\n', "not a readable csv file"),
+    ],
+)
+def test_half_a_file_is_one_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "results.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_results(path)
+
+
+def test_reading_results_needs_neither_torch_nor_matplotlib() -> None:
+    code = (
+        "import sys, reports.build, results.load, results.row;"
+        "print([m for m in ('torch', 'transformers', 'pytorch_lightning', 'matplotlib')"
+        " if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

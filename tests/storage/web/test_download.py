@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import multiprocessing
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from storage.limits import Limit
+from storage.web import download, paced_http
+from storage.web.download import DownloadError, NotThereError, fetch, is_offline
+
+BODY = random.Random(1).randbytes(300_000)
+SHA256 = hashlib.sha256(BODY).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `body` under every path but /missing, with ranges; cuts and versions on request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.body = BODY
+        self.etag: str | None = '"v1"'
+        self.ranges = True
+        self.cut_after: list[int] = []  # bytes to send before hanging up, per request
+        self.codes: list[int] = []  # answers to give instead, per request
+        self.says_length = True
+        self.pause = 0.0  # seconds between bytes
+        self.endless = False
+        self.asked: list[tuple[str, str | None]] = []  # path and Range of each request
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.server.asked.append((self.path, wanted))
+        code = self.server.codes.pop(0) if self.server.codes else 0
+        if code or self.path == "/missing":
+            self.send_error(code or 404)
+            return
+        body, start = self.server.body, 0
+        same = self.headers.get("If-Range") in {None, self.server.etag}
+        if wanted and self.server.ranges and same:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(body):
+                self.send_error(416)
+                return
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        else:
+            self.send_response(200)
+        if self.server.etag:
+            self.send_header("ETag", self.server.etag)
+        if self.server.says_length:
+            self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        with suppress(OSError):  # the client hangs up
+            while self.server.endless:
+                self.wfile.write(body)
+            while self.server.pause:
+                self.wfile.write(b"x")
+                Event().wait(self.server.pause)  # the fixture takes the time out of time.sleep
+            cut = self.server.cut_after.pop(0) if self.server.cut_after else len(body)
+            self.wfile.write(body[start : start + cut])
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(download.time, "sleep", lambda _: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    with Server() as running:
+        thread = Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def trickle() -> Iterator[str]:
+    """A server whose header is sent byte by byte."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        over = Event()
+
+        def serve() -> None:
+            with suppress(OSError):
+                while not over.is_set():
+                    asking, _ = listening.accept()
+                    with asking, suppress(OSError):
+                        while not over.is_set():
+                            asking.sendall(b"HTTP/1.1 200 O"[:1])
+                            over.wait(0.02)
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/x"
+        over.set()
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "downloads").iterdir())
+
+
+def test_a_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
+    url = f"{server.url}/a/train.jsonl"
+    path = fetch(url, sha256=SHA256, cache_dir=tmp_path)
+    assert path.read_bytes() == BODY
+    assert fetch(url, sha256=SHA256, cache_dir=tmp_path) == path
+    assert fetch(url, sha256=SHA256, cache_dir=tmp_path, offline=True) == path
+    assert len(server.asked) == 1
+    other = fetch(f"{server.url}/b/train.jsonl", cache_dir=tmp_path)
+    assert other != path
+    assert [name for name in left(tmp_path) if not name.endswith(".lock")] == sorted(
+        [path.name, other.name]
+    )
+
+
+def test_a_cut_transfer_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
+    server.cut_after = [100_000, 50_000]
+    path = fetch(f"{server.url}/x", cache_dir=tmp_path)
+    assert path.read_bytes() == BODY
+    assert [wanted for _, wanted in server.asked] == [None, "bytes=100000-", "bytes=150000-"]
+
+
+def test_the_part_of_an_ended_process_is_used(server: Server, tmp_path: Path) -> None:
+    server.cut_after = [1000, 1000, 1000, 1000]
+    with pytest.raises(DownloadError, match=r"not fetched after 4 tries \(cut off after 1000 of"):
+        fetch(f"{server.url}/x", cache_dir=tmp_path)
+    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    assert server.asked[-1][1] == "bytes=4000-"
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_whole(server: Server, tmp_path: Path) -> None:
+    server.cut_after = [1000] * 4
+    with pytest.raises(DownloadError):
+        fetch(f"{server.url}/x", cache_dir=tmp_path)
+    server.etag, server.body = '"v2"', BODY[::-1]
+    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY[::-1]
+
+
+def test_without_version_and_checksum_nothing_is_resumed(server: Server, tmp_path: Path) -> None:
+    server.etag, server.cut_after = None, [1000]
+    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    assert [wanted for _, wanted in server.asked] == [None, None]
+
+
+def test_the_checksum_guards_a_resumed_file_without_version(server: Server, tmp_path: Path) -> None:
+    server.etag, server.cut_after, server.body = None, [1000] * 4, BODY[::-1]
+    with pytest.raises(DownloadError):
+        fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+    server.body = BODY  # the part is of the old version: found out at the end, fetched anew
+    path = fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+    assert path.read_bytes() == BODY
+    assert [wanted for _, wanted in server.asked[-2:]] == ["bytes=4000-", None]
+
+
+def test_a_server_without_ranges_and_a_part_too_long(server: Server, tmp_path: Path) -> None:
+    server.ranges, server.cut_after = False, [1000]
+    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    server.ranges, server.cut_after = True, [200_000] * 4
+    server.codes = [0, 503, 503, 503]
+    with pytest.raises(DownloadError, match="503"):
+        fetch(f"{server.url}/y", cache_dir=tmp_path)
+    server.body = BODY[:1000]  # shorter than the part: the server answers 416
+    assert fetch(f"{server.url}/y", cache_dir=tmp_path).read_bytes() == BODY[:1000]
+
+
+def test_a_wrong_checksum_is_refused_and_not_kept(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=rf"/x: its content has sha256 {SHA256} where 0000"):
+        fetch(f"{server.url}/x", sha256="0" * 64, cache_dir=tmp_path)
+    assert len(server.asked) == 1
+    assert all(name.endswith(".lock") for name in left(tmp_path))
+
+
+def test_the_checksum_is_of_the_content(server: Server, tmp_path: Path) -> None:
+    server.body = gzip.compress(BODY)
+    path = fetch(f"{server.url}/x.gz", sha256=SHA256, cache_dir=tmp_path)
+    assert gzip.decompress(path.read_bytes()) == BODY
+    server.body = server.body[:-20]
+    with pytest.raises(DownloadError, match="truncated gzip"):
+        fetch(f"{server.url}/y.gz", cache_dir=tmp_path)
+
+
+def test_a_damaged_cache_is_repaired_or_refused_offline(server: Server, tmp_path: Path) -> None:
+    path = fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path)
+    path.write_bytes(b"damaged")
+    with pytest.raises(DownloadError, match="offline mode is on"):
+        fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path, offline=True)
+    assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
+
+
+def test_busy_servers_are_asked_again_and_missing_files_are_not(
+    server: Server, tmp_path: Path
+) -> None:
+    server.codes = [503, 429]
+    assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+    with pytest.raises(NotThereError, match=r"/missing: the server says 404 .*--mirror FOLDER"):
+        fetch(f"{server.url}/missing", cache_dir=tmp_path)
+    assert len(server.asked) == 4
+
+
+def test_no_network_names_the_address_and_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download.time, "sleep", lambda _: None)
+    url = "http://127.0.0.1:9/x"  # nothing listens there
+    with pytest.raises(DownloadError, match=rf"{url}: not fetched after 4 tries .*--mirror"):
+        fetch(url, cache_dir=tmp_path, offline=False)
+
+
+@pytest.mark.parametrize("variable", ["PROBELIGHT_OFFLINE", "HF_HUB_OFFLINE"])
+def test_offline_is_said_by_argument_or_environment(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("PROBELIGHT_OFFLINE", raising=False)
+    assert not is_offline()
+    monkeypatch.setenv(variable, "1")
+    assert is_offline()
+    assert not is_offline(False)
+    with pytest.raises(DownloadError, match=r"http://x/y: not in .*offline mode is on.*--mirror"):
+        fetch("http://x/y", cache_dir=tmp_path)
+
+
+def test_file_addresses(tmp_path: Path) -> None:
+    path = tmp_path / "with space" / "x"
+    path.parent.mkdir()
+    path.write_bytes(BODY)
+    assert fetch(path.as_uri(), sha256=SHA256, offline=True) == path
+    with pytest.raises(DownloadError, match="sha256"):
+        fetch(path.as_uri(), sha256="0" * 64)
+    with pytest.raises(NotThereError, match="no such file"):
+        fetch((tmp_path / "none").as_uri())
+    with pytest.raises(DownloadError, match="not an http"):
+        fetch("ftp://x/y")
+
+
+def test_a_body_without_an_end_is_given_up(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "ITEMS", Limit("items", 3_000_000, 1000))
+    server.says_length, server.endless = False, True
+    with pytest.raises(DownloadError, match=r"/x: more than 3,000,000 bytes, the most of a f"):
+        fetch(f"{server.url}/x", cache_dir=tmp_path)
+    assert all(name.endswith(".lock") for name in left(tmp_path))
+    server.says_length, server.endless, server.body = True, False, b"x" * 3_000_001
+    with pytest.raises(DownloadError, match=r"/y: more than 3,000,000 bytes"):
+        fetch(f"{server.url}/y", cache_dir=tmp_path)
+
+
+def test_a_server_that_trickles_is_given_up(
+    server: Server, trickle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paced_http, "HTTP_PATIENCE", 0.2)
+    monkeypatch.setattr(download, "RETRIES", 1)
+    server.pause = 0.02
+    for url in (f"{server.url}/x", trickle):
+        with pytest.raises(DownloadError, match=rf"{url}: .*fewer than 4,096 bytes a second over"):
+            fetch(url, cache_dir=tmp_path)
+    server.pause = 0
+    monkeypatch.setattr(paced_http, "HTTP_PATIENCE", 0.0)  # each read is measured, and fast enough
+    assert fetch(f"{server.url}/y", cache_dir=tmp_path).read_bytes() == BODY
+
+
+def test_a_body_of_unknown_length_is_only_taken_if_it_tells_its_end(
+    server: Server, tmp_path: Path
+) -> None:
+    server.says_length = False
+    with pytest.raises(DownloadError, match=r"/x: the server does not say how long .*its sha256"):
+        fetch(f"{server.url}/x", cache_dir=tmp_path)
+    assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
+    packed = server.body = gzip.compress(BODY)
+    assert fetch(f"{server.url}/x.gz", cache_dir=tmp_path).read_bytes() == packed
+    server.cut_after = [len(packed) // 2]
+    with pytest.raises(DownloadError, match=r"/y\.gz: .*truncated gzip"):
+        fetch(f"{server.url}/y.gz", cache_dir=tmp_path)
+
+
+def _fetch(url: str, cache_dir: Path) -> str:
+    return hashlib.sha256(fetch(url, cache_dir=cache_dir, offline=False).read_bytes()).hexdigest()
+
+
+def test_processes_at_once_share_one_transfer(server: Server, tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        found = pool.starmap(_fetch, [(f"{server.url}/x", tmp_path)] * 6)
+    assert found == [SHA256] * 6
+    assert len(server.asked) == 1
