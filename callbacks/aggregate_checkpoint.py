@@ -12,7 +12,8 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
-from metrics.aggregate import select_best
+from metrics.aggregate import Checkpoint as Candidate
+from metrics.aggregate import best_checkpoint
 from storage.folders import whole_folder
 
 PROBE = "val/probe_accuracy"
@@ -23,27 +24,20 @@ CHOSEN_NAME = "chosen.json"
 Scores = dict[str, float]
 
 
+def candidate_of(scores: Scores, learning_rate: float = 0.0) -> Candidate:
+    """A validation as a candidate of M*_k; one run's candidates have the same learning rate."""
+    return Candidate(scores[PROBE], scores[ORIGINAL], learning_rate, scores["epoch"])
+
+
 def best_of(history: Sequence[Scores]) -> Scores:
     """The validation with the best average: the model kept, and the epoch that is reported."""
-    rows = [
-        {
-            "probe_accuracy": scores[PROBE],
-            "original_accuracy": scores[ORIGINAL],
-            # What was there before is the same for all epochs of a run, so it decides nothing.
-            "cost": -scores[ORIGINAL],
-            "learning_rate": 0.0,
-            "epoch": scores["epoch"],
-            "place": place,
-        }
-        for place, scores in enumerate(history)
-    ]
-    return history[int(select_best(rows)["place"])]
+    return best_checkpoint(history, candidate_of)
 
 
 class AggregateCheckpoint(Checkpoint):
     """Keeps the model with the best `(S_probe + S_orig) / 2` on the selection splits.
 
-    Ties go to the higher original-task accuracy (the lower cost), then to the earlier epoch.
+    The rule and its ties are `metrics.aggregate.best_checkpoint`.
 
     Args:
         folder: Where the best model is kept, whole or not at all: what the module's

@@ -28,7 +28,7 @@ from jobs.cell import DRAWN_NAME, group_of
 from jobs.queue.entry import COMPLETE, Entry
 from jobs.queue.lease import RESULT
 from jobs.queue.queue import Queue
-from metrics.aggregate import aggregate
+from metrics.aggregate import Checkpoint, best_checkpoint
 from storage.errors import UsageError
 from storage.files import read_json, write_text_once
 
@@ -103,10 +103,16 @@ def objectives_of(result_path: Path) -> tuple[float, ...]:
     result = read_json(result_path)
     epochs: dict[int, dict[str, float]] = {}
     for row in result["rows"]:
-        if row.get("split") == "selection" and int(row.get("epoch") or 0) > 0:
+        if row.get("split") == "selection" and row.get("epoch"):
             epochs.setdefault(int(row["epoch"]), {})[row["metric"]] = float(row["value"])
-    pairs = [(e["probe_accuracy"], e["original_accuracy"]) for e in epochs.values()]
-    return max(pairs, key=lambda pair: aggregate(*pair), default=())
+    tried = [
+        Checkpoint(said["probe_accuracy"], said["original_accuracy"], 0.0, epoch)
+        for epoch, said in epochs.items()
+    ]
+    if not tried:
+        return ()
+    best = best_checkpoint(tried, lambda one: one)
+    return best.probe, best.original
 
 
 def _distribution(name: str, said: Mapping[str, Any]) -> BaseDistribution:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
-Row = TypeVar("Row", bound=Mapping[str, Any])
+Item = TypeVar("Item")
 
 _DIGITS = 9  # equal fractions may differ in the last bits once they are summed
 
@@ -40,24 +40,40 @@ def chance_corrected_aggregate(
     )
 
 
-def select_best(rows: Sequence[Row]) -> Row:
-    """M*_k: the checkpoint with the best aggregate over settings and epochs (SPEC E7).
+class Checkpoint(NamedTuple):
+    """One candidate of M*_k: what a setting had learned after an epoch.
 
-    Ties go to the lower cost, then to the smaller learning rate, then to the earlier epoch.
+    Attributes:
+        probe: Its accuracy on the selection items of the probe.
+        original: Its accuracy on those of the original task. What was there before inoculation is
+            the same for all candidates, so the higher one is the one that cost less.
+        learning_rate: Of its setting; 0 where the settings are not compared.
+        epoch: From 1; 0 is the model before inoculation, which is no candidate.
+    """
+
+    probe: float
+    original: float
+    learning_rate: float
+    epoch: float
+
+
+def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:
+    """M*_k: the item with the best aggregate over settings and epochs (SPEC E7).
+
+    Ties go to the lower cost, then to the smaller learning rate, then to the earlier epoch, then
+    to the item that comes first.
 
     Args:
-        rows: One mapping a candidate, with numbers under `probe_accuracy`, `original_accuracy`,
-            `cost`, `learning_rate` and `epoch`; other keys are let be.
-
-    Returns:
-        The chosen row itself.
+        items: The candidates, in any form.
+        checkpoint: What counts of one.
 
     Raises:
-        ValueError: If there are no rows, or one has a score that is not a number.
+        ValueError: If there are no candidates, or one has a score that is not a number.
     """
-    if not rows:
+    found = [(_rank(seen), item) for item in items if (seen := checkpoint(item)).epoch > 0]
+    if not found:
         raise ValueError("there are no checkpoints to choose from")
-    return min(rows, key=_rank)
+    return min(found, key=lambda pair: pair[0])[1]
 
 
 def interpretable(low: float, chance: float) -> bool:
@@ -70,14 +86,12 @@ def interpretable(low: float, chance: float) -> bool:
     return low > chance
 
 
-def _rank(row: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    scores = [float(row[key]) for key in ("probe_accuracy", "original_accuracy", "cost")]
-    if not all(map(math.isfinite, scores)):
-        raise ValueError(f"a checkpoint has a score that is not a number: {dict(row)}")
-    probe, original, cost = scores
+def _rank(one: Checkpoint) -> tuple[float, float, float, float]:
+    if not all(map(math.isfinite, (one.probe, one.original))):
+        raise ValueError(f"a checkpoint has a score that is not a number: {one}")
     return (
-        -round(aggregate(probe, original), _DIGITS),
-        round(cost, _DIGITS),
-        float(row["learning_rate"]),
-        float(row["epoch"]),
+        -round(aggregate(one.probe, one.original), _DIGITS),
+        -round(one.original, _DIGITS),
+        one.learning_rate,
+        one.epoch,
     )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
+from callbacks.aggregate_checkpoint import candidate_of
 from callbacks.wandb.settings import WandbSettings
 from jobs.context import TrainerSettings
-from metrics.aggregate import select_best
+from metrics.aggregate import best_checkpoint
 from protocols.engine.evaluation import grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import best_dir
@@ -185,24 +185,13 @@ def _report_best(work: Work) -> None:
 
 
 def best_candidate(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Key of the run with the best epoch of all, by the rule of `metrics.aggregate.select_best`."""
-    rows = [
-        {
-            "probe_accuracy": scores[PROBE],
-            "original_accuracy": scores[ORIGINAL],
-            "cost": -scores[ORIGINAL],  # what was there before is the same for all
-            "learning_rate": result["setting"]["learning_rate"],
-            "epoch": scores["epoch"],
-            "key": key,
-        }
+    """Key of the run with the best epoch of all."""
+    found = [
+        (key, candidate_of(scores, result["setting"]["learning_rate"]))
         for key, result in sorted(results.items())
-        for scores in _scores(result["history"])
+        for scores in result["history"]
     ]
-    return str(select_best(rows)["key"])
-
-
-def _scores(history: list[Scores]) -> list[Scores]:
-    return [scores for scores in history if AGGREGATE in scores]
+    return best_checkpoint(found, lambda one: one[1])[0]
 
 
 def _task(config: Config) -> OriginalTask:

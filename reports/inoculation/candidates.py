@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from metrics.aggregate import aggregate
 from metrics.pareto import pareto_front
 from reports.inoculation.facts import Series, inoculations, series_of, trajectory
 from reports.inoculation.tables import what_cell
@@ -44,7 +45,7 @@ class Candidate:
     @property
     def average(self) -> float:
         """What decides."""
-        return (self.probe + self.original) / 2
+        return aggregate(self.probe, self.original)
 
 
 def candidates(results: Results) -> dict[Choice, list[Candidate]]:

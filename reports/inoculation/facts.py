@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
+from metrics.aggregate import Checkpoint, best_checkpoint
 from metrics.difficulty import Difficulty
 from reports.kit.paper_identity import on_paper_task, paper_model
 from reports.zero_shot.facts import against
@@ -110,6 +112,14 @@ class Inoculation:
     def selected_on(self, metric: str) -> float | None:
         """A selection score at the chosen epoch."""
         return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The chosen checkpoint as a candidate of M*_k; None without selection scores."""
+        probe, original = map(self.selected_on, ("probe_accuracy", "original_accuracy"))
+        if self.epoch is None or probe is None or original is None:
+            return None
+        return Checkpoint(probe, original, self.learning_rate or 0.0, self.epoch)
 
 
 def inoculations(results: Results) -> list[Inoculation]:
@@ -218,31 +228,20 @@ def _interpretable(run: Run, measured: Mapping[str, Row]) -> bool:
 
 
 def _with_choice(cells: list[Inoculation]) -> list[Inoculation]:
-    """Marks the best setting of each dose and seed, by the average on the selection split.
+    """Marks the best setting of each dose and seed by its scores on the selection split.
 
-    Ties go to the lower cost, then the smaller learning rate, then the earlier epoch. Cells
-    without selection scores are not compared: they stay chosen.
+    Cells without selection scores are not compared: they stay chosen.
     """
-    best: dict[tuple[Series, int, int | None], Inoculation] = {}
-    for cell in sorted(cells, key=_preference):
-        if cell.selected_on("aggregate") is not None:
-            best.setdefault((cell.series, cell.dose, cell.seed), cell)
+    choices: dict[tuple[Series, int, int | None], list[tuple[Inoculation, Checkpoint]]] = {}
+    for cell in sorted(cells, key=lambda cell: cell.key):
+        if (checkpoint := cell.checkpoint) is not None:
+            choice = (cell.series, cell.dose, cell.seed)
+            choices.setdefault(choice, []).append((cell, checkpoint))
+    best = {c: best_checkpoint(own, itemgetter(1))[0] for c, own in choices.items()}
     return [
         replace(cell, chosen=best.get((cell.series, cell.dose, cell.seed), cell) is cell)
         for cell in cells
     ]
-
-
-def _preference(cell: Inoculation) -> tuple[float, float, float, int, str]:
-    # The scores before inoculation are shared, so the lower cost is the higher original score.
-    # Rounded, because a sum's last bit is no reason to prefer a setting.
-    return (
-        -round(cell.selected_on("aggregate") or 0.0, 9),
-        -round(cell.selected_on("original_accuracy") or 0.0, 9),
-        cell.learning_rate or 0.0,
-        cell.epoch or 0,
-        cell.key,
-    )
 
 
 def _order(cell: Inoculation) -> tuple[object, ...]:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from itertools import permutations
 
 import pytest
 
 from metrics.aggregate import (
+    Checkpoint,
     aggregate,
+    best_checkpoint,
     chance_corrected,
     chance_corrected_aggregate,
     interpretable,
-    select_best,
 )
 
 
-def _row(probe: float, original: float, cost: float, rate: float, epoch: int) -> dict[str, Any]:
-    return {
-        "probe_accuracy": probe,
-        "original_accuracy": original,
-        "cost": cost,
-        "learning_rate": rate,
-        "epoch": epoch,
-    }
+def best(*candidates: Checkpoint) -> Checkpoint:
+    return best_checkpoint(candidates, lambda one: one)
 
 
 def test_aggregate_is_the_plain_mean() -> None:
@@ -41,35 +36,38 @@ def test_correction_for_chance() -> None:
 
 
 def test_the_best_mean_wins() -> None:
-    rows = [
-        _row(0.9, 0.5, 0.1, 1e-5, 1),
-        _row(0.8, 0.7, 0.3, 5e-5, 3),
-        _row(0.5, 0.6, 0.0, 1e-5, 1),
-    ]
-    assert select_best(rows) is rows[1]
+    winner = Checkpoint(0.8, 0.7, 5e-5, 3)
+    assert best(Checkpoint(0.9, 0.5, 1e-5, 1), winner, Checkpoint(0.5, 0.6, 1e-5, 1)) is winner
 
 
-def test_ties_go_to_cost_then_rate_then_epoch() -> None:
-    dear = _row(0.9, 0.5, 0.2, 1e-5, 1)
-    fast = _row(0.8, 0.6, 0.1, 5e-5, 1)
-    late = _row(0.8, 0.6, 0.1, 1e-5, 3)
-    best = _row(0.8, 0.6, 0.1, 1e-5, 2)
-    for rows in ([dear, fast, late, best], [best, late, fast, dear], [late, dear, best, fast]):
-        assert select_best(rows) is best
+def test_ties_go_to_cost_then_rate_then_epoch_then_place() -> None:
+    dear, fast = Checkpoint(0.9, 0.5, 1e-5, 1), Checkpoint(0.8, 0.6, 5e-5, 1)
+    late, winner = Checkpoint(0.8, 0.6, 1e-5, 3), Checkpoint(0.8, 0.6, 1e-5, 2)
+    for tried in permutations([dear, fast, late, winner]):
+        assert best(*tried) is winner
+    items = ["b", "a"]
+    assert best_checkpoint(items, lambda _: winner) == "b"
+
+
+def test_the_model_before_inoculation_is_no_candidate() -> None:
+    before, after = Checkpoint(0.9, 0.9, 1e-5, 0), Checkpoint(0.1, 0.1, 1e-5, 1)
+    assert best(before, after) is after
+    with pytest.raises(ValueError, match="no checkpoints"):
+        best(before)
 
 
 def test_rounding_does_not_break_a_tie() -> None:
     # 0.1 + 0.2 > 0.3 in floating point.
-    costly, cheap = _row(0.1, 0.2, 0.2, 1e-5, 1), _row(0.3, 0.0, 0.1, 1e-5, 1)
-    assert aggregate(0.1, 0.2) != aggregate(0.3, 0.0)
-    assert select_best([costly, cheap]) is cheap
+    costly, cheap = Checkpoint(0.2, 0.1, 1e-5, 1), Checkpoint(0.0, 0.3, 1e-5, 1)
+    assert aggregate(0.2, 0.1) != aggregate(0.0, 0.3)
+    assert best(costly, cheap) is cheap
 
 
 def test_refuses_nothing_and_nan() -> None:
     with pytest.raises(ValueError, match="no checkpoints"):
-        select_best([])
+        best()
     with pytest.raises(ValueError, match="not a number"):
-        select_best([_row(0.9, math.nan, 0.0, 1e-5, 1)])
+        best(Checkpoint(0.9, math.nan, 1e-5, 1))
 
 
 def test_floor() -> None:
