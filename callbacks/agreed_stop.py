@@ -5,14 +5,17 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.trainer.connectors.signal_connector import _SignalConnector
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from callbacks.last_state import stepped
+from callbacks.lightning_internals import (
+    end_by_sigterm,
+    forget_processes,
+    leave_sigterm_alone,
+    stepped,
+)
 from callbacks.stop_signals import STOP
 
 
@@ -50,7 +53,7 @@ class AgreedStop(pl.Callback):
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         """Puts itself between the signal and Lightning."""
-        trainer._signal_connector = _Signals(trainer)
+        leave_sigterm_alone(trainer)
         if stage == "fit":
             STOP.hold()
 
@@ -81,31 +84,22 @@ class AgreedStop(pl.Callback):
     ) -> None:
         """Stops in the middle of a validation, if this process is the only one."""
         if trainer.world_size == 1 and trainer.state.fn == "fit" and STOP.terminated:
-            trainer._signal_connector.received_sigterm = True
+            end_by_sigterm(trainer)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
         """Lets the processes end one after another, or all at once where nothing is saved."""
         launcher = trainer.strategy.launcher
-        started = getattr(launcher, "procs", None)
-        if launcher is None or started is None or not isinstance(exception, _STOPS):
+        if launcher is None or not hasattr(launcher, "procs") or not isinstance(exception, _STOPS):
             return
         if not isinstance(exception, SIGTERMException):
             launcher.kill(signal.SIGKILL)
-        # As long as it knows of them, the launcher kills this process when another has ended.
-        started.clear()
+        forget_processes(trainer)
 
     def _agree(self, trainer: pl.Trainer) -> None:
         if trainer.strategy.reduce_boolean_decision(STOP.terminated, all=False):
-            trainer._signal_connector.received_sigterm = True
+            end_by_sigterm(trainer)
 
 
 _STOPS = (SystemExit, KeyboardInterrupt)
-
-
-class _Signals(_SignalConnector):
-    """Lightning's handlers, without its own for SIGTERM: `STOP` has it."""
-
-    def _sigterm_notifier_fn(self, signum: Any, _: FrameType | None) -> None:
-        pass

@@ -8,6 +8,8 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
+from callbacks.lightning_internals import recount_batches, stepped
+
 LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric
 
@@ -99,24 +101,3 @@ class LastState(ModelCheckpoint):
 def scores_of(trainer: pl.Trainer) -> dict[str, float]:
     """The last value of each metric."""
     return {name: float(value) for name, value in trainer.callback_metrics.items()}
-
-
-def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
-    """Makes Lightning's counts those of a run that made the same steps of other batches.
-
-    Args:
-        trainer: It has loaded a state from the end of a step.
-        accumulated: Batches that made a step before.
-    """
-    progress = trainer.fit_loop.epoch_loop.batch_progress
-    steps = -(-progress.current.ready // accumulated)
-    now = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))
-    more = now - progress.current.ready
-    for counts in (progress.current, progress.total):
-        for name in ("ready", "started", "processed", "completed"):
-            setattr(counts, name, getattr(counts, name) + more)
-
-
-def stepped(trainer: pl.Trainer) -> bool:
-    """Whether the last training batch ended an optimiser step: no gradients are accumulated."""
-    return not trainer.fit_loop.epoch_loop._should_accumulate()
