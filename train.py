@@ -48,7 +48,7 @@ PROTOCOLS = {
         "what a model knows before any training",
     ),
     "original": (
-        "protocols.inoculation.original_task:original_task",
+        "protocols.inoculation.command:original_task",
         "train an original task once",
     ),
     "inoculate": (
@@ -57,15 +57,15 @@ PROTOCOLS = {
     ),
     "curve": ("protocols.curve.command:curve", "accuracy against the number of training examples"),
     "grid": (
-        "protocols.analyses.prediction_grid:prediction_grid",
+        "protocols.analyses.command:prediction_grid",
         "answers to every pair of values",
     ),
     "taxonomy-distance": (
-        "protocols.analyses.taxonomy_distance:taxonomy_distance",
+        "protocols.analyses.command:taxonomy_distance",
         "the nearer hypernym?",
     ),
     "unigrams": (
-        "protocols.analyses.corpus_unigrams:unigrams",
+        "protocols.analyses.command:unigrams",
         "does the commoner probe go better?",
     ),
     "demo": ("protocols.demo:demo", "all of it on the embedded model and data, with a page"),
@@ -81,7 +81,7 @@ PROTOCOLS = {
     "report": ("protocols.report:report", "tables, figures and one page from result files"),
     "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),
     "export": (
-        "protocols.engine.export:export_language_model",
+        "protocols.export:export_language_model",
         "a training state as a model folder",
     ),
 }

@@ -34,13 +34,13 @@ from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from lightning_modules.heads.cached_heads import (
     CachedItems,
-    HeadMode,
     HeadPlan,
     StackedHeads,
     sample_orders,
 )
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.modes import HeadMode
 from lightning_modules.optimization import adamw_groups, slanted_triangular
 from lightning_modules.pretrained import run_encoder
 from probes.build.templated import age_comparison

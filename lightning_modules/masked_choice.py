@@ -6,7 +6,7 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from torch import Tensor
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.heads.last_layer import EncoderAt
+from lightning_modules.modes import Mode
 from lightning_modules.pretrained import EMBEDDED, load_pretrained, quiet_transformers
 from storage.config.ranges import GradNorm, LearningRate, MaxLength, Seed, ShareOrAll, WeightDecay
 from storage.folders import whole_folder
@@ -21,10 +22,7 @@ from storage.folders import whole_folder
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
-Mode = Literal["zero_shot", "mlp", "linear", "full"]
 MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
-
-_MODES = ("zero_shot", "mlp", "linear", "full")
 
 
 class MaskedChoice(ChoiceModule):
@@ -69,8 +67,8 @@ class MaskedChoice(ChoiceModule):
         seed: Seed = 0,
         max_grad_norm: GradNorm | None = None,
     ) -> None:
-        if mode not in _MODES:
-            raise ValueError(f"mode={mode!r}: choose one of {', '.join(_MODES)}")
+        if mode not in get_args(Mode):
+            raise ValueError(f"mode={mode!r}: choose one of {', '.join(get_args(Mode))}")
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
         self.mode = mode

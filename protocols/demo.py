@@ -8,20 +8,13 @@ from pathlib import Path
 
 from callbacks.wandb.settings import DEFAULT_WANDB
 from jobs.context import DEFAULT_TRAINER, TrainerSettings
-from protocols.curve.command import trace_curves
 from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
 from protocols.engine.model_kinds import refuse_baselines
 from protocols.engine.settings import DEFAULT_FILE, ModelSettings
-from protocols.inoculation.command import inoculate_once
 from protocols.inoculation.configs import INOCULATION
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting
-from protocols.inoculation.steps import InoculationSteps
-from protocols.report import said_of_page
-from protocols.zero_shot.command import PROTOCOL as ZERO_SHOT
-from protocols.zero_shot.command import score_sets
 from protocols.zero_shot.data import load_sets
-from reports.terminal import print_tables
 from results.run_folder import CommandFolder
 from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed, Settings
 
@@ -75,13 +68,21 @@ def demo(
     Raises:
         UsageError: If the model is a baseline, which has no zero-shot score.
     """
-    from reports.build import build_report
-
     start = time.perf_counter()
     model = plan.model
     refuse_baselines([model], "the zero-shot part of demo")
     folder = CommandFolder(Path(output_dir), {"command": "demo", **asdict(plan)})
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
+    # Only now: what trains imports torch and Lightning, which takes seconds.
+    from protocols.curve.trace import trace_curves
+    from protocols.inoculation.once import inoculate_once
+    from protocols.inoculation.steps import InoculationSteps
+    from protocols.report import said_of_page
+    from protocols.zero_shot.run import PROTOCOL as ZERO_SHOT
+    from protocols.zero_shot.run import score_sets
+    from reports.build import build_report
+    from reports.terminal import print_tables
+
     score_sets(folder, sets, [model], trainer)
     print_tables(folder.path, ZERO_SHOT)
     trace_curves(folder, plan.curve_probes, [model], plan.curve, None, trainer)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from reports.build import build_report
 from results.planned import planned_cells
 
 
@@ -31,6 +30,8 @@ def report(
     Raises:
         FileNotFoundError: If the folder holds no result that can be read.
     """
+    from reports.build import build_report
+
     page_path = build_report(folder, output_dir, medals)
     print(said_of_page(page_path))
     if wandb.project:

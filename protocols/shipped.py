@@ -28,7 +28,8 @@ def probes(
             config = load_probe_config(name)
             print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
         return
-    from probes.build import build_probes, build_vectors
+    from probes.build.catalogue import build_probes
+    from probes.build.word_vectors import build_vectors
 
     folder = Path(output_dir)
     for path in build_probes(folder / "probes", seed=seed):

@@ -15,11 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from datamodules.words.source import EMBEDDED, located, vectors_label
 from storage.files import read_lines, sha256_of
 from storage.limits import WORDS
-
-EMBEDDED = "embedded"
-EMBEDDED_PATH = Path(__file__).resolve().parents[2] / "assets" / "word_vectors.txt"
 
 Vector = NDArray[np.float32]
 
@@ -57,7 +55,7 @@ class WordVectors:
         self, source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
     ) -> None:
         self.source = source
-        self.path, self.member = _located(source)
+        self.path, self.member = located(source)
         there = self.path.is_file()
         self._sha256 = sha256
         self.missing = not there or (sha256 is not None and sha256_of(self.path) != sha256)
@@ -171,7 +169,7 @@ def word_vectors(
     Raises:
         WordVectorsError: As `WordVectors`.
     """
-    path, _ = _located(source)
+    path, _ = located(source)
     state = path.stat() if path.is_file() else None
     return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
 
@@ -181,24 +179,6 @@ def _opened(
     source: str, dimension: int | None, sha256: str | None, state: tuple[int, int] | None
 ) -> WordVectors:
     return WordVectors(source, dimension, sha256)
-
-
-def vectors_label(source: str) -> str:
-    """A short name of vectors for tables, such as "glove.6B.50d"."""
-    path, member = _located(source)
-    name = Path(member or path.name).name
-    for ending in (".gz", ".zip", ".txt", ".vec"):
-        name = name.removesuffix(ending)
-    return name
-
-
-def _located(source: str) -> tuple[Path, str | None]:
-    if source == EMBEDDED:
-        return EMBEDDED_PATH, None
-    archive, colon, member = source.partition(".zip:")
-    if colon and member:
-        return Path(f"{archive}.zip").expanduser(), member
-    return Path(source).expanduser(), None
 
 
 def _member_of(path: Path, wanted: str | None) -> str | None:

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from datamodules.words.source import EMBEDDED
 from datamodules.words.tokens import PADDING_ID
-from datamodules.words.vectors import EMBEDDED, word_vectors
+from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.baselines.soft_alignment import enhance, pool, soft_alignment
 from lightning_modules.baselines.word_folder import ESIM as KIND

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from datamodules.words.vectors import EMBEDDED, word_vectors
+from datamodules.words.source import EMBEDDED
+from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.baselines.word_folder import MLM_BASELINE as KIND
 from lightning_modules.baselines.word_folder import load_word_module, save_word_module

@@ -23,18 +23,17 @@ from lightning_modules.base import mask_choices
 from lightning_modules.heads.plateau_runs import PLATEAU_COPIES, PlateauRuns
 from lightning_modules.heads.stacked_runs import (
     CachedItems,
-    HeadMode,
     HeadPlan,
     PlateauPlan,
     Sample,
     TrainingRuns,
 )
 from lightning_modules.heads.stacked_transform import Parameters, StackedTransform
+from lightning_modules.modes import HeadMode
 
 __all__ = [
     "CachedItems",
     "Head",
-    "HeadMode",
     "HeadPlan",
     "HeadRows",
     "PlateauPlan",

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lightning_modules.modes import HeadMode
 from lightning_modules.optimization import slanted_triangular
 
 if TYPE_CHECKING:
     from lightning_modules.heads.cached_heads import StackedHeads
-
-HeadMode = Literal["mlp", "linear"]
 
 
 @dataclass(frozen=True)

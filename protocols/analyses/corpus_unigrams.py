@@ -11,14 +11,16 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from metrics.correlation import spearman
 from probes.catalog import load_probe_config
 from probes.source import ProbeData, load_probe
 from probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_records
+from protocols.analyses.settings import Measure
 from reports.terminal import print_tables
 from results.load import Results, load_results
 from results.provenance import data_files, git_commit, versions
@@ -29,41 +31,34 @@ from storage.files import sha256_of
 PROTOCOL = "unigrams"
 MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA the second
 STANDARD = ("", "standard")
-Measure = Literal["zero_shot", "max"]
 Accuracies = dict[str, dict[str, float]]  # probe, then model
 
 
-def unigrams(
-    output_dir: str,
-    results: str,
-    counts_a: str,
-    counts_b: str,
-    model_a: str,
-    model_b: str,
-    measure: Measure = "max",
-    mirror: str | None = None,
+@dataclass(frozen=True)
+class Compared:
+    """A model, as tables call it, and the file of the words it read in pre-training."""
+
+    model: str
+    counts: str
+
+
+def correlate(
+    output_dir: Path,
+    results: Path,
+    first: Compared,
+    second: Compared,
+    measure: Measure,
+    mirror: str | None,
 ) -> None:
-    """Correlates which of two models does better with whose corpus has more of a probe's words.
-
-    Content words are those of stems and choices without function words (probes/content_words.py);
-    a word's probability is (count + 1) / (tokens + types + 1) of its corpus.
-
-    Args:
-        output_dir: Folder of the results.
-        results: Folder of finished curve or zero-shot runs of both models.
-        counts_a: Words of the first model's corpus: a word and its count on each line; .gz too.
-        counts_b: Words of the second model's corpus.
-        model_a: The first model, as tables call it.
-        model_b: The second model.
-        measure: How good a model is: "max" is the best point of its learning curve, "zero_shot"
-            its accuracy before training.
-        mirror: Folder or address that stands for the addresses of the released files.
+    """Writes the differences of both models and their correlation over probes.
 
     Raises:
         UsageError: If fewer than two probes were answered by both models.
     """
+    model_a, model_b = first.model, second.model
+    counts_a, counts_b = first.counts, second.counts
     start = time.perf_counter()
-    found = accuracies(load_results(Path(results)), measure)
+    found = accuracies(load_results(results), measure)
     shared = {probe: own for probe, own in found.items() if {model_a, model_b} <= own.keys()}
     if len(shared) < 2:
         raise UsageError(_too_few(found, results, model_a, model_b, measure))
@@ -76,7 +71,7 @@ def unigrams(
         "accuracies": {probe: [own[model_a], own[model_b]] for probe, own in shared.items()},
         "data": [file.sha256 for part in data.values() for file in part.files],
     }
-    folder = CommandFolder(Path(output_dir), config)
+    folder = CommandFolder(output_dir, config)
     run = folder.run(f"unigrams-{model_a}-{model_b}", config)
     if run.result() is None:
         fits = corpus_fits(data, counts_a, counts_b)
@@ -174,7 +169,7 @@ def _load(probe: str, mirror: str | None) -> ProbeData:
     return load_probe(probe, "dev" if "dev" in splits else "test", mirror=mirror)
 
 
-def _too_few(found: Accuracies, results: str, model_a: str, model_b: str, measure: Measure) -> str:
+def _too_few(found: Accuracies, results: Path, model_a: str, model_b: str, measure: Measure) -> str:
     models = sorted({model for own in found.values() for model in own})
     other = "zero_shot" if measure == "max" else "max"
     return (

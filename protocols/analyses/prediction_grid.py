@@ -5,25 +5,15 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from math import exp, fsum
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any
 
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import TrainerSettings
 from lightning_modules.pretrained import model_fingerprint
 from metrics.ties import best_of_each, credit_of
-from probes.build.prediction_grids import (
-    AGES,
-    BIRTH_YEARS,
-    PredictionGrid,
-    Wording,
-    age_grids,
-    size_grid,
-)
+from probes.build.prediction_grids import PredictionGrid
 from probes.record import chance_of
 from probes.splits import groups_of
-from protocols.curve.models import chosen_models
 from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
@@ -33,112 +23,14 @@ from protocols.engine.evaluation import (
     score_notices,
     tied_row,
 )
-from protocols.engine.model_kinds import refuse_baselines
 from protocols.engine.model_source import source_of
 from protocols.engine.models import masked_module
-from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
-from reports.terminal import print_tables
+from protocols.engine.settings import ModelSettings
 from results.provenance import git_commit, versions
 from results.run_folder import CommandFolder, RunFolder
-from storage.config.ranges import Settings, Within
-from storage.errors import UsageError
 
 PROTOCOL = "grid"
 GRID_FILE = "grid.json"
-Panel = Literal["A", "B", "C", "D", "sizes"]
-
-
-Age = Annotated[int, Within(0, 1_000)]
-Year = Annotated[int, Within(0, 9_999)]
-
-
-@dataclass(frozen=True)
-class GridSettings(Settings):
-    """Which grids are filled.
-
-    Args:
-        panels: "A" ages in the age sentence, "B" birth years in the birth-year sentence, "C" birth
-            years in the age sentence, "D" ages in the birth-year sentence, "sizes" objects.
-        first_age: Smallest age; the paper says that models compare ages from 15 to 105 and fail
-            outside.
-        last_age: Largest age.
-        first_year: Earliest birth year.
-        last_year: Latest birth year.
-        step: Distance of two neighbouring ages or years; 1 takes every one.
-        wordings: "paper" or "released", the two wordings of the age sentence, or both.
-    """
-
-    panels: list[Panel] = field(default_factory=lambda: list(get_args(Panel)))
-    first_age: Age = AGES[0]
-    last_age: Age = AGES[-1]
-    first_year: Year = BIRTH_YEARS[0]
-    last_year: Year = BIRTH_YEARS[-1]
-    step: Annotated[int, Within(1, 1_000)] = 1
-    wordings: list[Wording] = field(default_factory=lambda: ["paper"])
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, first, last in (
-            ("age", self.first_age, self.last_age),
-            ("year", self.first_year, self.last_year),
-        ):
-            if last < first + self.step:
-                raise UsageError(
-                    f"--grid.first_{name} {first} and --grid.last_{name} {last} with a step of "
-                    f"{self.step} give one value or none; at least two are needed"
-                )
-
-    def grids(self) -> list[PredictionGrid]:
-        """The grids asked for, wording by wording."""
-        ages = range(self.first_age, self.last_age + 1, self.step)
-        years = range(self.first_year, self.last_year + 1, self.step)
-        return [
-            grid
-            for wording in self.wordings
-            for grid in (*age_grids(ages, years, wording), size_grid(wording=wording))
-            if grid.name in self.panels
-        ]
-
-
-DEFAULT_GRID = GridSettings()
-
-
-def prediction_grid(
-    output_dir: str,
-    models: str | list[str] = "",
-    model: ModelSettings = DEFAULT_MODEL,
-    random_weights: bool = False,
-    grid: GridSettings = DEFAULT_GRID,
-    trainer: TrainerSettings = DEFAULT_TRAINER,
-) -> None:
-    """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
-
-    The same command goes on where it stopped: a grid that is filled is not filled again.
-
-    Args:
-        output_dir: Folder of the results.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
-        model: Which model, in place of `models`.
-        random_weights: Also every model with random weights (the architecture control).
-        grid: Which grids, over which values.
-        trainer: Device and batch settings.
-
-    Raises:
-        UsageError: If a model is a baseline, which would have to be trained first.
-    """
-    chosen = chosen_models(models, model, random_weights)
-    refuse_baselines(chosen, "grid")
-    config = {
-        "command": "grid",
-        "models": [one.config() for one in chosen],
-        "grid": asdict(grid),
-        "precision": trainer.precision,
-    }
-    folder = CommandFolder(Path(output_dir), config)
-    for one in chosen:
-        fill_grids(folder, grid.grids(), one, trainer)
-    folder.write_results()
-    print_tables(folder.path, PROTOCOL)
 
 
 def fill_grids(

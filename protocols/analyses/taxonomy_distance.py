@@ -20,7 +20,7 @@ from typing import Any
 from metrics.ties import best_of_each, credit_of
 from probes.record import Record
 from probes.source import ProbeData, load_probe
-from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from probes.sources.wordnet import hypernym_edges, open_wordnet
 from probes.splits import groups_of
 from probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from protocols.engine.evaluation import grouped_row
@@ -72,20 +72,8 @@ def distance_rows(
     return rows
 
 
-def taxonomy_distance(
-    output_dir: str, results: str, wordnet: str = str(DEFAULT_DIR), mirror: str | None = None
-) -> None:
-    """How often a model answered with a hypernym nearer to one concept than the right answer is.
-
-    Args:
-        output_dir: Folder of the results.
-        results: Folder of finished zero-shot or curve runs; their predictions are read.
-        wordnet: Folder of a WordNet 3.0 database.
-        mirror: Folder or address that stands for the addresses of the released files.
-
-    Raises:
-        UsageError: If no run there answered a taxonomy probe.
-    """
+def measure_distances(output_dir: str, results: str, wordnet: str, mirror: str | None) -> None:
+    """Holds what runs answered against WordNet; the command of this name says what each is."""
     runs = list(_answered(Path(results), mirror))
     if not runs:
         raise UsageError(

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, TrainerSettings
-from lightning_modules.base import ChoiceModule
 from probes.catalog import ProbeConfig
-from protocols.curve.data import CurveData
-from protocols.curve.full import MODE
-from protocols.curve.models import chosen_models
-from protocols.curve.phrasing import best_phrasing
-from protocols.curve.runs import CurveRuns
 from protocols.curve.settings import (
     PROTOCOL,
     CurveSettings,
     ProbeOptions,
     check_names,
     check_points,
+)
+from protocols.engine.chosen_models import chosen_models
+from protocols.engine.own_files import checksums_of, config_of, fitting_grid, own_files
+from protocols.engine.settings import (
+    DEFAULT_FILES,
+    DEFAULT_MODEL,
+    ModelSettings,
+    SplitFiles,
     listed,
 )
-from protocols.engine.own_files import checksums_of, config_of, fitting_grid, own_files
-from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
-from reports.terminal import print_tables
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
 
 DEFAULT_GRID = CurveSettings()
-DEFAULT_OPTIONS = ProbeOptions()
 
 
 def curve(
@@ -98,53 +95,12 @@ def curve(
         grid = fitting_grid(grid, own)
         sets = [config_of(own)]
     folder = CommandFolder(Path(output_dir), config, own.values())
+    # Only now: what trains imports torch and Lightning, which takes seconds.
+    from protocols.curve.phrasing import best_phrasing
+    from protocols.curve.trace import trace_curves
+    from reports.terminal import print_tables
+
     if worded:
         sets.append(best_phrasing(folder, worded, compared, grid.train_split, mirror, trainer))
     trace_curves(folder, sets, compared, grid, mirror, trainer, options, wandb)
     print_tables(folder.path, PROTOCOL)
-
-
-def trace_curves(
-    folder: CommandFolder,
-    probes: Sequence[str | ProbeConfig],
-    models: Sequence[ModelSettings],
-    settings: CurveSettings,
-    mirror: str | None,
-    trainer: TrainerSettings,
-    options: ProbeOptions = DEFAULT_OPTIONS,
-    wandb: WandbSettings = DEFAULT_WANDB,
-) -> None:
-    """Adds the curves of several models and probes to a command's folder.
-
-    Every row is put under every control before anything is computed, and every model is asked
-    whether it reads the candidates: what does not fit stops the command at once. results.csv is
-    rewritten behind each (model, probe).
-    """
-    runs = CurveRuns(folder, settings, mirror, trainer, options, wandb)
-    sets = [runs.load(name, models) for name in probes]
-    if options.first_stage and all(data.setup != "mc_qa" for data in sets):
-        raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
-    for model in models:
-        for data in sets:
-            if modes := modes_of(model, data, settings):
-                runs.check(model, data, modes)  # said before hours of training
-    for model in models:
-        module: ChoiceModule | None = None
-        for data in sets:
-            if modes := modes_of(model, data, settings):
-                if modes == [MODE]:
-                    runs.full(model, data)
-                else:
-                    module = runs.frozen(model, data, modes, module)
-                folder.write_results()
-            else:
-                print(f"{data.config.name}: {model.label} does not answer {data.setup} probes")
-
-
-def modes_of(model: ModelSettings, data: CurveData, settings: CurveSettings) -> list[Any]:
-    """How a model is trained on a probe; nothing where it cannot answer it."""
-    if data.setup == "mc_qa":
-        return [] if model.kind == "mlm_baseline" else [MODE]
-    if model.kind == "mlm_baseline":
-        return [mode for mode in settings.modes if mode == "mlp"]
-    return [] if model.kind == "esim" else list(settings.modes)

@@ -28,7 +28,7 @@ from probes.record import Record
 from probes.splits import grouped_split
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement, Point, finish_run
-from protocols.curve.settings import STANDARD, Control
+from protocols.curve.settings import FULL, STANDARD, Control
 from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import saved_module, sentence_module
@@ -38,7 +38,6 @@ from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.web.download import cache_folder
 
-MODE = "full"
 HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
 
@@ -61,7 +60,7 @@ class FullPoint:
     @property
     def name(self) -> str:
         """Its part of the run's name."""
-        return f"{MODE}-{self.size}-{self.control}-{self.seed}"
+        return f"{FULL}-{self.size}-{self.control}-{self.seed}"
 
 
 def hold_out(
@@ -151,7 +150,7 @@ def run_point(
     finish_run(
         run,
         data,
-        Point(model.label, MODE, point.size, settings.learning_rate),
+        Point(model.label, FULL, point.size, settings.learning_rate),
         [one],
         began,
         with_levels=point.with_levels,

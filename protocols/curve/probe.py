@@ -17,13 +17,13 @@ from lightning_modules.base import ChoiceModule
 from lightning_modules.baselines.mlm_baseline import MLMBaseline
 from lightning_modules.heads.cached_heads import (
     CachedItems,
-    HeadMode,
     HeadPlan,
     HeadRows,
     PlateauPlan,
     StackedHeads,
     sample_orders,
 )
+from lightning_modules.modes import HeadMode
 from lightning_modules.pretrained import model_fingerprint
 from probes.record import Record
 from protocols.curve.data import CurveData

@@ -15,12 +15,11 @@ from rich.progress import track
 from callbacks.wandb.settings import WandbSettings
 from jobs.context import TrainerSettings
 from lightning_modules.base import ChoiceModule
-from lightning_modules.heads.cached_heads import HeadMode
+from lightning_modules.modes import HeadMode
 from probes.catalog import ProbeConfig
 from probes.splits import group_of
 from protocols.curve.data import CurveData, load_curve_data
 from protocols.curve.full import (
-    MODE,
     FullPoint,
     early_stopping,
     forget_states,
@@ -31,7 +30,7 @@ from protocols.curve.full import (
 from protocols.curve.models import nonsense_for, only_posed
 from protocols.curve.probe import CurveProbe, refuse_unposed
 from protocols.curve.rows import Measurement, Point, finish_run
-from protocols.curve.settings import PROTOCOL, Control, CurveSettings, ProbeOptions
+from protocols.curve.settings import FULL, PROTOCOL, Control, CurveSettings, ProbeOptions
 from protocols.curve.stage import FirstStage, first_stage_model, load_facts
 from protocols.engine.model_check import check_answering, check_masked
 from protocols.engine.model_kinds import TRANSFORMER
@@ -128,7 +127,7 @@ class CurveRuns:
         rows = self.rows(model, data)
         if model.kind != TRANSFORMER:
             return
-        full = modes == [MODE]
+        full = modes == [FULL]
         runs: Mapping[Any, RunFolder] = (
             self._full_runs(model, data, rows) if full else self._frozen_runs(model, rows, modes)
         )
@@ -243,7 +242,7 @@ class CurveRuns:
         config = {
             **self._common(model, data),
             **asdict(point),
-            "mode": MODE,
+            "mode": FULL,
             "fit": asdict(self.settings.fit_of(model.kind)),
             "precision": self.trainer.precision,
         }

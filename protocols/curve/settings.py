@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from lightning_modules.heads.cached_heads import HeadMode
+from lightning_modules.modes import HeadMode
 from protocols.engine.settings import FitSettings
 from storage.config.ranges import (
     BatchSize,
@@ -21,6 +21,7 @@ from storage.config.ranges import (
 from storage.errors import UsageError
 
 PROTOCOL = "curve"
+FULL = "full"  # the mode of MC-QA: the whole network is fine-tuned
 Control = Literal["standard", "no_language", "perturbed_language"]
 STANDARD: Control = "standard"
 
@@ -136,12 +137,6 @@ class ProbeOptions:
     setup: Literal["mc_qa"] | None = None
     variant: str | None = None
     first_stage: str | None = None
-
-
-def listed(names: str | Sequence[str]) -> list[str]:
-    """Names given as a list, or in one text with commas."""
-    parts = names.split(",") if isinstance(names, str) else names
-    return [name.strip() for name in parts if name.strip()]
 
 
 def check_points(settings: CurveSettings) -> None:

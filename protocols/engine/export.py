@@ -1,4 +1,4 @@
-"""`train.py export`: a pre-training state as the model folder that the repository ships."""
+"""A pre-training state as a model folder with its measured card."""
 
 from __future__ import annotations
 
@@ -20,31 +20,18 @@ from protocols.engine.training import make_trainer
 from results.provenance import ROOT, git_commit
 from storage.files import sha256_of, write_text_atomic
 
-MODEL_DIR = ROOT / "assets" / "dictionary-lm"
 CARD_TEMPLATE = ROOT / "assets" / "model_card.md"
 
 
-def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
-    """Turns a pre-training state into a model folder with its measured model card.
-
-    The weights are stored in half precision, which halves the file, and the accuracies in the
-    card are measured on the weights as stored.
-
-    Args:
-        state: last.ckpt of `train.py fit --config configs/experiment/pretrain_dictionary_lm.yaml`.
-        output_dir: Folder to write, loadable by `from_pretrained`.
-
-    Returns:
-        The folder.
-    """
-    checkpoint = read_state(Path(state))
+def export_state(state: Path, folder: Path) -> Path:
+    """Writes the folder anew: weights in half precision, tokenizer, and a card measured on them."""
+    checkpoint = read_state(state)
     module = MaskedLanguageModel(**_arguments(checkpoint["hyper_parameters"]))
     module.load_state_dict(checkpoint["state_dict"])
     nn.Module.float(nn.Module.half(module.model))
     data = DictionaryText(**_arguments(checkpoint["datamodule_hyper_parameters"]))
     trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
     scores = trainer.validate(module, datamodule=data, verbose=False)[0]
-    folder = Path(output_dir)
     fresh = folder.with_name(folder.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     nn.Module.half(module.model)

@@ -9,7 +9,8 @@ from lightning_modules.baselines import word_folder
 from lightning_modules.baselines.esim import ESIM
 from lightning_modules.baselines.mlm_baseline import MLMBaseline
 from lightning_modules.baselines.word_folder import is_word_folder, word_settings
-from lightning_modules.masked_choice import MaskedChoice, Mode
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.modes import Mode
 from lightning_modules.pretrained import PretrainedError
 from lightning_modules.sentence_choice import SentenceChoice, answers_questions
 from protocols.engine.settings import ModelSettings

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from datamodules.words.vectors import vectors_label
+from datamodules.words.source import vectors_label
 from storage.config.ranges import (
     BatchSize,
     GradNorm,
@@ -149,3 +150,9 @@ class FitSettings(Settings):
 DEFAULT_MODEL = ModelSettings()
 DEFAULT_FILE = FileSettings()
 DEFAULT_FILES = SplitFiles()
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names given as a list, or in one text with commas."""
+    parts = names.split(",") if isinstance(names, str) else names
+    return [name.strip() for name in parts if name.strip()]

@@ -1,8 +1,7 @@
-"""One inoculation: train or take an original-task model, add one dose, and count the cost."""
+"""`train.py inoculate`, and `original`, which trains what several inoculations begin with."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,9 @@ from jobs.context import DEFAULT_TRAINER, TrainerSettings
 from protocols.engine.model_kinds import check_questions
 from protocols.engine.own_files import checksums_of, config_of, fitting_probe, own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
-from protocols.engine.training import best_dir
-from protocols.inoculation.configs import INOCULATION, inoculation_config
-from protocols.inoculation.original_task import original_model
+from protocols.inoculation.configs import INOCULATION, ORIGINAL_TASK, original_config
+from protocols.inoculation.data import original_splits
 from protocols.inoculation.settings import Extra, OriginalTask, ProbeOrFiles, Setting
-from protocols.inoculation.steps import REPORT, InoculationSteps
-from reports.terminal import print_tables
 from results.run_folder import CommandFolder
 from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed
 from storage.errors import UsageError
@@ -84,6 +80,11 @@ def inoculate(
         config["data"] = checksums_of(own, data)
     folder = CommandFolder(Path(output_dir), config, own.values())
     told = config_of(own) if own else None
+    # Only now: what trains imports torch and Lightning, which takes seconds.
+    from protocols.inoculation.once import inoculate_once
+    from protocols.inoculation.steps import InoculationSteps
+    from reports.terminal import print_tables
+
     steps = InoculationSteps(model, original, probe, mirror, trainer, wandb, told)
     result = inoculate_once(folder, steps, setting)
     folder.write_results()
@@ -91,39 +92,40 @@ def inoculate(
     return result
 
 
-def inoculate_once(
-    folder: CommandFolder, steps: InoculationSteps, setting: Setting
-) -> dict[str, Any]:
-    """Runs one inoculation from beginning to end, or goes on with it; returns its result."""
-    steps.items(setting)  # a dose that is too large is said before hours of training
-    model_folder = original_model(
-        folder,
-        steps.model,
-        steps.original,
-        steps.original_data,
-        steps.mirror,
-        steps.trainer,
-        steps.wandb,
-    )
-    parts = (steps.probe_data, steps.original_data)
-    name = f"inoculate-{steps.probe_name}-k{setting.dose}-{setting.extra}-s{setting.seed}"
-    run = folder.run(
-        name,
-        inoculation_config(
-            INOCULATION, steps.model, steps.original, steps.probe, parts, steps.trainer, setting
-        ),
-    )
-    finished = run.result()
-    if finished is not None:
-        print(f"{run.key}: complete")
-        return finished
-    start = time.perf_counter()
-    before = steps.before(run, model_folder)
-    history, problems = steps.train(run, model_folder, setting, before)
-    steps.keep(run, before)  # somebody may have removed them in the meantime
-    after = steps.score(best_dir(run), steps.sets(REPORT))
-    result = steps.report(run, best_dir(run), setting, before, after, history, problems, start)
-    run.finish(result)
-    found = run.result()
-    assert found is not None
-    return found
+def original_task(
+    output_dir: str,
+    original: OriginalTask,
+    model: ModelSettings = DEFAULT_MODEL,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> Path:
+    """Trains the model of an original task, whose folder inoculations then begin with.
+
+    Args:
+        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        original: The original task and how its model is trained.
+        model: The pre-trained model.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        wandb: Weights & Biases, in addition to the local files.
+
+    Returns:
+        Folder of the model, for `--original.checkpoint`.
+
+    Raises:
+        UsageError: If the model cannot be the original task's, see `check_questions`.
+    """
+    check_questions(model, original.checkpoint)
+    splits = original_splits(original, mirror)
+    config = {"command": "original", **original_config(model, original, splits, trainer)}
+    folder = CommandFolder(Path(output_dir), config, splits.files)
+    # Only now, as above.
+    from protocols.inoculation.original_task import original_model
+    from reports.terminal import print_tables
+
+    trained = original_model(folder, model, original, splits, mirror, trainer, wandb)
+    folder.write_results()
+    print_tables(folder.path, ORIGINAL_TASK)
+    print(f"model: {trained}")
+    return trained

@@ -10,60 +10,23 @@ from typing import Any
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.learning_curve import LearningCurve
-from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from callbacks.wandb.settings import WandbSettings
 from datamodules.choices import ChoiceDataModule
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import TrainerSettings
 from lightning_modules.base import ChoiceModule
 from lightning_modules.pretrained import model_fingerprint
 from protocols.engine.evaluation import Predictions, grouped_row, predict, score_notices, tied_row
-from protocols.engine.model_kinds import check_questions
 from protocols.engine.model_source import original_source
 from protocols.engine.models import saved_module, sentence_module
-from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, best_dir, fit
 from protocols.inoculation.configs import FIRST, ORIGINAL_TASK, first_stage_config, original_config
-from protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from protocols.inoculation.data import Splits, first_stage_splits
 from protocols.inoculation.rows import UNTOUCHED
 from protocols.inoculation.settings import FirstStage, OriginalTask
-from reports.terminal import print_tables
 from results.provenance import data_files, git_commit, versions
 from results.run_folder import CommandFolder, RunFolder
 from storage.web.download import cache_folder
-
-
-def original_task(
-    output_dir: str,
-    original: OriginalTask,
-    model: ModelSettings = DEFAULT_MODEL,
-    mirror: str | None = None,
-    trainer: TrainerSettings = DEFAULT_TRAINER,
-    wandb: WandbSettings = DEFAULT_WANDB,
-) -> Path:
-    """Trains the model of an original task, whose folder inoculations then begin with.
-
-    Args:
-        output_dir: Folder of the results; the same command goes on in it where it stopped.
-        original: The original task and how its model is trained.
-        model: The pre-trained model.
-        mirror: Folder or address that stands for the addresses of the released files.
-        trainer: Device and batch settings.
-        wandb: Weights & Biases, in addition to the local files.
-
-    Returns:
-        Folder of the model, for `--original.checkpoint`.
-
-    Raises:
-        UsageError: If the model cannot be the original task's, see `check_questions`.
-    """
-    check_questions(model, original.checkpoint)
-    splits = original_splits(original, mirror)
-    config = {"command": "original", **original_config(model, original, splits, trainer)}
-    folder = CommandFolder(Path(output_dir), config, splits.files)
-    trained = original_model(folder, model, original, splits, mirror, trainer, wandb)
-    folder.write_results()
-    print_tables(folder.path, ORIGINAL_TASK)
-    print(f"model: {trained}")
-    return trained
 
 
 def original_model(

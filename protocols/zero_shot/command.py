@@ -1,49 +1,17 @@
-"""Zero-shot: what a model knew before anything was trained (Talmor 2020, section 3).
-
-MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
-here answers with its head, any other with the pseudo-log-likelihood of each answer behind its
-question (Salazar et al. 2020).
-"""
+"""`train.py zero-shot`: what a model knew before anything was trained."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jobs.context import DEFAULT_TRAINER, TrainerSettings
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import model_fingerprint
-from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
-from lightning_modules.sentence_choice import SentenceChoice, answers_questions
-from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
-from probes.record import Setup, chance_of
-from probes.source import ProbeData
-from probes.splits import groups_of
-from protocols.curve.models import chosen_models
-from protocols.engine.evaluation import (
-    Predictions,
-    accuracy_row,
-    predict,
-    score_notices,
-    subset_rows,
-    templates_of,
-    tied_row,
-)
-from protocols.engine.model_check import check_answering, check_masked
+from protocols.engine.chosen_models import chosen_models
 from protocols.engine.model_kinds import refuse_baselines
-from protocols.engine.model_source import source_of
 from protocols.engine.settings import DEFAULT_FILE, DEFAULT_MODEL, FileSettings, ModelSettings
-from protocols.zero_shot.data import LoadedSet, load_sets
-from protocols.zero_shot.ranks import candidate_ranks, rank_rows
-from reports.terminal import print_tables
-from results.provenance import data_files, git_commit, versions
-from results.run_folder import CommandFolder, RunFolder
-from storage.left_files import check_model
-
-PROTOCOL = "zero_shot"
-FIELDS = ("protocol", "model", "probe", "control", "mode", "num_train", "split")
+from protocols.zero_shot.data import checksums, load_sets
+from results.run_folder import CommandFolder
 
 
 def zero_shot(
@@ -86,196 +54,21 @@ def zero_shot(
     config = {
         "command": "zero-shot",
         **_asked_of(chosen),
-        "probes": [{"name": n, "split": s, "sha256": _sha256(d)} for n, s, d in sets],
+        "probes": [{"name": n, "split": s, "sha256": checksums(d)} for n, s, d in sets],
         "precision": trainer.precision,
-        **_asked(ranks),
+        **({"ranks": True} if ranks else {}),
     }
     folder = CommandFolder(Path(output_dir), config, [data for _, _, data in sets])
+    # Only now: what scores imports torch and Lightning, which takes seconds.
+    from protocols.zero_shot.run import PROTOCOL, score_sets
+    from reports.terminal import print_tables
+
     score_sets(folder, sets, chosen, trainer, ranks)
     print_tables(folder.path, PROTOCOL)
     return [row for result in folder.finished() for row in result["rows"]]
-
-
-def score_sets(
-    folder: CommandFolder,
-    sets: Sequence[LoadedSet],
-    models: Sequence[ModelSettings],
-    trainer: TrainerSettings,
-    ranks: bool = False,
-) -> None:
-    """Scores each set with each model in a run of its own and rewrites results.csv behind each.
-
-    That every model loads and reads every set's candidates is checked before the first is scored.
-    """
-    missing = [_missing(folder, sets, model, trainer, ranks) for model in models]
-    for model, runs in zip(models, missing, strict=True):
-        _check(model, [loaded for (_, _, loaded), _ in runs])
-    for model, runs in zip(models, missing, strict=True):
-        _score(folder, runs, model, trainer, ranks)
-
-
-def _missing(
-    folder: CommandFolder,
-    sets: Sequence[LoadedSet],
-    model: ModelSettings,
-    trainer: TrainerSettings,
-    ranks: bool,
-) -> list[tuple[LoadedSet, RunFolder]]:
-    """The sets that a model has not scored yet, and the run of each."""
-    found = []
-    for name, split, loaded in sets:
-        config = {
-            "protocol": PROTOCOL,
-            "model": model.config(),
-            "probe": name,
-            "split": split,
-            "data": _sha256(loaded),
-            "precision": trainer.precision,
-            **_asked(ranks),
-        }
-        run = folder.run(f"zero-shot-{name}-{model.label}", config)
-        if run.result() is None:
-            found.append(((name, split, loaded), run))
-        else:
-            print(f"{name}, {model.label}: complete")
-    return found
-
-
-def _check(model: ModelSettings, sets: Sequence[ProbeData]) -> None:
-    masked = [data.records for data in sets if data.config.setup == "mc_mlm"]
-    if masked:
-        check_masked(model, masked)
-    if len(masked) < len(sets):
-        check_answering(model, trained=False)
-
-
-def _score(
-    folder: CommandFolder,
-    runs: Sequence[tuple[LoadedSet, RunFolder]],
-    model: ModelSettings,
-    trainer: TrainerSettings,
-    ranks: bool,
-) -> None:
-    scorers = _Scorers(model)
-    for (name, split, loaded), run in runs:
-        start = time.perf_counter()
-        module, mode = scorers.for_setup(loaded.config.setup)
-        predictions = predict(module, {name: loaded.records}, trainer)[name]
-        rows = zero_shot_rows(predictions, loaded, model.label, mode, split)
-        notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
-        if ranks and isinstance(module, MaskedChoice):
-            ranked = candidate_ranks(module, predictions, trainer)
-            own = groups_of(ranked.records, loaded.config.group_by)
-            rows += rank_rows(ranked, own, {k: rows[0][k] for k in FIELDS})
-            notices += [n for n in ranked.notices if n not in notices]
-        run.write_lines("predictions.jsonl", predictions.rows())
-        run.write_metrics(rows)
-        run.finish(
-            {
-                "protocol": PROTOCOL,
-                "model": model.label,
-                "probe": name,
-                "rows": rows,
-                "counts": {"items": len(loaded.records), "scored": len(predictions.records)},
-                "notices": notices,
-                "versions": versions(),
-                "git_commit": git_commit(),
-                "data": data_files([loaded]),
-                "seeds": [],
-                "model_sha256": model_fingerprint(module),
-                **source_of(model),
-                "seconds": round(time.perf_counter() - start, 3),
-            }
-        )
-        folder.write_results()
-
-
-def zero_shot_rows(
-    predictions: Predictions, data: ProbeData, model: str, mode: str, split: str
-) -> list[dict[str, Any]]:
-    """Accuracy with what it must be read beside: chance, majority, macro, predicted shares."""
-    fields: dict[str, Any] = {
-        "protocol": PROTOCOL,
-        "model": model,
-        "probe": data.config.name,
-        "control": "standard",
-        "mode": mode,
-        "num_train": 0,
-        "split": split,
-    }
-    records = predictions.records
-    num_items = len(records)
-    by_position = not data.config.candidates
-    gold = [_class(r.answer, r.choices, by_position) for r in records]
-    said = [
-        [_class(choice, record.choices, by_position) for choice in best]
-        for best, record in zip(predictions.best, records, strict=True)
-    ]
-    groups = groups_of(records, data.config.group_by)
-    rows = [accuracy_row(predictions, groups, **fields), tied_row(predictions, **fields)]
-    for metric, value in (
-        ("chance", chance_of(records)),
-        ("majority_accuracy", majority_accuracy(gold)),
-        ("macro_accuracy", macro_accuracy(predictions.credit, gold)),
-    ):
-        rows.append({**fields, "metric": metric, "value": value, "num_items": num_items})
-    for name, share in predicted_shares(said).items():
-        row = {"metric": "predicted_share", "subset": name, "value": share}
-        rows.append({**fields, **row, "num_items": num_items})
-    # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
-    return rows + subset_rows(predictions, groups, templates_of(records), **fields)
-
-
-def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
-    return f"choice {index + 1}" if by_position else choices[index]
 
 
 def _asked_of(models: Sequence[ModelSettings]) -> dict[str, Any]:
     """What a config says of the models; of one as before there could be several."""
     first, *others = (model.config() for model in models)
     return {"models": [first, *others]} if others else {"model": first}
-
-
-def _asked(ranks: bool) -> dict[str, bool]:
-    """What a config says of the ranks; nothing without them, as before there were any."""
-    return {"ranks": True} if ranks else {}
-
-
-def _sha256(data: ProbeData) -> list[str]:
-    return [file.sha256 for file in data.files]
-
-
-class _Scorers:
-    """The modules that score, made when first needed: a model is loaded once."""
-
-    def __init__(self, model: ModelSettings) -> None:
-        self.model = model
-        self._made: dict[str, tuple[Any, str]] = {}
-
-    def for_setup(self, setup: Setup) -> tuple[Any, str]:
-        """The module for a setup and the mode that its rows name."""
-        if setup not in self._made:
-            self._made[setup] = self._make(setup)
-        return self._made[setup]
-
-    def _make(self, setup: Setup) -> tuple[Any, str]:
-        model = self.model
-        check_model(model.name_or_path)
-        common: dict[str, Any] = {
-            "model_name_or_path": model.name_or_path,
-            "revision": model.revision,
-            "max_length": model.max_length,
-            "random_weights": model.random_weights,
-        }
-        if setup == "mc_mlm":
-            module = MaskedChoice(
-                mode="zero_shot",
-                answer_prefix=model.answer_prefix,
-                multi_token=model.multi_token,
-                **common,
-            )
-            return module, "zero_shot"
-        if answers_questions(model.name_or_path, model.revision):
-            return SentenceChoice(**common), "fine_tuned"
-        # The mean over an answer's tokens: the sum would prefer short answers.
-        return PseudoLogLikelihood(normalise="mean", **common), "pseudo_log_likelihood"

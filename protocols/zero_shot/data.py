@@ -6,8 +6,7 @@ from pathlib import Path
 
 from probes.catalog import load_probe_config
 from probes.source import ProbeData, load_file, load_probe
-from protocols.curve.settings import listed
-from protocols.engine.settings import FileSettings
+from protocols.engine.settings import FileSettings, listed
 from storage.errors import UsageError
 from storage.escaping import visible
 from storage.web.download import NotThereError
@@ -40,6 +39,11 @@ def load_sets(
         chosen, loaded = _load_split(name, own_split or split, mirror)
         found.append((loaded.config.name, chosen, loaded))
     return found
+
+
+def checksums(data: ProbeData) -> list[str]:
+    """What a config holds of a set, so that changed files are another run."""
+    return [file.sha256 for file in data.files]
 
 
 def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:

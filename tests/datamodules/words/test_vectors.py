@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from datamodules.words.source import EMBEDDED_PATH, vectors_label
 from datamodules.words.vectors import (
-    EMBEDDED_PATH,
     WordVectors,
     WordVectorsError,
-    vectors_label,
     word_vectors,
 )
 

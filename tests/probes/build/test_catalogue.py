@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.build import BUILDERS, build_probes
-from probes.build.catalogue import read_vocabulary
+from probes.build.catalogue import BUILDERS, build_probes, read_vocabulary
 from probes.catalog import ROOT, load_probe_config
 from probes.controls import choose_nonsense, no_language, perturbed_language
 from probes.source import load_probe

@@ -11,7 +11,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import train
 from lightning_modules.pretrained import EMBEDDED_DIR
 from probes.build.prediction_grids import age_grids
-from protocols.analyses.prediction_grid import GridSettings, grid_matrix, grid_rows
+from protocols.analyses.prediction_grid import grid_matrix, grid_rows
+from protocols.analyses.settings import GridSettings
 from protocols.engine.evaluation import Predictions
 from results.row import read_results
 from storage.errors import UsageError

@@ -12,8 +12,8 @@ from jsonargparse import ArgumentParser
 import train
 from probes.catalog import load_probe_config
 from protocols.curve.command import curve
-from protocols.curve.models import chosen_models
 from protocols.curve.settings import CurveSettings, HeadFit, check_names, check_points
+from protocols.engine.chosen_models import chosen_models
 from protocols.engine.settings import FitSettings
 from results.provenance import ROOT
 from results.row import read_results

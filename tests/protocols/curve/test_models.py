@@ -11,8 +11,9 @@ from probes.catalog import ProbeConfig, load_probe_config
 from probes.controls import NonsenseError
 from probes.record import Record
 from protocols.curve.data import CurveData
-from protocols.curve.models import chosen_models, model_of, nonsense_for, only_posed
+from protocols.curve.models import nonsense_for, only_posed
 from protocols.curve.probe import pose
+from protocols.engine.chosen_models import chosen_models, model_of
 from protocols.engine.models import masked_module
 from protocols.engine.settings import ModelSettings
 from storage.errors import RecordError, UsageError

@@ -1,0 +1,110 @@
+"""The analyses' commands: `train.py grid`, `taxonomy-distance` and `unigrams`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from probes.sources.wordnet import DEFAULT_DIR
+from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
+from protocols.engine.chosen_models import chosen_models
+from protocols.engine.model_kinds import refuse_baselines
+from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from results.run_folder import CommandFolder
+
+
+def prediction_grid(
+    output_dir: str,
+    models: str | list[str] = "",
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    grid: GridSettings = DEFAULT_GRID,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+) -> None:
+    """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
+
+    The same command goes on where it stopped: a grid that is filled is not filled again.
+
+    Args:
+        output_dir: Folder of the results.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`.
+        random_weights: Also every model with random weights (the architecture control).
+        grid: Which grids, over which values.
+        trainer: Device and batch settings.
+
+    Raises:
+        UsageError: If a model is a baseline, which would have to be trained first.
+    """
+    chosen = chosen_models(models, model, random_weights)
+    refuse_baselines(chosen, "grid")
+    config = {
+        "command": "grid",
+        "models": [one.config() for one in chosen],
+        "grid": asdict(grid),
+        "precision": trainer.precision,
+    }
+    folder = CommandFolder(Path(output_dir), config)
+    # Only now: what scores imports torch and Lightning, which takes seconds.
+    from protocols.analyses.prediction_grid import PROTOCOL, fill_grids
+    from reports.terminal import print_tables
+
+    for one in chosen:
+        fill_grids(folder, grid.grids(), one, trainer)
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+
+
+def taxonomy_distance(
+    output_dir: str, results: str, wordnet: str = str(DEFAULT_DIR), mirror: str | None = None
+) -> None:
+    """How often a model answered with a hypernym nearer to one concept than the right answer is.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished zero-shot or curve runs; their predictions are read.
+        wordnet: Folder of a WordNet 3.0 database.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If no run there answered a taxonomy probe.
+    """
+    from protocols.analyses.taxonomy_distance import measure_distances
+
+    measure_distances(output_dir, results, wordnet, mirror)
+
+
+def unigrams(
+    output_dir: str,
+    results: str,
+    counts_a: str,
+    counts_b: str,
+    model_a: str,
+    model_b: str,
+    measure: Measure = "max",
+    mirror: str | None = None,
+) -> None:
+    """Correlates which of two models does better with whose corpus has more of a probe's words.
+
+    Content words are those of stems and choices without function words (probes/content_words.py);
+    a word's probability is (count + 1) / (tokens + types + 1) of its corpus.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished curve or zero-shot runs of both models.
+        counts_a: Words of the first model's corpus: a word and its count on each line; .gz too.
+        counts_b: Words of the second model's corpus.
+        model_a: The first model, as tables call it.
+        model_b: The second model.
+        measure: How good a model is: "max" is the best point of its learning curve, "zero_shot"
+            its accuracy before training.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If fewer than two probes were answered by both models.
+    """
+    from protocols.analyses.corpus_unigrams import Compared, correlate
+
+    first, second = Compared(model_a, counts_a), Compared(model_b, counts_b)
+    correlate(Path(output_dir), Path(results), first, second, measure, mirror)

@@ -1,0 +1,90 @@
+"""The models that a command names: configs, folders or names on the Hub, told apart in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser
+
+from probes.catalog import ROOT
+from protocols.engine.model_kinds import TRANSFORMER
+from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
+from results.model_names import told_apart
+from storage.errors import UsageError
+
+MODEL_CONFIGS = ROOT / "configs" / "model"
+
+
+def chosen_models(
+    names: str | Sequence[str], model: ModelSettings, random_weights: bool
+) -> list[ModelSettings]:
+    """The models compared, each transformer with its random-weights control if that is asked for.
+
+    Args:
+        names: Configs in configs/model/ (names or paths of .yaml files), folders, or names on the
+            Hub, separated by commas; empty takes `model`.
+        model: The one model where no names are given.
+        random_weights: Add the same architectures with fresh weights (SPEC E9).
+
+    Raises:
+        UsageError: If names and a model are given, a config is malformed, or two models have the
+            same name in tables. Folders of one name are told apart by their paths.
+    """
+    given = listed(names)
+    if given and model != DEFAULT_MODEL:
+        raise UsageError("give either --models a,b or --model, not both")
+    models = _named_apart([model_of(name) for name in given]) if given else [model]
+    if random_weights:
+        models += [
+            replace(one, random_weights=True)
+            for one in models
+            if one.kind == TRANSFORMER and not one.random_weights
+        ]
+    labels = [one.label for one in models]
+    if repeated := {label for label in labels if labels.count(label) > 1}:
+        raise UsageError(
+            f"two models are called {min(repeated)!r} in tables; leave one out, or give them names "
+            "(`name:` in a config of a model)"
+        )
+    return models
+
+
+def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
+    """The models, those in folders of one name called by as much of their paths as differs."""
+    labels = [one.label for one in models]
+    found = []
+    for one in models:
+        same = [other.name_or_path for other in models if other.label == one.label]
+        alike = one.kind != TRANSFORMER or one.name or len(set(same)) == 1
+        tail = None if alike or labels.count(one.label) == 1 else told_apart(same)
+        found.append(replace(one, name=tail[one.name_or_path]) if tail else one)
+    return found
+
+
+def model_of(name: str) -> ModelSettings:
+    """The settings that a name stands for: a config's, or those of a folder or Hub name.
+
+    Raises:
+        UsageError: If a config is missing or malformed; the message names the file.
+    """
+    path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
+    if path.is_file():
+        return _read(path)
+    if path == Path(name):
+        raise UsageError(f"--models {name}: there is no such file")
+    return ModelSettings(name_or_path=name)
+
+
+def _read(path: Path) -> ModelSettings:
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_argument("--model", type=ModelSettings, default=ModelSettings())
+    try:
+        settings: Any = parser.instantiate(parser.parse_path(str(path)))["model"]
+    except Exception as error:
+        # jsonargparse lets errors of several kinds through, YAML's among them.
+        first = str(error).strip().splitlines()[0]
+        raise UsageError(f"{path}: no config of a model: {first}") from error
+    return ModelSettings(**{f.name: getattr(settings, f.name) for f in fields(ModelSettings)})
