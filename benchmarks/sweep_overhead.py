@@ -15,14 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from jobs.cell import Cell  # noqa: E402
+from jobs.context import RunContext  # noqa: E402
+from jobs.job import Job  # noqa: E402
 from jobs.plan import plan_cells  # noqa: E402
 from jobs.process import Orders  # noqa: E402
 from jobs.queue.queue import Queue  # noqa: E402
@@ -35,7 +36,7 @@ BARE = "import train, jsonargparse, benchmarks.sweep_overhead"  # which imports 
 NUM_BARE = 5  # before and after
 
 
-def nothing(run: RunFolder, config: dict[str, Any], **_: Any) -> None:
+def nothing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
     """What the cells do."""
     run.finish({"rows": []})
 
@@ -43,7 +44,7 @@ def nothing(run: RunFolder, config: dict[str, Any], **_: Any) -> None:
 def main(num_cells: int = 100) -> None:
     """Prints seconds a cell, of the clock and of the processor."""
     runner = "benchmarks.sweep_overhead:nothing"
-    cells = [Cell(f"cell{i}", {"runner": runner, "number": i}) for i in range(num_cells)]
+    cells = [Job(f"cell{i}", {"number": i}, runner) for i in range(num_cells)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         queue = Queue(open_study(folder, None, create=True))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from probes.catalog import ProbeConfig
 from storage.config.ranges import (
     BatchSize,
     NumDevices,
@@ -15,6 +18,8 @@ from storage.config.ranges import (
     Settings,
 )
 from storage.errors import UsageError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,50 @@ class RunContext:
         trainer: How Lightning runs.
         wandb: Weights & Biases.
         mirror: Stands for the addresses of the released files.
+        own: Configs of probes of one's own by the names that they go by, for which there is no
+            file of a config.
+        memory: What a job has read or computed and leaves to those after it in the same process.
     """
 
     trainer: TrainerSettings = DEFAULT_TRAINER
     wandb: WandbSettings = DEFAULT_WANDB
     mirror: str | None = None
+    own: Mapping[str, ProbeConfig] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def probe(self, name: str) -> str | ProbeConfig:
+        """What a probe of this name is loaded by."""
+        return self.own.get(name, name)
+
+    def remembered(self, name: str, make: Callable[[], T]) -> T:
+        """What an earlier job of this process has left under a name, made now if none has."""
+        if name not in self.memory:
+            self.memory[name] = make()
+        found: T = self.memory[name]
+        return found
+
+    def fixed_by(self, config: Mapping[str, Any]) -> RunContext:
+        """The context with what a job's key was made with, whatever its executor is told."""
+        fixed = {name: config[name] for name in ("precision", "threads") if name in config}
+        return replace(self, trainer=replace(self.trainer, **fixed))
+
+    def to_json(self) -> dict[str, Any]:
+        """What other processes are told: plain values."""
+        trainer, wandb = asdict(self.trainer), asdict(self.wandb)
+        return {"trainer": trainer, "wandb": wandb, "mirror": self.mirror}
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> RunContext:
+        """What `to_json` said.
+
+        Raises:
+            KeyError: If a part is missing.
+            TypeError: If one has other fields.
+        """
+        wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
+        return RunContext(
+            TrainerSettings(**found["trainer"]), WandbSettings(**wandb), found["mirror"]
+        )
+
+
+DEFAULT_CONTEXT = RunContext()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from jobs.cell import Cell
+from jobs.job import Job
 from jobs.progress import Progress, duration
 from jobs.queue.entry import FAIL, RUNNING, WAITING, Entry
 from jobs.queue.lease import RESULT
@@ -43,7 +43,7 @@ class Plan:
         stray: Cells that wait from an earlier plan and are not among `cells`.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[Job, ...]
     done: tuple[str, ...]
     failed: tuple[str, ...]
     active: tuple[str, ...]
@@ -51,7 +51,7 @@ class Plan:
     stray: tuple[str, ...]
 
 
-def plan_cells(output_dir: Path, cells: Sequence[Cell], queue: Queue) -> Plan:
+def plan_cells(output_dir: Path, cells: Sequence[Job], queue: Queue) -> Plan:
     """Makes the run folders and queues the cells without a result that nobody has queued."""
     runs_dir = output_dir / "runs"
     entries = {entry.key: entry for entry in queue.entries()}
@@ -137,7 +137,7 @@ def _points(difference: float) -> str:
     return "-" if difference > 1 else f"{100 * difference:.1f}"
 
 
-def _time(left: Sequence[Cell], entries: Sequence[Entry], device: str) -> str:
+def _time(left: Sequence[Job], entries: Sequence[Entry], device: str) -> str:
     """From finished cells where there are any, else by the rule above."""
     progress = Progress(entries)
     seconds = progress.seconds_of({cell.key: cell.num_steps for cell in left})
@@ -154,12 +154,12 @@ def _time(left: Sequence[Cell], entries: Sequence[Entry], device: str) -> str:
     return f"time: {steps} steps, {duration(seconds)} for one worker ({source})"
 
 
-def _flop(cell: Cell) -> float:
+def _flop(cell: Job) -> float:
     weights = cell.weights_bytes / BYTES_PER_WEIGHT
     return cell.num_steps * FLOP_PER_WEIGHT_AND_TOKEN * weights * TOKENS_PER_STEP
 
 
-def _memory(left: Sequence[Cell]) -> str:
+def _memory(left: Sequence[Job]) -> str:
     largest = max(cell.weights_bytes for cell in left)
     return (
         f"memory: {_size(COPIES_IN_MEMORY * largest)} a worker for weights, gradients and moments; "
@@ -167,7 +167,7 @@ def _memory(left: Sequence[Cell]) -> str:
     )
 
 
-def _disk(left: Sequence[Cell], plan: Plan, output_dir: Path) -> str:
+def _disk(left: Sequence[Job], plan: Plan, output_dir: Path) -> str:
     """What cells leave, from finished ones where there are any, and what a worker needs."""
     trained = {cell.key for cell in plan.cells if cell.num_steps}
     found = [_folder_bytes(output_dir / "runs" / key) for key in plan.done if key in trained]

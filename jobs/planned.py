@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from jobs.settings import EngineSettings
 from results.planned import PLANNED_FILE
 from storage.errors import UsageError
@@ -22,22 +22,19 @@ class Planned:
     """The settings of `sweep plan` that its workers need too, and its cells.
 
     Args:
-        trainer: Device and batch settings of the cells.
-        wandb: Weights & Biases.
+        context: What the cells run under.
         engine: Retries, heartbeats and waiting times.
-        mirror: Stands for the addresses of the released files.
         cells: Keys of all cells; reports leave out what an earlier plan left in the folder.
     """
 
-    trainer: TrainerSettings
-    wandb: WandbSettings
+    context: RunContext
     engine: EngineSettings
-    mirror: str | None = None
     cells: tuple[str, ...] = ()
 
     def keep(self, folder: Path) -> None:
         """Writes them into the folder of the sweep."""
-        write_text_atomic(folder / PLANNED_FILE, json.dumps(asdict(self), indent=1) + "\n")
+        said = {"engine": asdict(self.engine), "cells": self.cells, **self.context.to_json()}
+        write_text_atomic(folder / PLANNED_FILE, json.dumps(said, indent=1) + "\n")
 
     @staticmethod
     def read(folder: Path) -> Planned | None:
@@ -51,14 +48,8 @@ class Planned:
             return None
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
-            return Planned(
-                TrainerSettings(**found["trainer"]),
-                WandbSettings(**wandb),
-                EngineSettings(**found["engine"]),
-                found["mirror"],
-                tuple(found["cells"]),
-            )
+            engine = EngineSettings(**found["engine"])
+            return Planned(RunContext.from_json(found), engine, tuple(found["cells"]))
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"{path} is damaged ({error}); run `train.py sweep plan` again, which writes it"
@@ -66,13 +57,13 @@ class Planned:
 
     def under(self, given: Planned) -> Planned:
         """These settings, with those in their place that `given` has at other than the default."""
-        return Planned(
-            _under(self.trainer, given.trainer),
-            _under(self.wandb, given.wandb),
-            _under(self.engine, given.engine),
-            self.mirror if given.mirror is None else given.mirror,
-            self.cells,
+        mine, theirs = self.context, given.context
+        context = RunContext(
+            _under(mine.trainer, theirs.trainer),
+            _under(mine.wandb, theirs.wandb),
+            mine.mirror if theirs.mirror is None else theirs.mirror,
         )
+        return Planned(context, _under(self.engine, given.engine), self.cells)
 
 
 def wandb_group(folder: Path, wandb: WandbSettings) -> str:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from callbacks.stop_signals import die_with_parent
-from callbacks.wandb.settings import WandbSettings
-from jobs.cell import drawn_config, runner_of
-from jobs.context import TrainerSettings
+from jobs.context import DEFAULT_CONTEXT, RunContext
+from jobs.job import drawn_config, load_runner
 from jobs.queue.lease import (
     LEASE_LOST,
     LeasedRunFolder,
@@ -40,33 +37,29 @@ class Orders:
     """What a worker tells its cell's process, in the environment (DDP's processes inherit it).
 
     Args:
+        context: What the cell runs under.
+        runner: "module:function" that runs it.
         token: The lease.
         parent: Process number of the worker.
         watch_seconds: Seconds between two looks at the lease.
-        trainer: `TrainerSettings`.
-        wandb: `WandbSettings`.
-        mirror: Stands for the addresses of the released files.
     """
 
+    context: RunContext = DEFAULT_CONTEXT
+    runner: str = ""
     token: int = 0
     parent: int = 0
     watch_seconds: float = 10.0
-    trainer: TrainerSettings = field(default_factory=TrainerSettings)
-    wandb: WandbSettings = field(default_factory=WandbSettings)
-    mirror: str | None = None
 
     def dump(self) -> str:
         """As JSON."""
-        return json.dumps(asdict(self))
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return json.dumps(own | {"context": self.context.to_json()})
 
     @staticmethod
     def load(text: str) -> Orders:
         """From JSON."""
         found: dict[str, Any] = json.loads(text)
-        wandb = found.pop("wandb")
-        wandb["tags"] = tuple(wandb.get("tags", ()))
-        trainer = TrainerSettings(**found.pop("trainer"))
-        return Orders(**found, trainer=trainer, wandb=WandbSettings(**wandb))
+        return Orders(RunContext.from_json(found.pop("context")), **found)
 
 
 def cell(run_dir: str) -> None:
@@ -95,7 +88,7 @@ def cell(run_dir: str) -> None:
             if run.result() is None:
                 _run(run, orders)
                 if run.result() is None:
-                    raise RuntimeError(f"{runner_of(config)} ended without a result.json")
+                    raise RuntimeError(f"{orders.runner} ended without a result.json")
     except LeaseLostError as error:
         print(visible(str(error)), file=sys.stderr)
         sys.exit(LEASE_LOST)
@@ -124,13 +117,4 @@ def die_with_worker(parent: int) -> None:
 
 def _run(run: LeasedRunFolder, orders: Orders) -> None:
     run.config = config = drawn_config(run.config, run.path)
-    module_name, function_name = runner_of(config).split(":")
-    runner: Callable[..., None] = getattr(importlib.import_module(module_name), function_name)
-    # What the key was made with holds, whatever the worker was started with.
-    fixed = {name: config[name] for name in ("precision", "threads") if name in config}
-    arguments: Mapping[str, Any] = {
-        "trainer": replace(orders.trainer, **fixed),
-        "wandb": orders.wandb,
-        "mirror": orders.mirror,
-    }
-    runner(run, config, **arguments)
+    load_runner(orders.runner)(run, config, orders.context.fixed_by(config))

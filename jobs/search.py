@@ -24,7 +24,7 @@ from optuna.distributions import (
 )
 from optuna.trial import TrialState
 
-from jobs.cell import DRAWN_NAME, group_of
+from jobs.job import DRAWN_NAME, group_of
 from jobs.queue.entry import COMPLETE, Entry
 from jobs.queue.lease import RESULT
 from jobs.queue.queue import Queue

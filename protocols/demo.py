@@ -6,8 +6,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from callbacks.wandb.settings import DEFAULT_WANDB
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
 from protocols.engine.model_kinds import refuse_baselines
@@ -85,9 +84,9 @@ def demo(
 
     score_sets(folder, sets, [model], trainer)
     print_tables(folder.path, ZERO_SHOT)
-    trace_curves(folder, plan.curve_probes, [model], plan.curve, None, trainer)
+    trace_curves(folder, plan.curve_probes, [model], plan.curve, RunContext(trainer))
     print_tables(folder.path, CURVE)
-    steps = InoculationSteps(model, plan.original, plan.probe, None, trainer, DEFAULT_WANDB)
+    steps = InoculationSteps(model, plan.original, plan.probe, RunContext(trainer))
     for dose in plan.doses:
         setting = Setting(dose, "none", plan.learning_rate, plan.epochs, plan.batch_size, plan.seed)
         inoculate_once(folder, steps, setting)

@@ -53,4 +53,4 @@ def _group(folder: Path) -> str | None:
     from jobs.planned import Planned, wandb_group
 
     planned = Planned.read(folder)
-    return wandb_group(folder, DEFAULT_WANDB if planned is None else planned.wandb)
+    return wandb_group(folder, DEFAULT_WANDB if planned is None else planned.context.wandb)

@@ -38,6 +38,7 @@ class Entry:
         group: Equal for the trials of one search.
         drawn: What was drawn.
         objectives: Accuracy on the probe and on the original task, of a finished cell.
+        runner: "module:function" that runs it.
     """
 
     trial_id: int
@@ -58,6 +59,7 @@ class Entry:
     group: str = ""
     drawn: dict[str, Any] = field(default_factory=dict)
     objectives: tuple[float, ...] = ()
+    runner: str = ""
 
     @property
     def elsewhere(self) -> bool:
@@ -89,4 +91,5 @@ def entry_of(row: Any, attributes: Mapping[str, Any], now: datetime) -> Entry:
         group=cell.get("group", ""),
         drawn=attributes.get("drawn", {}),
         objectives=tuple(attributes.get("objectives", ())),
+        runner=cell["runner"],
     )

@@ -17,7 +17,7 @@ import optuna
 import sqlalchemy as sa
 from optuna.trial import TrialState
 
-from jobs.cell import Cell
+from jobs.job import Job
 from jobs.queue.entry import COMPLETE, FAIL, RUNNING, WAITING, Entry, entry_of
 from jobs.queue.storage import (
     ATTRIBUTES,
@@ -46,7 +46,7 @@ class Queue:
         self.url = self._engine.url
         self._study_id = study._study_id
 
-    def enqueue(self, cells: Iterable[Cell]) -> list[str]:
+    def enqueue(self, cells: Iterable[Job]) -> list[str]:
         """Queues the cells that neither wait nor run; returns their keys.
 
         Two plans at once queue no cell twice: the study's row is locked meanwhile.
@@ -65,7 +65,12 @@ class Queue:
                 values = {"number": number, "study_id": self._study_id, "state": WAITING}
                 insert = sa.insert(TRIALS).values(**values).returning(TRIALS.c.trial_id)
                 trial_id = connection.execute(insert).scalar_one()
-                said = {"key": cell.key, "needs": list(cell.needs), "num_steps": cell.num_steps}
+                said = {
+                    "key": cell.key,
+                    "runner": cell.runner,
+                    "needs": list(cell.needs),
+                    "num_steps": cell.num_steps,
+                }
                 said |= {"group": cell.group, "search": dict(cell.search)} if cell.search else {}
                 set_attribute(connection, trial_id, "cell", said)
                 if before is not None and before.token:

@@ -145,8 +145,9 @@ class Worker:
         with (folder / "config.yaml").open("rb") as file:
             config = yaml.safe_load(file)  # of a stream: its errors name the file
         environment = dict(os.environ)
-        environment[ORDERS_VARIABLE] = replace(self.orders, token=entry.token).dump()
-        threads = config.get("threads") or self.orders.trainer.threads
+        orders = replace(self.orders, token=entry.token, runner=entry.runner)
+        environment[ORDERS_VARIABLE] = orders.dump()
+        threads = config.get("threads") or self.orders.context.trainer.threads
         if threads is not None:
             environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         with (folder / LOG_NAME).open("ab") as log:

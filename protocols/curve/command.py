@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from probes.catalog import ProbeConfig
 from protocols.curve.settings import (
     PROTOCOL,
@@ -94,6 +94,7 @@ def curve(
     if own:
         grid = fitting_grid(grid, own)
         sets = [config_of(own)]
+    context = RunContext(trainer, wandb, mirror)
     folder = CommandFolder(Path(output_dir), config, own.values())
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.phrasing import best_phrasing
@@ -101,6 +102,6 @@ def curve(
     from reports.terminal import print_tables
 
     if worded:
-        sets.append(best_phrasing(folder, worded, compared, grid.train_split, mirror, trainer))
-    trace_curves(folder, sets, compared, grid, mirror, trainer, options, wandb)
+        sets.append(best_phrasing(folder, worded, compared, grid.train_split, context))
+    trace_curves(folder, sets, compared, grid, context, options)
     print_tables(folder.path, PROTOCOL)

@@ -18,9 +18,8 @@ from pytorch_lightning.callbacks import Callback
 from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
 from callbacks.learning_curve import LearningCurve
 from callbacks.patience import Patience
-from callbacks.wandb.settings import WandbSettings
 from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.heads.cached_heads import sample_orders
 from lightning_modules.pretrained import model_fingerprint
@@ -109,8 +108,7 @@ def run_point(
     point: FullPoint,
     settings: FitSettings,
     start: Path | None,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> None:
     """Trains and measures one point, going on where an interrupted start of it was.
 
@@ -121,8 +119,7 @@ def run_point(
         point: The point.
         settings: How it is trained.
         start: Folder of the model that a first stage left; None begins with the pre-trained one.
-        trainer: Device and batch settings.
-        wandb: Weights & Biases.
+        context: What the run is made under.
     """
     began = time.perf_counter()
     control = point.control
@@ -137,10 +134,9 @@ def run_point(
         held_out,
         point,
         settings,
-        trainer,
-        wandb,
+        context,
     )
-    said = predict(module, {"sample": sample, "evaluation": evaluation}, trainer)
+    said = predict(module, {"sample": sample, "evaluation": evaluation}, context.trainer)
     stopping = early_stopping(data, settings, [epoch])
     notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
     name = f"{control}-seed{point.seed}"
@@ -200,10 +196,10 @@ def _trained(
     held_out: Sequence[Record],
     point: FullPoint,
     settings: FitSettings,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> tuple[ChoiceModule, int, tuple[str, ...]]:
     """The trained module, the epoch that it is of, and what was wrong with states."""
+    trainer = context.trainer
     data = ChoiceDataModule(
         train=sample,
         evaluation={HELD_OUT_SET: held_out} if held_out else {},
@@ -222,7 +218,7 @@ def _trained(
             LearningCurve(settings.batch_size, len(sample)),
         ]
     plan = FitPlan(settings.epochs, settings.batch_size, point.seed, watchers, f"N = {point.size}")
-    problems = fit(module, data, run, plan, trainer, wandb)
+    problems = fit(module, data, run, plan, context)
     if keep.best is None:
         return module, settings.epochs, problems
     return saved_module(best_dir(run)), int(keep.best["epoch"]), problems

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from lightning_modules.pretrained import model_fingerprint
 from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
@@ -30,8 +30,7 @@ def best_phrasing(
     names: Sequence[str],
     models: Sequence[ModelSettings],
     split: str,
-    mirror: str | None,
-    trainer: TrainerSettings,
+    context: RunContext,
 ) -> str:
     """The phrasing with the best mean accuracy on train rows; the first one on a tie.
 
@@ -40,14 +39,13 @@ def best_phrasing(
         names: Probes that ask the same in other words.
         models: The models compared; random weights and baselines know no phrasing and have no say.
         split: The train split.
-        mirror: Folder or address that stands for the addresses of the released files.
-        trainer: Device and batch settings.
+        context: What the runs are made under.
 
     Raises:
         UsageError: If a phrasing is no MC-MLM probe, or no model can judge.
     """
     judges = [m for m in models if m.kind == "transformer" and not m.random_weights]
-    sets = {name: load_probe(name, split, mirror=mirror) for name in names}
+    sets = {name: load_probe(name, split, mirror=context.mirror) for name in names}
     for data in sets.values():
         if data.config.setup != "mc_mlm":
             raise UsageError(f"--phrasings: {data.config.name} is no mc_mlm probe")
@@ -55,7 +53,7 @@ def best_phrasing(
         raise UsageError("--phrasings: none of the models is a pre-trained transformer")
     scores: dict[str, list[float]] = {name: [] for name in names}
     for model in judges:
-        for name, accuracy in _scores(folder, model, sets, split, trainer).items():
+        for name, accuracy in _scores(folder, model, sets, split, context.trainer).items():
             scores[name].append(accuracy)
     folder.write_results()
     best = max(names, key=lambda name: fmean(scores[name]))

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from rich.progress import track
 
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import ChoiceModule
 from lightning_modules.modes import HeadMode
 from probes.catalog import ProbeConfig
@@ -47,26 +46,22 @@ class CurveRuns:
     Attributes:
         folder: The command's folder.
         settings: The curves.
-        mirror: Folder or address that stands for the addresses of the released files.
-        trainer: Device and batch settings.
+        context: What the runs are made under; Weights & Biases is for fine-tuned points.
         options: How probes are posed.
-        wandb: Weights & Biases for fine-tuned points.
     """
 
     folder: CommandFolder
     settings: CurveSettings
-    mirror: str | None
-    trainer: TrainerSettings
+    context: RunContext
     options: ProbeOptions
-    wandb: WandbSettings
 
     def __post_init__(self) -> None:
         name = self.options.first_stage
-        self.facts = load_facts(name, self.mirror) if name else None
+        self.facts = load_facts(name, self.context.mirror) if name else None
 
     def load(self, name: str | ProbeConfig, models: Sequence[ModelSettings]) -> CurveData:
         """A probe's rows, with one mapping of meaningless words for all models."""
-        data = load_curve_data(name, self.settings, self.options, self.mirror)
+        data = load_curve_data(name, self.settings, self.options, self.context.mirror)
         if "no_language" in self.settings.controls:
             data = replace(data, nonsense=nonsense_for(data.config, models))
         for control in self.settings.controls:
@@ -95,7 +90,7 @@ class CurveRuns:
             return module
         module = module or self._drawn(model, self.settings.seeds[0])
         redraw = partial(self._drawn, model) if model.random_weights else None
-        probe = CurveProbe(module, rows, self.settings, self.trainer, model.kind, redraw)
+        probe = CurveProbe(module, rows, self.settings, self.context.trainer, model.kind, redraw)
         for mode, size in self._progress(missing, model, rows):
             start = time.perf_counter()
             measured = probe.point(mode, size)
@@ -167,7 +162,7 @@ class CurveRuns:
 
     def _drawn(self, model: ModelSettings, seed: int) -> ChoiceModule:
         """The module, its random weights drawn from a seed where it has some."""
-        return masked_module(model, seed=seed).to(device_of(self.trainer))
+        return masked_module(model, seed=seed).to(device_of(self.context.trainer))
 
     def _rate(self, model: ModelSettings, mode: HeadMode) -> float:
         if model.kind == TRANSFORMER:
@@ -194,18 +189,17 @@ class CurveRuns:
         if not missing:
             print(f"{data.config.name}: curve of {model.label} complete")
             return
-        quiet = replace(self.trainer, progress_bar=False)
+        trainer = replace(self.context.trainer, progress_bar=False)
+        quiet = replace(self.context, trainer=trainer)
         for point in self._progress(missing, model, data):
             start = self._start(model, point.control, quiet)
-            run_point(runs[point], model, rows, point, settings, start, quiet, self.wandb)
+            run_point(runs[point], model, rows, point, settings, start, quiet)
 
-    def _start(
-        self, model: ModelSettings, control: Control, trainer: TrainerSettings
-    ) -> Path | None:
+    def _start(self, model: ModelSettings, control: Control, context: RunContext) -> Path | None:
         stage = self._stage(model)
         if stage is None:
             return None
-        return first_stage_model(self.folder, model, stage, control, trainer, self.wandb)
+        return first_stage_model(self.folder, model, stage, control, context)
 
     def _stage(self, model: ModelSettings) -> FirstStage | None:
         if self.facts is None:
@@ -216,7 +210,9 @@ class CurveRuns:
 
     def _progress(self, points: Sequence[Any], model: ModelSettings, data: CurveData) -> Any:
         description = f"{data.config.name}, {model.label}"
-        return track(points, description, transient=True, disable=not self.trainer.progress_bar)
+        return track(
+            points, description, transient=True, disable=not self.context.trainer.progress_bar
+        )
 
     def _frozen_run(
         self, model: ModelSettings, data: CurveData, mode: HeadMode, size: int
@@ -244,7 +240,7 @@ class CurveRuns:
             **asdict(point),
             "mode": FULL,
             "fit": asdict(self.settings.fit_of(model.kind)),
-            "precision": self.trainer.precision,
+            "precision": self.context.trainer.precision,
         }
         if stage is not None:
             config["first_stage"] = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from callbacks.wandb.settings import WandbSettings
 from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from lightning_modules.pretrained import model_fingerprint
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of
@@ -68,8 +67,7 @@ def first_stage_model(
     model: ModelSettings,
     stage: FirstStage,
     control: Control,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> Path:
     """Folder of the model that has learned the facts, trained once a model and control."""
     control = stage.control_of(control)
@@ -81,12 +79,12 @@ def first_stage_model(
         "control": control,
         "seed": stage.seed,
         "fit": asdict(stage.settings),
-        "precision": trainer.precision,
+        "precision": context.trainer.precision,
         "data": [file.sha256 for file in stage.facts.files],
     }
     run = folder.run(f"first-stage-{name}-{control}-{model.label}", config)
     if run.result() is None:
-        _train(run, model, stage, control, trainer, wandb)
+        _train(run, model, stage, control, context)
     return best_dir(run)
 
 
@@ -95,8 +93,7 @@ def _train(
     model: ModelSettings,
     stage: FirstStage,
     control: Control,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> None:
     began = time.perf_counter()
     settings, config = stage.settings, stage.facts.config
@@ -107,10 +104,10 @@ def _train(
     data = ChoiceDataModule(
         train=facts,
         evaluation={},
-        batch_size=trainer.micro_batch(settings.batch_size),
-        max_eval_tokens=trainer.max_eval_tokens,
+        batch_size=context.trainer.micro_batch(settings.batch_size),
+        max_eval_tokens=context.trainer.max_eval_tokens,
         seed=stage.seed,
-        num_workers=trainer.num_workers,
+        num_workers=context.trainer.num_workers,
         cache_dir=cache_folder(),
     )
     module: Any = sentence_module(
@@ -121,9 +118,9 @@ def _train(
         max_grad_norm=settings.max_grad_norm,
     )
     plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
-    problems = fit(module, data, run, plan, replace(trainer, progress_bar=False), wandb)
+    problems = fit(module, data, run, plan, context)
     module.save_pretrained(best_dir(run))
-    said = predict(module, {"facts": facts}, trainer)["facts"]
+    said = predict(module, {"facts": facts}, context.trainer)["facts"]
     run.finish(
         {
             "protocol": PROTOCOL,

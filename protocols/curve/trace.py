@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from probes.catalog import ProbeConfig
 from protocols.curve.data import CurveData
@@ -24,10 +23,8 @@ def trace_curves(
     probes: Sequence[str | ProbeConfig],
     models: Sequence[ModelSettings],
     settings: CurveSettings,
-    mirror: str | None,
-    trainer: TrainerSettings,
+    context: RunContext,
     options: ProbeOptions = DEFAULT_OPTIONS,
-    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:
     """Adds the curves of several models and probes to a command's folder.
 
@@ -35,7 +32,7 @@ def trace_curves(
     whether it reads the candidates: what does not fit stops the command at once. results.csv is
     rewritten behind each (model, probe).
     """
-    runs = CurveRuns(folder, settings, mirror, trainer, options, wandb)
+    runs = CurveRuns(folder, settings, context, options)
     sets = [runs.load(name, models) for name in probes]
     if options.first_stage and all(data.setup != "mc_qa" for data in sets):
         raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")

@@ -26,8 +26,7 @@ from callbacks.last_state import LAST_NAME, LastState
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
 from callbacks.wandb.guard import WandbGuard
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.folders import mend_folder
@@ -60,8 +59,7 @@ def fit(
     data: pl.LightningDataModule,
     run: RunFolder,
     plan: FitPlan,
-    settings: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> tuple[str, ...]:
     """Trains `module`, going on from the newest readable state in the run's folder.
 
@@ -71,6 +69,7 @@ def fit(
     Raises:
         RuntimeError: If the best model is not there at the end. The next fit starts anew.
     """
+    settings, wandb = context.trainer, context.wandb
     state_path, problems = starting_point(run, plan.callbacks)
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from callbacks.aggregate_checkpoint import candidate_of
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from metrics.aggregate import best_checkpoint
 from protocols.engine.evaluation import grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
@@ -39,9 +38,7 @@ class Work:
 
     run: RunFolder
     config: Config
-    trainer: TrainerSettings
-    wandb: WandbSettings
-    mirror: str | None
+    context: RunContext
 
     def steps(self) -> InoculationSteps:
         """The steps of the inoculation that the cell is a part of."""
@@ -49,9 +46,7 @@ class Work:
             ModelSettings(**self.config["model"]),
             _task(self.config["original"]),
             InoculatedProbe(**self.config["probe"]),
-            self.mirror,
-            self.trainer,
-            self.wandb,
+            self.context,
         )
         self.check_data(steps.probe_data, steps.original_data)
         return steps
@@ -69,13 +64,7 @@ class Work:
             raise _changed(others or list(read.values()))
 
 
-def run_cell(
-    run: RunFolder,
-    config: Config,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None,
-) -> None:
+def run_cell(run: RunFolder, config: Config, context: RunContext) -> None:
     """Runs one cell to its end, or goes on with it, and writes its result.json.
 
     Raises:
@@ -83,7 +72,7 @@ def run_cell(
         UsageError: If the data, or a given model, is another one than when it was planned.
     """
     kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _inoculate}
-    kinds.get(config["protocol"], _report_best)(Work(run, config, trainer, wandb, mirror))
+    kinds.get(config["protocol"], _report_best)(Work(run, config, context))
 
 
 def _first(work: Work) -> None:
@@ -95,16 +84,14 @@ def _first(work: Work) -> None:
         num_choices=work.config["num_choices"],
         seed=work.config["seed"],
     )
-    splits = first_stage_splits(stage, task.seed, work.mirror)
+    splits = first_stage_splits(stage, task.seed, work.context)
     work.check_data(splits)
-    train_first_stage(
-        work.run, ModelSettings(**work.config["model"]), task, splits, work.trainer, work.wandb
-    )
+    train_first_stage(work.run, ModelSettings(**work.config["model"]), task, splits, work.context)
 
 
 def _original(work: Work) -> None:
     task = _task(work.config["original"])
-    splits = original_splits(task, work.mirror)
+    splits = original_splits(task, work.context)
     work.check_data(splits)
     start = [best_dir(_finished(work.run, key)) for key in work.config["model_run"]]
     train_original(
@@ -113,8 +100,7 @@ def _original(work: Work) -> None:
         task,
         splits,
         start[0] if start else None,
-        work.trainer,
-        work.wandb,
+        work.context,
     )
 
 

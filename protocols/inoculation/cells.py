@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jobs.cell import Cell
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
+from jobs.job import Job
 from probes.catalog import ROOT
 from protocols.engine.model_kinds import check_questions
 from protocols.engine.settings import ModelSettings
@@ -53,6 +53,7 @@ from storage.config.ranges import (
 )
 from storage.errors import UsageError
 
+RUNNER = "protocols.inoculation.cell_runs:run_cell"
 ESIM_WEIGHTS = 3_730_501  # over vectors of 50 numbers, which are not counted
 
 
@@ -106,48 +107,47 @@ class SweepGrid(Settings):
     num_trials: Annotated[int, Within(1, 10_000)] = 12
 
 
-def enumerate_cells(grid: SweepGrid, trainer: TrainerSettings, mirror: str | None) -> list[Cell]:
+def enumerate_cells(grid: SweepGrid, context: RunContext) -> list[Job]:
     """All cells of a sweep, each once, those that others need before them.
 
     Raises:
         UsageError: If a row names an unknown model or original task, or asks for more examples
             than there are.
     """
-    cells: dict[str, Cell] = {}
+    cells: dict[str, Job] = {}
     for number, row in enumerate(grid.rows, start=1):
-        for cell in _row_cells(grid, row, f"rows: number {number}", trainer, mirror):
+        for cell in _row_cells(grid, row, f"rows: number {number}", context):
             cells.setdefault(cell.key, cell)
     return list(cells.values())
 
 
-def _row_cells(
-    grid: SweepGrid, row: SweepRow, place: str, trainer: TrainerSettings, mirror: str | None
-) -> Iterator[Cell]:
+def _row_cells(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -> Iterator[Job]:
     model = _named(grid.models, row.model, f"{place}: model")
     task = _named(grid.originals, row.original, f"{place}: original")
     check_questions(model, task.checkpoint, f"{place}: ")
-    task_data, probe_data = original_splits(task, mirror), probe_splits(row.probe, mirror)
+    task_data, probe_data = original_splits(task, context), probe_splits(row.probe, context)
     parts, checkpoint = (probe_data, task_data), _checkpoint(task, place)
     size = weights_bytes(model)
     needs: tuple[str, ...] = ()
-    for needed in _original_cells(model, task, task_data, trainer, mirror, size):
+    for needed in _original_cells(model, task, task_data, context, size):
         yield needed
         needs = (needed.key,)
 
     def config(protocol: str, **more: Any) -> dict[str, Any]:
-        found = inoculation_config(protocol, model, task, row.probe, parts, trainer)
+        found = inoculation_config(protocol, model, task, row.probe, parts, context.trainer)
         return {**found, "checkpoint": checkpoint, "model_run": list(needs), **more}
 
     name = f"{probe_data.files[0].config.name}-{row.original}-{row.model}"
-    before = Cell(f"before-{name}", config(BEFORE), needs, 0, size)
+    before = Job(f"before-{name}", config(BEFORE), RUNNER, needs, 0, size)
     yield before
     for dose in row.doses:
         for seed in row.seeds:
             settings = list(_setting_cells(grid, row, dose, seed, parts, place))
             own = [
-                Cell(
+                Job(
                     f"inoculate-{name}-k{dose}-{label}s{seed}",
                     config(CELL, before_run=before.key, **fields),
+                    RUNNER,
                     (before.key,),
                     num_steps,
                     size,
@@ -157,7 +157,7 @@ def _row_cells(
             ]
             yield from own
             keys = tuple(cell.key for cell in own)
-            yield Cell(
+            yield Job(
                 f"chosen-{name}-k{dose}-s{seed}",
                 config(
                     INOCULATION,
@@ -166,6 +166,7 @@ def _row_cells(
                     dose=dose,
                     seed=seed,
                 ),
+                RUNNER,
                 keys,
                 0,
                 size,
@@ -176,24 +177,23 @@ def _original_cells(
     model: ModelSettings,
     task: OriginalTask,
     splits: Splits,
-    trainer: TrainerSettings,
-    mirror: str | None,
+    context: RunContext,
     size: int,
-) -> Iterator[Cell]:
+) -> Iterator[Job]:
     if task.checkpoint is not None:
         return
     needs: tuple[str, ...] = ()
     if task.first is not None:
-        stage = first_stage_splits(task.first, task.seed, mirror)
-        config = first_stage_config(model, task, stage, trainer)
+        stage = first_stage_splits(task.first, task.seed, context)
+        config = first_stage_config(model, task, stage, context.trainer)
         steps = task.first.epochs * math.ceil(len(stage.train) / task.first.batch_size)
-        first = Cell(f"{FIRST}-{task.first.name}-{model.label}", config, (), steps, size)
+        first = Job(f"{FIRST}-{task.first.name}-{model.label}", config, RUNNER, (), steps, size)
         yield first
         needs = (first.key,)
-    config = original_config(model, task, splits, trainer)
+    config = original_config(model, task, splits, context.trainer)
     steps = task.epochs * math.ceil(len(splits.train) / task.batch_size)
     name = f"{ORIGINAL_TASK}-{task.name}-{model.label}"
-    yield Cell(name, {**config, "model_run": list(needs)}, needs, steps, size)
+    yield Job(name, {**config, "model_run": list(needs)}, RUNNER, needs, steps, size)
 
 
 def _setting_cells(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.engine.model_kinds import check_questions
 from protocols.engine.own_files import checksums_of, config_of, fitting_probe, own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
@@ -79,13 +79,13 @@ def inoculate(
     if own:
         config["data"] = checksums_of(own, data)
     folder = CommandFolder(Path(output_dir), config, own.values())
-    told = config_of(own) if own else None
+    context = RunContext(trainer, wandb, mirror, {probe.name: config_of(own)} if own else {})
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.inoculation.once import inoculate_once
     from protocols.inoculation.steps import InoculationSteps
     from reports.terminal import print_tables
 
-    steps = InoculationSteps(model, original, probe, mirror, trainer, wandb, told)
+    steps = InoculationSteps(model, original, probe, context)
     result = inoculate_once(folder, steps, setting)
     folder.write_results()
     print_tables(folder.path, INOCULATION)
@@ -117,14 +117,15 @@ def original_task(
         UsageError: If the model cannot be the original task's, see `check_questions`.
     """
     check_questions(model, original.checkpoint)
-    splits = original_splits(original, mirror)
+    context = RunContext(trainer, wandb, mirror)
+    splits = original_splits(original, context)
     config = {"command": "original", **original_config(model, original, splits, trainer)}
     folder = CommandFolder(Path(output_dir), config, splits.files)
     # Only now, as above.
     from protocols.inoculation.original_task import original_model
     from reports.terminal import print_tables
 
-    trained = original_model(folder, model, original, splits, mirror, trainer, wandb)
+    trained = original_model(folder, model, original, splits, context)
     folder.write_results()
     print_tables(folder.path, ORIGINAL_TASK)
     print(f"model: {trained}")

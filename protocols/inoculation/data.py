@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probes.catalog import ProbeConfig
+from jobs.context import RunContext
 from probes.record import Record, chance_of
 from probes.source import ProbeData, load_probe
 from probes.splits import group_of, grouped_split, nested_sample
@@ -81,12 +81,12 @@ class Splits:
         ]
 
 
-def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
+def original_splits(task: OriginalTask, context: RunContext) -> Splits:
     """Train, selection, reserved and report items of the original task."""
     train, selection, reserved, report = [], [], [], []
     train_files, report_files = [], []
     for name in task.sets:
-        data = load_probe(name, task.train_split, mirror=mirror)
+        data = load_probe(name, task.train_split, mirror=context.mirror)
         train_files.append(data)
         rest = [_in_set(record, data) for record in data.records]
         group_by = data.config.group_by
@@ -106,11 +106,11 @@ def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
             reserved += kept
         train += rest
     for name in task.reserved_sets:
-        data = load_probe(name, task.train_split, mirror=mirror)
+        data = load_probe(name, task.train_split, mirror=context.mirror)
         train_files.append(data)
         reserved += [_in_set(record, data) for record in data.records]
     for name in task.report_sets:
-        data = load_probe(name, task.report_split, mirror=mirror)
+        data = load_probe(name, task.report_split, mirror=context.mirror)
         report_files.append(data)
         report += [_in_set(record, data) for record in data.records]
     if task.report_items is not None:
@@ -126,9 +126,9 @@ def original_splits(task: OriginalTask, mirror: str | None) -> Splits:
     )
 
 
-def first_stage_splits(stage: FirstStage, seed: int, mirror: str | None) -> Splits:
+def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Splits:
     """Train and selection items of what is trained before the original task."""
-    files = tuple(load_probe(name, stage.train_split, mirror=mirror) for name in stage.sets)
+    files = tuple(load_probe(name, stage.train_split, mirror=context.mirror) for name in stage.sets)
     train, selection = [], []
     for data in files:
         kept, rest = grouped_split(
@@ -149,18 +149,10 @@ def first_stage_splits(stage: FirstStage, seed: int, mirror: str | None) -> Spli
     )
 
 
-def probe_splits(
-    probe: InoculatedProbe, mirror: str | None, own: ProbeConfig | None = None
-) -> Splits:
-    """The pool of doses, selection and report items of the probe.
-
-    Args:
-        probe: The probe and its splits.
-        mirror: Stands for the addresses of the released files.
-        own: What is told of files of one's own, which have no config under `probe.name`.
-    """
-    source = probe.name if own is None else own
-    train = load_probe(source, probe.train_split, mirror=mirror)
+def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
+    """The pool of doses, selection and report items of the probe."""
+    source = context.probe(probe.name)
+    train = load_probe(source, probe.train_split, mirror=context.mirror)
     report_files, group_by = [], train.config.group_by
     pool = [_in_set(record, train) for record in train.records]
     if probe.report_split is None:
@@ -168,7 +160,7 @@ def probe_splits(
             pool, group_by, fraction=probe.report_share, seed=probe.split_seed + 1
         )
     else:
-        report_files = [load_probe(source, probe.report_split, mirror=mirror)]
+        report_files = [load_probe(source, probe.report_split, mirror=context.mirror)]
         reported = [_in_set(record, data) for data in report_files for record in data.records]
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]

@@ -23,16 +23,20 @@ def inoculate_once(
         steps.model,
         steps.original,
         steps.original_data,
-        steps.mirror,
-        steps.trainer,
-        steps.wandb,
+        steps.context,
     )
     parts = (steps.probe_data, steps.original_data)
     name = f"inoculate-{steps.probe_name}-k{setting.dose}-{setting.extra}-s{setting.seed}"
     run = folder.run(
         name,
         inoculation_config(
-            INOCULATION, steps.model, steps.original, steps.probe, parts, steps.trainer, setting
+            INOCULATION,
+            steps.model,
+            steps.original,
+            steps.probe,
+            parts,
+            steps.context.trainer,
+            setting,
         ),
     )
     finished = run.result()

@@ -10,9 +10,8 @@ from typing import Any
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.learning_curve import LearningCurve
-from callbacks.wandb.settings import WandbSettings
 from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.pretrained import model_fingerprint
 from protocols.engine.evaluation import Predictions, grouped_row, predict, score_notices, tied_row
@@ -34,9 +33,7 @@ def original_model(
     model: ModelSettings,
     task: OriginalTask,
     splits: Splits,
-    mirror: str | None,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> Path:
     """Folder of the original-task model, trained in a run of its own unless one was given.
 
@@ -46,19 +43,20 @@ def original_model(
         return Path(task.checkpoint)
     start = None
     if task.first is not None:
-        stage = first_stage_splits(task.first, task.seed, mirror)
+        stage = first_stage_splits(task.first, task.seed, context)
         first = folder.run(
             f"{FIRST}-{task.first.name}-{model.label}",
-            first_stage_config(model, task, stage, trainer),
+            first_stage_config(model, task, stage, context.trainer),
         )
         if first.result() is None:
-            train_first_stage(first, model, task, stage, trainer, wandb)
+            train_first_stage(first, model, task, stage, context)
         start = best_dir(first)
     run = folder.run(
-        f"{ORIGINAL_TASK}-{task.name}-{model.label}", original_config(model, task, splits, trainer)
+        f"{ORIGINAL_TASK}-{task.name}-{model.label}",
+        original_config(model, task, splits, context.trainer),
     )
     if run.result() is None:
-        train_original(run, model, task, splits, start, trainer, wandb)
+        train_original(run, model, task, splits, start, context)
     return best_dir(run)
 
 
@@ -67,8 +65,7 @@ def train_first_stage(
     model: ModelSettings,
     task: OriginalTask,
     splits: Splits,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> None:
     """Trains what comes before the original task and leaves its best epoch."""
     stage = task.first
@@ -77,7 +74,7 @@ def train_first_stage(
     module = sentence_module(
         model, learning_rate=stage.learning_rate, seed=task.seed, num_choices=task.num_choices
     )
-    keep, problems = _fit(run, module, stage, task, splits, trainer, wandb)
+    keep, problems = _fit(run, module, stage, task, splits, context)
     fields = _fields(FIRST, model, stage, task.seed, splits)
     rows = _selection_rows(fields, keep.history, splits)
     result = result_of(best_dir(run), FIRST, model, stage.name, rows, splits, problems, began)
@@ -90,8 +87,7 @@ def train_original(
     task: OriginalTask,
     splits: Splits,
     start: Path | None,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> None:
     """Trains the original task, leaves its best epoch and its score on the report items.
 
@@ -101,8 +97,7 @@ def train_original(
         task: The original task.
         splits: Its items.
         start: Model of the first stage; none begins with the pre-trained model.
-        trainer: Device and batch settings.
-        wandb: Weights & Biases.
+        context: What the run is made under.
     """
     began = time.perf_counter()
     module = (
@@ -112,9 +107,9 @@ def train_original(
         if start is None
         else saved_module(start, learning_rate=task.learning_rate, num_choices=task.num_choices)
     )
-    keep, problems = _fit(run, module, task, task, splits, trainer, wandb)
+    keep, problems = _fit(run, module, task, task, splits, context)
     chosen = saved_module(best_dir(run))
-    report = predict(chosen, {"original": splits.report}, trainer)["original"]
+    report = predict(chosen, {"original": splits.report}, context.trainer)["original"]
     run.write_lines("predictions.jsonl", report.rows())
     fields = _fields(ORIGINAL_TASK, model, task, task.seed, splits)
     assert keep.best is not None
@@ -138,9 +133,9 @@ def _fit(
     stage: OriginalTask | FirstStage,
     task: OriginalTask,
     splits: Splits,
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
+    context: RunContext,
 ) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
+    trainer = context.trainer
     data = ChoiceDataModule(
         train=splits.train,
         evaluation={"original": splits.selection},
@@ -158,7 +153,7 @@ def _fit(
         callbacks=[keep, LearningCurve(stage.batch_size, len(splits.train))],
         description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
     )
-    return keep, fit(module, data, run, plan, trainer, wandb)
+    return keep, fit(module, data, run, plan, context)
 
 
 def _fields(

@@ -32,15 +32,14 @@ def plan_sweep(
     folder: Path, grid: SweepGrid, storage: str | None, engine: EngineSettings, context: RunContext
 ) -> None:
     """Queues the cells that have no result, and says what they cost and what they can show."""
-    cells = enumerate_cells(grid, context.trainer, context.mirror)
+    cells = enumerate_cells(grid, context)
     CommandFolder(folder, {"command": "sweep"})
     queue = Queue(open_study(folder, storage, create=True))
-    keys = tuple(cell.key for cell in cells)
-    Planned(context.trainer, context.wandb, engine, context.mirror, keys).keep(folder)
+    Planned(context, engine, tuple(cell.key for cell in cells)).keep(folder)
     found = plan_cells(folder, cells, queue)
     for line in plan_lines(found, queue.entries(), folder, _device(context.trainer)):
         print(line)
-    rows = [line for row in grid.rows for line in _item_sets(grid, row, context.mirror)]
+    rows = [line for row in grid.rows for line in _item_sets(grid, row, context)]
     Console().print(detectable_table(rows))
     if context.trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
@@ -66,10 +65,11 @@ def work_on_sweep(
     planned = Planned.read(folder) if as_planned else None
     settings = said if planned is None else planned.under(said)
     study = open_study(folder, storage, busy_seconds=settings.engine.grace_seconds)
-    orders = Orders(
-        trainer=replace(settings.trainer, progress_bar=False),
-        wandb=replace(settings.wandb, group=wandb_group(folder, settings.wandb)),
-        mirror=settings.mirror,
+    context = settings.context
+    quiet = replace(
+        context,
+        trainer=replace(context.trainer, progress_bar=False),
+        wandb=replace(context.wandb, group=wandb_group(folder, context.wandb)),
     )
     queue = Queue(study)
     elsewhere = {str(e.owner) for e in queue.entries() if e.state is RUNNING and e.elsewhere}
@@ -78,7 +78,7 @@ def work_on_sweep(
             f"{', '.join(sorted(elsewhere))} seems to work on another machine: an SQLite file is "
             "for the workers of one; give them all a PostgreSQL with --storage"
         )
-    code = Worker(folder, queue, settings.engine, orders, wait, say=_say).run()
+    code = Worker(folder, queue, settings.engine, Orders(quiet), wait, say=_say).run()
     path = CommandFolder(folder, {"command": "sweep"}).write_results()
     print(f"results so far: {path}")
     return code
@@ -89,11 +89,11 @@ def show_sweep(folder: Path, storage: str | None, watch: bool, seconds: float) -
     show_status(folder, Queue(open_study(folder, storage)), watch, seconds)
 
 
-def _item_sets(grid: SweepGrid, row: SweepRow, mirror: str | None) -> list[tuple[str, int, int]]:
+def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
     """Name, number of items and number of seeds of what a row is selected and reported on."""
     sets = {
-        row.probe.name: probe_splits(row.probe, mirror),
-        row.original: original_splits(grid.originals[row.original], mirror),
+        row.probe.name: probe_splits(row.probe, context),
+        row.original: original_splits(grid.originals[row.original], context),
     }
     return [
         (f"{name} {split}", len(items), len(row.seeds))

@@ -10,12 +10,10 @@ from typing import Any
 from callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores
 from callbacks.inoculation_cost import InoculationCost
 from callbacks.learning_curve import LearningCurve
-from callbacks.wandb.settings import WandbSettings
 from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
-from probes.catalog import ProbeConfig
 from probes.record import Record
 from protocols.engine.evaluation import Predictions, predict, score_notices
 from protocols.engine.model_source import original_source
@@ -52,10 +50,7 @@ class InoculationSteps:
         model: The pre-trained model.
         original: The original task.
         probe: The probe.
-        mirror: Stands for the addresses of the released files.
-        trainer: Device and batch settings.
-        wandb: Weights & Biases.
-        own: The config of a probe of one's own that is given as files.
+        context: What the runs are made under.
     """
 
     def __init__(
@@ -63,29 +58,23 @@ class InoculationSteps:
         model: ModelSettings,
         original: OriginalTask,
         probe: InoculatedProbe,
-        mirror: str | None,
-        trainer: TrainerSettings,
-        wandb: WandbSettings,
-        own: ProbeConfig | None = None,
+        context: RunContext,
     ) -> None:
         self.model = model
         self.original = original
         self.probe = probe
-        self.mirror = mirror
-        self.trainer = trainer
-        self.wandb = wandb
-        self.own = own
+        self.context = context
         self._scored: dict[Path, dict[str, Predictions]] = {}
 
     @cached_property
     def original_data(self) -> Splits:
         """The parts of the original task."""
-        return original_splits(self.original, self.mirror)
+        return original_splits(self.original, self.context)
 
     @cached_property
     def probe_data(self) -> Splits:
         """The parts of the probe."""
-        return probe_splits(self.probe, self.mirror, self.own)
+        return probe_splits(self.probe, self.context)
 
     @cached_property
     def source(self) -> dict[str, Any]:
@@ -113,7 +102,7 @@ class InoculationSteps:
 
     def score(self, folder: Path, sets: Mapping[str, Sequence[Record]]) -> dict[str, Predictions]:
         """Scores of the model in a folder."""
-        return predict(self._module(folder), sets, self.trainer)
+        return predict(self._module(folder), sets, self.context.trainer)
 
     def _module(self, folder: Path) -> ChoiceModule:
         # A folder that names no number of choices gets that of the original task, and keeps it.
@@ -165,15 +154,16 @@ class InoculationSteps:
     ) -> tuple[list[Scores], tuple[str, ...]]:
         """Inoculates, keeps the best epoch; returns each epoch's selection scores and problems."""
         task: ChoiceModule = self._module(model_folder)
+        trainer = self.context.trainer
         selection = self.sets(SELECTION)
         items = self.items(setting)
         data = ChoiceDataModule(
             train=items,
             evaluation={name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)},
-            batch_size=self.trainer.micro_batch(setting.batch_size),
-            max_eval_tokens=self.trainer.max_eval_tokens,
+            batch_size=trainer.micro_batch(setting.batch_size),
+            max_eval_tokens=trainer.max_eval_tokens,
             seed=setting.seed,
-            num_workers=self.trainer.num_workers,
+            num_workers=trainer.num_workers,
             cache_dir=cache_folder(),
         )
         keep = AggregateCheckpoint(best_dir(run))
@@ -193,7 +183,7 @@ class InoculationSteps:
             summary=lambda: cost.summary(keep.best),
         )
         module = Inoculation(task, learning_rate=setting.learning_rate)
-        problems = fit(module, data, run, plan, self.trainer, self.wandb)
+        problems = fit(module, data, run, plan, self.context)
         return keep.history, problems
 
     def fields(self, protocol: str, setting: Setting) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def work(
     # Only now: it needs Optuna, which is not installed with all else.
     from protocols.inoculation.queued import work_on_sweep
 
-    settings = Planned(trainer, wandb, engine, mirror)
+    settings = Planned(RunContext(trainer, wandb, mirror), engine)
     # Without a config it goes by the settings of the plan.
     code = work_on_sweep(Path(output_dir), storage, settings, as_planned=grid is None, wait=wait)
     if code:

@@ -15,8 +15,7 @@ from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from callbacks.checkpoint_io import read_state
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from protocols.engine.training import FitPlan, fit
 from results.provenance import ROOT
 from results.run_folder import RunFolder
@@ -39,7 +38,7 @@ def test_a_signal_to_another_process_stops_this_one_too(
     )
     plan = FitPlan(3, 16, 0, [], "tiny")
     with pytest.raises(SIGTERMException):
-        fit(Regression(0.01, 0, 0.0), Points(0), run, plan, settings, WandbSettings())
+        fit(Regression(0.01, 0, 0.0), Points(0), run, plan, RunContext(settings))
     # Behind two steps of two micro-batches each, and at the end of the epoch.
     assert asked == [False] * 3
     assert read_state(run.checkpoint_dir / "last.ckpt")["global_step"] == 2

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jobs.cell import Cell
+from jobs.job import Job
 from jobs.plan import Plan, plan_cells
 from jobs.queue.entry import RUNNING
 from jobs.queue.queue import Queue
@@ -24,7 +24,7 @@ from results.provenance import ROOT
 FAST = {"heartbeat_seconds": 0.5, "grace_seconds": 4.0, "poll_seconds": 0.1, "stop_seconds": 20.0}
 
 
-def planned(folder: Path, cells: Sequence[Cell], storage: str | None = None) -> Plan:
+def planned(folder: Path, cells: Sequence[Job], storage: str | None = None) -> Plan:
     """Plans cells in a folder."""
     return plan_cells(folder, cells, queue_of(folder, storage, create=True))
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from jobs.queue.queue import Queue
 from jobs.queue.storage import open_study
 from results.run_folder import RunFolder
@@ -41,7 +40,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
     for cell in tiny_training.cells(24):
         run = RunFolder(folder / "runs", cell.name, cell.config)
-        tiny_training.run(run, dict(cell.config), settings, WandbSettings(), seconds=0.0)
+        tiny_training.run(run, dict(cell.config), RunContext(settings), seconds=0.0)
     return results(folder)
 
 

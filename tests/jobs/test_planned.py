@@ -7,20 +7,22 @@ from pathlib import Path
 import pytest
 
 from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from jobs.planned import Planned, wandb_group
 from jobs.settings import EngineSettings
 from results.planned import PLANNED_FILE
 from storage.errors import UsageError
 
 PLANNED = Planned(
-    TrainerSettings(accelerator="cpu", threads=1, checkpoint_every=20),
-    WandbSettings(project="probes", tags=("a", "b")),
+    RunContext(
+        TrainerSettings(accelerator="cpu", threads=1, checkpoint_every=20),
+        WandbSettings(project="probes", tags=("a", "b")),
+        "file:///mirror",
+    ),
     EngineSettings(max_retries=5),
-    "file:///mirror",
     ("original-a", "before-b"),
 )
-NOTHING_SAID = Planned(TrainerSettings(), WandbSettings(), EngineSettings())
+NOTHING_SAID = Planned(RunContext(), EngineSettings())
 
 
 def test_what_was_planned_is_read_as_it_was(tmp_path: Path) -> None:
@@ -34,11 +36,11 @@ def test_a_worker_without_options_takes_all_of_the_plan() -> None:
 
 
 def test_an_option_of_the_worker_comes_before_the_plans() -> None:
-    said = Planned(TrainerSettings(threads=2), WandbSettings(), EngineSettings(), "elsewhere")
-    found = PLANNED.under(said)
-    assert found.trainer == TrainerSettings(accelerator="cpu", threads=2, checkpoint_every=20)
-    assert (found.wandb, found.engine) == (PLANNED.wandb, PLANNED.engine)
-    assert found.mirror == "elsewhere"
+    context = RunContext(TrainerSettings(threads=2), mirror="elsewhere")
+    found = PLANNED.under(Planned(context, EngineSettings()))
+    trainer = TrainerSettings(accelerator="cpu", threads=2, checkpoint_every=20)
+    assert found.context == RunContext(trainer, PLANNED.context.wandb, "elsewhere")
+    assert found.engine == PLANNED.engine
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]"])

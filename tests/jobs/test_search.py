@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cell import Cell, drawn_config
+from jobs.job import Job, drawn_config
 from jobs.queue.entry import COMPLETE, Entry
 from jobs.queue.queue import Queue
 from jobs.search import draw, objectives_of, sample
 from storage.errors import UsageError
 from tests.jobs.harness import planned, queue_of
+from tests.jobs.trivial import RUNNER
 
 SPACE = {
     "learning_rate": {"low": 1e-5, "high": 1e-3, "log": True},
@@ -20,9 +21,9 @@ SPACE = {
 }
 
 
-def trials(num_trials: int, dose: int = 100) -> list[Cell]:
+def trials(num_trials: int, dose: int = 100) -> list[Job]:
     configs = [{"setting": {"dose": dose}, "trial": i} for i in range(num_trials)]
-    return [Cell(f"trial{i}", config, search=SPACE) for i, config in enumerate(configs)]
+    return [Job(f"trial{i}", config, RUNNER, search=SPACE) for i, config in enumerate(configs)]
 
 
 def claimed(queue: Queue) -> Entry:
@@ -122,7 +123,7 @@ def test_trials_of_another_space_are_other_cells_of_another_group() -> None:
     [cell] = trials(1)
     wider = {**SPACE, "learning_rate": {"low": 1e-6, "high": 1e-3, "log": True}}
     config = {"setting": {"dose": 100}, "trial": 0}
-    other, fixed = Cell(cell.name, config, search=wider), Cell(cell.name, config)
+    other, fixed = Job(cell.name, config, RUNNER, search=wider), Job(cell.name, config, RUNNER)
     assert len({cell.key, other.key, fixed.key}) == 3
     assert len({cell.group, other.group}) == 2
     assert fixed.config == config

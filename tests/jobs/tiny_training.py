@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytorch_lightning as pl
@@ -11,11 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from callbacks.wandb.settings import WandbSettings
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
-from jobs.cell import Cell
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
+from jobs.job import Job
 from jobs.queue.lease import local_rank
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
@@ -24,28 +24,28 @@ from tests.jobs.trivial import note
 NUM_STEPS = 12  # three epochs of four steps
 
 
-def cells(num_cells: int) -> list[Cell]:
+def cells(num_cells: int) -> list[Job]:
     """Trainings that differ in learning rate and seed."""
     runner = "tests.jobs.tiny_training:run"
     configs = [
-        {"runner": runner, "learning_rate": 0.01 * (1 + i % 3), "seed": i // 3, "threads": 1}
+        {"learning_rate": 0.01 * (1 + i % 3), "seed": i // 3, "threads": 1}
         for i in range(num_cells)
     ]
-    return [Cell(f"train{i}", config, num_steps=NUM_STEPS) for i, config in enumerate(configs)]
+    return [
+        Job(f"train{i}", config, runner, num_steps=NUM_STEPS) for i, config in enumerate(configs)
+    ]
 
 
 def run(
     run: RunFolder,
-    config: dict[str, Any],
-    trainer: TrainerSettings,
-    wandb: WandbSettings,
-    mirror: str | None = None,
+    config: Mapping[str, Any],
+    context: RunContext,
     seconds: float = 0.1,
 ) -> None:
     """Trains; the result holds every bit of the weights."""
     module = Regression(config["learning_rate"], config["seed"], seconds)
     plan = FitPlan(3, 8, config["seed"], callbacks=[], description="tiny")
-    notices = fit(module, Points(config["seed"]), run, plan, trainer, wandb)
+    notices = fit(module, Points(config["seed"]), run, plan, context)
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
     value = float(next(module.parameters()).detach().sum())
     run.finish(

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jobs.cell import Cell
+from jobs.context import RunContext
+from jobs.job import Job
 from results.run_folder import RunFolder
 
+RUNNER = "tests.jobs.trivial:run"
 
-def cells(num_cells: int, **more: Any) -> list[Cell]:
+
+def cells(num_cells: int, **more: Any) -> list[Job]:
     """Trivial cells; `more` goes into each config."""
-    runner = "tests.jobs.trivial:run"
-    return [Cell(f"cell{i}", {"runner": runner, "number": i, **more}) for i in range(num_cells)]
+    return [Job(f"cell{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
 
 
-def run(run: RunFolder, config: dict[str, Any], **_: Any) -> None:
+def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
     """Squares a number, as slowly as it is told; notes each result it is about to leave."""
     time.sleep(config.get("seconds", 0.0))
     number = config["number"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cell import Cell
+from jobs.job import Job
 from jobs.queue.entry import COMPLETE, FAIL, RUNNING, WAITING, Entry
 from jobs.queue.queue import Queue
 from jobs.queue.storage import open_study
@@ -96,7 +96,7 @@ def test_planning_again_queues_only_what_has_ended(queue: Queue) -> None:
 
 def test_a_cell_waits_for_those_it_needs(queue: Queue) -> None:
     [first] = cells(1)
-    queue.enqueue([Cell("second", {"runner": "x"}, needs=(first.key,)), first])
+    queue.enqueue([Job("second", {}, "x", needs=(first.key,)), first])
     claimed = queue.claim(lambda entry: not entry.needs)
     assert claimed is not None
     assert claimed.key == first.key

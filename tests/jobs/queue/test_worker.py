@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from jobs.cell import Cell
+from jobs.job import Job
 from jobs.process import Orders
 from jobs.queue.entry import RUNNING, Entry
 from jobs.queue.lease import grant_lease
@@ -35,7 +35,7 @@ from tests.jobs.harness import (
     wait_until,
     work,
 )
-from tests.jobs.trivial import cells
+from tests.jobs.trivial import RUNNER, cells
 
 
 def holder(folder: Path) -> int:
@@ -61,7 +61,7 @@ def test_failures_are_tried_again_and_never_block_the_others(tmp_path: Path) -> 
         cells(1, **{trouble: value})[0]
         for trouble, value in (("failing", [0]), ("failing_once", True), ("killed_once", True))
     )
-    last = Cell("last", {**good.config, "number": 5}, needs=(good.key, bad.key))
+    last = Job("last", {**good.config, "number": 5}, RUNNER, needs=(good.key, bad.key))
     planned(tmp_path, [bad, last, once, crashing, changed, gone, good])
     config_path = tmp_path / "runs" / changed.key / "config.yaml"
     config_path.write_text(config_path.read_text() + "seconds: 1\n")
@@ -111,8 +111,8 @@ def test_damaged_files_are_the_failures_of_their_cells(tmp_path: Path) -> None:
 
 def test_cells_that_wait_in_vain_are_said_and_the_exit_code_is_1(tmp_path: Path) -> None:
     [good] = cells(1)
-    stuck = Cell("stuck", {**good.config, "number": 2}, needs=(good.key, "gone-123"))
-    behind = Cell("behind", {**good.config, "number": 3}, needs=(stuck.key,))
+    stuck = Job("stuck", {**good.config, "number": 2}, RUNNER, needs=(good.key, "gone-123"))
+    behind = Job("behind", {**good.config, "number": 3}, RUNNER, needs=(stuck.key,))
     planned(tmp_path, [good, stuck, behind])
     lines: list[str] = []
     assert work_here(tmp_path, say=lines.append) == 1

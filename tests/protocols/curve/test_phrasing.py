@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import train
-from jobs.context import DEFAULT_TRAINER
+from jobs.context import RunContext
 from protocols.curve import phrasing as curve_phrasing
 from protocols.curve.phrasing import best_phrasing
 from protocols.engine.evaluation import Predictions
@@ -56,7 +56,7 @@ def test_the_best_mean_over_the_models_is_kept_and_all_are_reported(
 ) -> None:
     folder = CommandFolder(tmp_path / "out", {})
     models = [FIRST, SECOND, ModelSettings(kind="mlm_baseline")]
-    asked = (wordings, models, "train", str(curve_probes / "mirror"), DEFAULT_TRAINER)
+    asked = (wordings, models, "train", RunContext(mirror=str(curve_probes / "mirror")))
     # means over both models: 20 of 40 hits, and 22 of 40
     assert best_phrasing(folder, *asked) == wordings[1]
     rows = read_results(folder.path / "results.csv")
@@ -75,10 +75,10 @@ def test_what_has_no_say_or_no_mask_is_refused(
     folder, mirror = CommandFolder(tmp_path / "out", {}), str(curve_probes / "mirror")
     esim = [ModelSettings(kind="esim")]
     with pytest.raises(UsageError, match="none of the models is a pre-trained transformer"):
-        best_phrasing(folder, wordings, esim, "train", mirror, DEFAULT_TRAINER)
+        best_phrasing(folder, wordings, esim, "train", RunContext(mirror=mirror))
     asked = [str(curve_probes / "asked.yaml")]
     with pytest.raises(UsageError, match="asked is no mc_mlm probe"):
-        best_phrasing(folder, asked, [FIRST], "train", mirror, DEFAULT_TRAINER)
+        best_phrasing(folder, asked, [FIRST], "train", RunContext(mirror=mirror))
 
 
 def test_the_kept_phrasing_gets_the_curve(

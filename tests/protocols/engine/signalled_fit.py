@@ -14,10 +14,9 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from callbacks.wandb.settings import WandbSettings
 from datamodules.resumable import ResumableLoader
 from datamodules.sampler import EpochBatchSampler
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
 from tests.jobs.tiny_training import Points, Regression
@@ -69,7 +68,7 @@ def main(folder: Path, devices: int, num_workers: int, seconds: float) -> int:
     )
     plan = FitPlan(8, 8, 0, [], "tiny")
     try:
-        fit(module, Shared(num_workers), run, plan, settings, WandbSettings())
+        fit(module, Shared(num_workers), run, plan, RunContext(settings))
     except SIGTERMException:
         return 143
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())

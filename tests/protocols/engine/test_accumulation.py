@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
-from callbacks.wandb.settings import WandbSettings
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import Batch, ChoiceModule
 from protocols.engine.training import FitPlan, best_dir, fit
 from results.run_folder import RunFolder
@@ -96,7 +95,7 @@ def train(folder: Path, accumulate: int, stop_at: int | None = None) -> tuple[Li
     keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
     plan = FitPlan(EPOCHS, STEP, 2, [keep], "tiny")
     data = Questions(settings.micro_batch(STEP))
-    fit(module, data, run, plan, settings, WandbSettings())
+    fit(module, data, run, plan, RunContext(settings))
     return module, [(scores["epoch"], scores["step"]) for scores in keep.history]
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import train
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from protocols.engine.model_kinds import check_questions
 from protocols.engine.models import sentence_module
 from protocols.engine.settings import ModelSettings
@@ -80,7 +80,7 @@ def test_a_sweep_refuses_it_when_it_is_planned() -> None:
         [SweepRow("mine", "task", InoculatedProbe("hypernymy_small"))],
     )
     with pytest.raises(UsageError, match=r"rows: number 1: model\.kind mlm_baseline"):
-        enumerate_cells(grid, TrainerSettings(), None)
+        enumerate_cells(grid, RunContext())
 
 
 def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:

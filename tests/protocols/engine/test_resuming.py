@@ -19,8 +19,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.checkpoint_io import read_state
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext, TrainerSettings
 from protocols.engine.training import FitPlan, best_dir, fit
 from results.run_folder import RunFolder
 from tests.jobs.tiny_training import Points, Regression
@@ -81,7 +80,7 @@ def start(
     keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
     plan = FitPlan(epochs, 8, 0, [keep], "tiny")
     data = data or Validated(0)
-    fit(module, data, run, plan, replace(SETTINGS, **settings), WandbSettings())
+    fit(module, data, run, plan, RunContext(replace(SETTINGS, **settings)))
     return keep.history
 
 

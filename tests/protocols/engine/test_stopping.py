@@ -20,7 +20,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 import train
 from callbacks.checkpoint_io import read_state
 from callbacks.stop_signals import SENTENCES
-from callbacks.wandb.settings import WandbSettings
+from jobs.context import RunContext
 from protocols.engine.evaluation import predict
 from protocols.engine.models import masked_module
 from protocols.engine.settings import ModelSettings
@@ -53,7 +53,7 @@ class Sender(Callback):
 def fitted(folder: Path, *callbacks: Callback) -> tuple[RunFolder, Regression]:
     run = RunFolder(folder / "runs", "run", {"a": 1})
     module = Regression(0.01, 0, 0.0)
-    fit(module, Points(0), run, FitPlan(2, 8, 0, callbacks, "tiny"), SETTINGS, WandbSettings())
+    fit(module, Points(0), run, FitPlan(2, 8, 0, callbacks, "tiny"), RunContext(SETTINGS))
     return run, module
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.context import RunContext
 from protocols.inoculation.data import (
     add_some,
     dose_of,
@@ -27,21 +28,25 @@ def task(tiny_probes: Path) -> OriginalTask:
 
 
 @pytest.fixture
-def mirror(tiny_probes: Path) -> str:
-    return str(tiny_probes / "mirror")
+def context(tiny_probes: Path) -> RunContext:
+    return RunContext(mirror=str(tiny_probes / "mirror"))
 
 
-def test_the_parts_of_the_original_task_share_no_cluster(task: OriginalTask, mirror: str) -> None:
-    splits = original_splits(task, mirror)
+def test_the_parts_of_the_original_task_share_no_cluster(
+    task: OriginalTask, context: RunContext
+) -> None:
+    splits = original_splits(task, context)
     parts = (splits.train, splits.selection, splits.reserved, splits.report)
     assert [len(part) for part in parts] == [32, 8, 24, 16]  # 40, 10, 30 and 20% of 80
     clusters = [{record.meta["cluster"] for record in part} for part in parts]
     assert sum(map(len, clusters)) == len(set.union(*clusters)) == 40
 
 
-def test_doses_are_nested_and_leave_the_selection_alone(tiny_probes: Path, mirror: str) -> None:
+def test_doses_are_nested_and_leave_the_selection_alone(
+    tiny_probes: Path, context: RunContext
+) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(probe, mirror)
+    splits = probe_splits(probe, context)
     small, large = dose_of(splits, 10, 0), dose_of(splits, 30, 0)
     assert large[:10] == small
     selected = {record.meta["cluster"] for record in splits.selection}
@@ -52,19 +57,19 @@ def test_doses_are_nested_and_leave_the_selection_alone(tiny_probes: Path, mirro
         dose_of(splits, 61, 0)
 
 
-def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, mirror: str) -> None:
+def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, context: RunContext) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection="paper")
-    splits = probe_splits(probe, mirror)
+    splits = probe_splits(probe, context)
     assert splits.selection == splits.report
     assert len(splits.train) == 80
 
 
 def test_a_probe_without_a_report_file_keeps_whole_clusters_of_its_train_file(
-    tiny_probes: Path, mirror: str
+    tiny_probes: Path, context: RunContext
 ) -> None:
     name = str(tiny_probes / "second.yaml")
     probe = InoculatedProbe(name, report_split=None, report_share=0.25, selection_items=20)
-    splits = probe_splits(probe, mirror)
+    splits = probe_splits(probe, context)
     parts = (splits.report, splits.selection, splits.train)
     assert [len(part) for part in parts] == [20, 20, 40]
     clusters = [{record.meta["cluster"] for record in part} for part in parts]
@@ -72,24 +77,26 @@ def test_a_probe_without_a_report_file_keeps_whole_clusters_of_its_train_file(
 
 
 def test_reserved_sets_are_kept_for_add_some_as_a_whole(
-    task: OriginalTask, tiny_probes: Path, mirror: str
+    task: OriginalTask, tiny_probes: Path, context: RunContext
 ) -> None:
     other = replace(task, reserved_sets=[str(tiny_probes / "second.yaml")])
-    splits = original_splits(other, mirror)
+    splits = original_splits(other, context)
     # The share of 30% stays with the training items: 80 - 16 reported - 8 selected.
     assert [len(splits.train), len(splits.reserved)] == [56, 80]
     assert {r.meta["source_set"] for r in splits.reserved} == {"second"}
 
 
-def test_groups_are_those_that_splits_keep_together(task: OriginalTask, mirror: str) -> None:
-    splits = original_splits(task, mirror)
+def test_groups_are_those_that_splits_keep_together(
+    task: OriginalTask, context: RunContext
+) -> None:
+    splits = original_splits(task, context)
     groups = splits.groups(splits.report)
     assert groups == [f"first: {record.meta['cluster']}" for record in splits.report]
     assert len(set(groups)) == len(groups) / 2  # two questions a cluster, none parted
 
 
-def test_add_some_takes_reserved_items(task: OriginalTask, mirror: str) -> None:
-    splits = original_splits(task, mirror)
+def test_add_some_takes_reserved_items(task: OriginalTask, context: RunContext) -> None:
+    splits = original_splits(task, context)
     assert add_some(splits, 10, "none", 0) == []
     assert {r.id for r in add_some(splits, 12, "x2", 0)} == {r.id for r in splits.reserved}
     assert len(add_some(splits, 10, "x1", 0)) == 10
@@ -97,9 +104,9 @@ def test_add_some_takes_reserved_items(task: OriginalTask, mirror: str) -> None:
         add_some(splits, 13, "x2", 0)
 
 
-def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, mirror: str) -> None:
+def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, context: RunContext) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(probe, mirror)
+    splits = probe_splits(probe, context)
     assert [len(files) for files in (splits.train_files, splits.report_files)] == [1, 1]
     assert not any(splits.not_in_train(splits.train + splits.selection))
     assert all(splits.not_in_train(splits.report))
@@ -108,9 +115,11 @@ def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, mirror: str)
     assert splits.not_in_train([replace(relative, meta=known)]) == [False]
 
 
-def test_overlap_with_the_file_of_another_set_is_by_stem(tiny_probes: Path, mirror: str) -> None:
+def test_overlap_with_the_file_of_another_set_is_by_stem(
+    tiny_probes: Path, context: RunContext
+) -> None:
     sets = [str(tiny_probes / f"{name}.yaml") for name in ("first", "second")]
-    splits = original_splits(OriginalTask("both", sets, report_sets=sets), mirror)
+    splits = original_splits(OriginalTask("both", sets, report_sets=sets), context)
     first, second = splits.report[0], splits.report[-1]
     assert (first.meta["source_set"], second.meta["source_set"]) == ("first", "second")
     assert splits.not_in_train([first, second]) == [True, True]

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from jobs.queue.lease import LeasedRunFolder, grant_lease
 from probes.record import Record
 from protocols.engine.evaluation import Predictions
@@ -26,9 +25,7 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
         ModelSettings(),
         OriginalTask("colours", sets=[]),
         InoculatedProbe("second"),
-        None,
-        TrainerSettings(),
-        WandbSettings(),
+        RunContext(),
     )
     monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
     monkeypatch.setattr(steps, "score", lambda folder, sets: SCORED)
@@ -53,9 +50,7 @@ def test_damaged_scores_before_are_named(
         ModelSettings(),
         OriginalTask("colours", sets=[]),
         InoculatedProbe("second"),
-        None,
-        TrainerSettings(),
-        WandbSettings(),
+        RunContext(),
     )
     monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
     run = RunFolder(tmp_path, "cell", {"a": 1})

@@ -1,48 +1,47 @@
-"""A cell of a sweep: one run, known by the hash of its resolved config."""
+"""A job: one run, known by the hash of its resolved config, and the function that makes it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from results.run_folder import config_hash, run_key
+from jobs.context import RunContext
+from results.run_folder import RunFolder, config_hash, run_key
 from storage.files import read_json
 
-# config["protocol"] -> "module:function", called with (run, config, trainer, wandb, mirror).
-# A cell may name its own in config["runner"].
-RUNNERS = dict.fromkeys(
-    ("first", "original", "before", "inoculation_cell", "inoculation"),
-    "protocols.inoculation.cell_runs:run_cell",
-)
+Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], None]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One run of a sweep.
+class Job:
+    """One run of a plan; those of a sweep are called its cells.
 
     Args:
         name: Readable beginning of the key.
         config: The resolved config, plain values only; it decides the numbers, and its hash the
-            key. `protocol` picks the runner, `threads` fixes the threads of the cell's process.
-        needs: Keys of the cells that must be finished, or have failed for good, before this one.
+            key. `threads` fixes the threads of the job's process.
+        runner: "module:function" that makes the run, called as a `Runner`; no part of the key.
+        needs: Keys of the jobs that must be finished, or have failed for good, before this one.
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
-        search: Parameter -> range or values that are drawn when the cell is claimed
+        search: Parameter -> range or values that are drawn when the job is claimed
             (`search: tpe`); the draw is added to the config under `setting`. The space itself is
-            part of the config, under `search`: trials of another space are other cells.
+            part of the config, under `search`: trials of another space are other jobs.
     """
 
     name: str
     config: Mapping[str, Any]
+    runner: str
     needs: tuple[str, ...] = ()
     num_steps: int = 0
     weights_bytes: int = 0
     search: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.search:  # else no field at all: the keys of other cells are older than searches
+        if self.search:  # else no field at all: the keys of other jobs are older than searches
             object.__setattr__(self, "config", {**self.config, "search": dict(self.search)})
 
     @property
@@ -65,7 +64,7 @@ def group_of(config: Mapping[str, Any]) -> str:
 
 
 def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The config of a cell with what was drawn for it at its first claim, if anything was."""
+    """The config of a job with what was drawn for it at its first claim, if anything was."""
     path = folder / DRAWN_NAME
     if not path.exists():
         return dict(config)
@@ -73,15 +72,8 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**config, "setting": {**config.get("setting", {}), **drawn}}
 
 
-def runner_of(config: Mapping[str, Any]) -> str:
-    """The "module:function" that runs a cell.
-
-    Raises:
-        ValueError: If nothing runs this protocol.
-    """
-    runner = config.get("runner") or RUNNERS.get(config.get("protocol", ""))
-    if runner is None:
-        raise ValueError(
-            f"no runner for protocol {config.get('protocol')!r}; there are {', '.join(RUNNERS)}"
-        )
-    return str(runner)
+def load_runner(name: str) -> Runner:
+    """The function that "module:function" names."""
+    module_name, function_name = name.split(":")
+    runner: Runner = getattr(importlib.import_module(module_name), function_name)
+    return runner
