@@ -1,0 +1,188 @@
+"""What only a CUDA device can show: lower precision, its presets, compiling, going on there.
+
+    pytest -m gpu
+
+One device is enough. Nothing here needs wandb, datasets or optuna.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+import train
+from probes.catalog import ROOT
+
+DEVICE = "gpu"
+CONFIGS = ROOT / "configs"
+FITS = ("fit_masked_choice", "fit_sentence_choice", "fit_esim", "fit_mlm_baseline")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+
+
+def run(*arguments: str) -> None:
+    assert train.main([*arguments, "--trainer.progress_bar=false"]) == 0
+
+
+def answers(folder: Path) -> dict[tuple[str, str], list[float]]:
+    """(run without the hash of its config, item) -> the scores of its choices."""
+    return {
+        (path.parent.name.rsplit("-", 1)[0], row["id"]): row["scores"]
+        for path in folder.glob("runs/*/predictions.jsonl")
+        for row in map(json.loads, path.read_text("utf-8").splitlines())
+    }
+
+
+def values(folder: Path, metric: str) -> list[float]:
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
+        return [float(row["value"]) for row in csv.DictReader(file) if row["metric"] == metric]
+
+
+def assert_close(one: Path, other: Path, tolerance: float) -> None:
+    """Scores within a tolerance, and the same answers where the best two are further apart."""
+    first, second = answers(one), answers(other)
+    assert first
+    assert first.keys() == second.keys()
+    for item, scores in first.items():
+        assert scores == pytest.approx(second[item], abs=tolerance), item
+        best, next_best = sorted(scores, reverse=True)[:2]
+        if best - next_best > 2 * tolerance:
+            assert scores.index(best) == second[item].index(max(second[item])), item
+
+
+@pytest.fixture(scope="module")
+def zero_shot(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """The folder of a zero-shot run of the embedded model on a device, at a precision."""
+    made: dict[tuple[str, str], Path] = {}
+
+    def make(device: str, precision: str) -> Path:
+        if (device, precision) not in made:
+            folder = tmp_path_factory.mktemp("zero-shot")
+            how = (f"--trainer.accelerator={device}", f"--trainer.precision={precision}")
+            run("zero-shot", "--probes=taxonomy_small", f"--output_dir={folder}", *how)
+            made[device, precision] = folder
+        return made[device, precision]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("32-true", 1e-3), ("16-mixed", 0.05), ("bf16-mixed", 0.3)]
+)
+def test_scores_on_the_device_are_those_of_the_cpu(
+    zero_shot: Callable[[str, str], Path], precision: str, tolerance: float
+) -> None:
+    assert_close(zero_shot("cpu", "32-true"), zero_shot(DEVICE, precision), tolerance)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_module_takes_a_step(name: str, tmp_path: Path) -> None:
+    arguments = [f"--config={CONFIGS / 'experiment' / f'{name}.yaml'}", "--trainer.max_epochs=1"]
+    limits = ["--trainer.limit_train_batches=2", "--trainer.limit_val_batches=2"]
+    arguments += [f"--trainer.accelerator={DEVICE}", *limits]
+    assert train.main(["fit", *arguments, f"--output_dir={tmp_path}"]) == 0
+    state = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    assert state["global_step"] == 2
+    weights = [value for value in state["state_dict"].values() if value.is_floating_point()]
+    assert all(bool(value.isfinite().all()) for value in weights)
+
+
+def inoculation(folder: Path, **more: Any) -> list[str]:
+    """The arguments of an inoculation of a minute on a CPU."""
+    config = {
+        "original": {
+            "name": "definitions_small",
+            "sets": ["definitions_small"],
+            "report_sets": ["definitions_small"],
+            "train_items": 96,
+            "selection_items": 32,
+            "report_items": 64,
+            "selection_share": 0.2,
+            "epochs": 1,
+            "batch_size": 16,
+        },
+        "model": {"head": "pooler", "max_length": 48},
+        "probe": {"name": "hypernymy_small", "selection_items": 32, "report_items": 64},
+        "dose": 64,
+        "epochs": 3,
+        "batch_size": 16,
+        "learning_rate": 1e-4,
+        **more,
+    }
+    folder.mkdir(exist_ok=True)
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return ["inoculate", f"--config={path}", f"--output_dir={folder / 'out'}"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an inoculation on the device in single precision."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run(*inoculation(folder), f"--trainer.accelerator={DEVICE}", "--trainer.checkpoint_every=1")
+    return folder / "out"
+
+
+@pytest.mark.parametrize("preset", ["ddp", "fsdp", "one_gpu"])
+def test_a_preset_trains_on_one_device(preset: str, undisturbed: Path, tmp_path: Path) -> None:
+    # A process of its own: what FSDP and DDP set up in one stays there.
+    preset_path = CONFIGS / "trainer" / f"{preset}.yaml"
+    command = [*inoculation(tmp_path), f"--config={preset_path}", "--trainer.devices=1"]
+    subprocess.run([sys.executable, ROOT / "train.py", *command], check=True, timeout=900)
+    for metric in ("probe_accuracy", "original_accuracy_after"):
+        [value] = values(tmp_path / "out", metric)[-1:]
+        assert 0 <= value <= 1
+    # Before anything is trained, the preset is another precision only.
+    assert values(tmp_path / "out", "probe_accuracy_before") == pytest.approx(
+        values(undisturbed, "probe_accuracy_before"), abs=0.1
+    )
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:
+    more = [f"--trainer.accelerator={DEVICE}", "--trainer.checkpoint_every=1"]
+    command = [sys.executable, str(ROOT / "train.py"), *inoculation(tmp_path), *more]
+    process = subprocess.Popen([*command, "--trainer.progress_bar=false"])
+    deadline = time.monotonic() + 600
+    while not any((tmp_path / "out").glob("runs/inoculate*/checkpoints/last.ckpt")):
+        assert process.poll() is None, "it ended before its first state"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=300) == 143
+    subprocess.run([*command, "--trainer.progress_bar=false"], check=True, timeout=900)
+    assert_close(undisturbed, tmp_path / "out", 1e-2)
+
+
+def frozen_curve(folder: Path, device: str) -> list[float]:
+    arguments = ["--probes=taxonomy_small", "--grid.sizes=[16, 62]", "--grid.epochs=2"]
+    arguments += ["--grid.seeds=[1, 2]", "--random_weights=false"]
+    run("curve", *arguments, f"--output_dir={folder}", f"--trainer.accelerator={device}")
+    return values(folder, "accuracy")
+
+
+def test_stacked_heads_learn_what_they_learn_on_the_cpu(tmp_path: Path) -> None:
+    found = frozen_curve(tmp_path / "gpu", DEVICE)
+    assert found == pytest.approx(frozen_curve(tmp_path / "cpu", "cpu"), abs=0.02)
+
+
+def test_the_stack_of_heads_is_planned_by_the_memory_that_is_free(tmp_path: Path) -> None:
+    expected = frozen_curve(tmp_path / "roomy", DEVICE)
+    torch.cuda.empty_cache()
+    free = torch.cuda.mem_get_info()[0]
+    taken = torch.empty(max(0, free - (1 << 30)), dtype=torch.uint8, device="cuda")
+    assert frozen_curve(tmp_path / "tight", DEVICE) == pytest.approx(expected, abs=0.02)
+    assert taken.numel() > 0
