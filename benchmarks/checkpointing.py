@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +17,8 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 
+from benchmarks.interleaved import clock
+from benchmarks.mc_qa_training import accelerator_of
 from benchmarks.results import report
 from callbacks.checkpoint_io import AtomicCheckpointIO
 from callbacks.last_state import LastState
@@ -42,9 +43,9 @@ class SaveClock(pl.Callback):
         save = trainer.save_checkpoint
 
         def timed(*arguments: Any, **options: Any) -> None:
-            start = time.perf_counter()
+            start = clock()
             save(*arguments, **options)
-            self.seconds.append(time.perf_counter() - start)
+            self.seconds.append(clock() - start)
 
         trainer.save_checkpoint = timed  # type: ignore[method-assign]
 
@@ -58,6 +59,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--every", type=int, default=TrainerSettings().checkpoint_every)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--output", help="JSON file for the figures")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
@@ -69,27 +71,27 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     records = list(load_probe(chosen.probe, "train", mirror=chosen.mirror).records)
     module = SentenceChoice(chosen.model, head="pooler")
     data = ChoiceDataModule(train=records, evaluation={"probe": records[:1]}, batch_size=BATCH_SIZE)
-    clock = SaveClock()
+    saves = SaveClock()
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(
-            TrainerSettings(accelerator="cpu", progress_bar=False),
+            TrainerSettings(accelerator=accelerator_of(chosen.device), progress_bar=False),
             max_steps=chosen.steps,
             logger=False,
             plugins=[AtomicCheckpointIO()],
-            callbacks=[clock, LastState(folder, chosen.every)],
+            callbacks=[saves, LastState(folder, chosen.every)],
             limit_val_batches=0,
         )
-        start = time.perf_counter()
+        start = clock()
         trainer.fit(module, datamodule=data)
-        whole = time.perf_counter() - start
+        whole = clock() - start
         size = sum(path.stat().st_size for path in Path(folder).glob("*.ckpt"))
     figures = {
         "steps between two states": float(chosen.every),
-        "states written": float(len(clock.seconds)),
+        "states written": float(len(saves.seconds)),
         "MB of a state": size / 1e6,
-        "seconds of a state (median)": median(clock.seconds),
+        "seconds of a state (median)": median(saves.seconds),
         "seconds of the fit": whole,
-        "states' share of the fit, %": 100 * sum(clock.seconds) / whole,
+        "states' share of the fit, %": 100 * sum(saves.seconds) / whole,
     }
     report(f"States to resume from, {chosen.probe}, {chosen.steps} steps", figures, chosen)
     return figures

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import copy
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -30,6 +29,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from lightning_modules.heads.cached_heads import (
@@ -96,12 +96,12 @@ class Probe:
     def __init__(self, module: MaskedChoice, grid: Grid, max_tokens: int, clock: Clock) -> None:
         self.module, self.grid = module, grid
         self.records = _records(grid)
-        start = time.perf_counter()
+        start = now()
         self.cached = [
             (encode(module, train, max_tokens), encode(module, evaluation, max_tokens))
             for train, evaluation in self.records
         ]
-        clock.encoding = time.perf_counter() - start
+        clock.encoding = now() - start
         words = [part.candidates for pair in self.cached for part in pair]
         self.vocabulary = torch.unique(torch.cat(words))
 
@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch that is encoded")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="a tiny grid, to see that it works")
     parser.add_argument("--output", help="JSON file for the figures")
     chosen = parser.parse_args()
@@ -157,15 +157,15 @@ def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     seeds = range(1, probe.grid.num_seeds + 1)
     cells = [(pair, seed) for pair in probe.cached for seed in seeds]
     plan = HeadPlan(mode, RATES[mode])
-    start = time.perf_counter()
+    start = now()
     heads = StackedHeads(probe.module.head, probe.vocabulary, len(cells), mode)
     orders = np.stack([probe.order(size, seed) for _, seed in cells])
     heads.train([train for (train, _), _ in cells], orders, plan)
     scores = heads.scores([evaluation for (_, evaluation), _ in cells])
-    clock.heads[mode] += time.perf_counter() - start
-    start = time.perf_counter()
+    clock.heads[mode] += now() - start
+    start = now()
     alone = _one_run(probe.module.head, *probe.cached[0], orders[0], plan)
-    clock.one_by_one[mode] += (time.perf_counter() - start) * len(cells)
+    clock.one_by_one[mode] += (now() - start) * len(cells)
     _compare(scores[0], alone, clock)
 
 
@@ -221,22 +221,22 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
     optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98), fused=True)
     scheduler = _scheduler(optimizer, order, plan)
     for chosen in _batches(order, plan):
-        start = time.perf_counter()
+        start = now()
         batch = {k: v.to(module.device) for k, v in encoded.collate(chosen.tolist()).items()}
         loss = F.cross_entropy(*_masked(_naive_logits(module, batch), batch))
         torch.autograd.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
         scheduler.step()
-        clock.naive_steps[mode].append(time.perf_counter() - start)
-    start = time.perf_counter()
+        clock.naive_steps[mode].append(now() - start)
+    start = now()
     scores = []
     with torch.no_grad():
         for first in range(0, len(measured), 16):
             items = range(first, min(first + 16, len(measured)))
             batch = {k: v.to(module.device) for k, v in measured.collate(items).items()}
             scores.append(_naive_logits(module, batch).gather(1, batch["candidate_ids"]).cpu())
-    clock.naive_scoring.append(time.perf_counter() - start)
+    clock.naive_scoring.append(now() - start)
     heads = StackedHeads(probe.module.head, probe.vocabulary, 1, mode)
     heads.train([probe.cached[0][0]], order[None], plan)
     _compare(heads.scores([probe.cached[0][1]])[0], torch.cat(scores), clock)

@@ -18,7 +18,7 @@ import torch
 from transformers import DataCollatorForMultipleChoice
 
 from benchmarks.interleaved import interleave, ratios
-from benchmarks.mc_qa_training import features_of, peer_of
+from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
 from callbacks.predictions import scores_by_item
 from datamodules.choices import ChoiceDataModule
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, help="only the first so many")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--output", help="JSON file for the figures")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
@@ -59,8 +60,8 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     ours = SentenceChoice(chosen.model, head="pooler").eval()
     said: dict[str, list[list[float]]] = {}
     peers = {
-        OURS: _probelight(ours, records, said),
-        PEER: _plain(ours, chosen.model, records, said),
+        OURS: _probelight(ours, records, said, chosen.device),
+        PEER: _plain(ours, peer_of(ours, chosen.model).to(chosen.device), records, said),
     }
     seconds = interleave(peers, chosen.rounds)
     difference = agreement(said[OURS], said[PEER])
@@ -89,11 +90,11 @@ def agreement(ours: Sequence[Sequence[float]], peer: Sequence[Sequence[float]]) 
 
 
 def _probelight(
-    module: SentenceChoice, records: list[Record], said: dict[str, list[list[float]]]
+    module: SentenceChoice, records: list[Record], said: dict[str, list[list[float]]], device: str
 ) -> Callable[[], None]:
     def call() -> None:
         data = ChoiceDataModule(train=None, evaluation={"probe": records})
-        settings = TrainerSettings(accelerator="cpu", progress_bar=False)
+        settings = TrainerSettings(accelerator=accelerator_of(device), progress_bar=False)
         trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
         output: Any = trainer.predict(module, datamodule=data)
         scores = {i: row for batch in output for i, row in scores_by_item(batch).items()}
@@ -103,9 +104,9 @@ def _probelight(
 
 
 def _plain(
-    ours: SentenceChoice, name: str, records: list[Record], said: dict[str, list[list[float]]]
+    ours: SentenceChoice, peer: Any, records: list[Record], said: dict[str, list[list[float]]]
 ) -> Callable[[], None]:
-    model = peer_of(ours, name).eval()
+    model = peer.eval()
     collate = DataCollatorForMultipleChoice(ours.tokenizer)
 
     @torch.no_grad()
@@ -113,6 +114,7 @@ def _plain(
         rows: list[list[float]] = []
         for start in range(0, len(records), PEER_BATCH):
             batch = collate(features_of(ours, records[start : start + PEER_BATCH]))
+            batch = {name: value.to(model.device) for name, value in batch.items()}
             rows += model(**batch).logits.tolist()
         said[PEER] = rows
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median
@@ -29,6 +28,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from benchmarks.interleaved import clock as now
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
@@ -54,11 +54,11 @@ class StepClock(pl.Callback):
 
     def on_train_batch_start(self, *_: Any) -> None:
         """A step begins."""
-        self.times.append(time.perf_counter())
+        self.times.append(now())
 
     def on_train_end(self, *_: Any) -> None:
         """The last one has ended."""
-        self.times.append(time.perf_counter())
+        self.times.append(now())
 
 
 class HuggingFaceClock(TrainerCallback):
@@ -69,7 +69,7 @@ class HuggingFaceClock(TrainerCallback):
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
         """A step begins."""
-        self.times.append(time.perf_counter())
+        self.times.append(now())
 
 
 class PlainModule(pl.LightningModule):
@@ -109,6 +109,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--steps", type=int, default=8, help="steps of each call")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--output", help="JSON file for the figures")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
@@ -124,21 +125,23 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     difference = gradient_difference(ours, peer, records[:BATCH_SIZE])
     with tempfile.TemporaryDirectory() as folder:
         peers = {
-            OURS: _probelight(ours, records),
-            BARE: _bare(ours, records),
-            PLAIN: _plain(peer, ours, records),
-            HUGGING_FACE: _hugging_face(peer, ours, records, folder),
+            OURS: _probelight(ours, records, chosen.device),
+            BARE: _bare(ours, records, chosen.device),
+            PLAIN: _plain(peer, ours, records, chosen.device),
+            HUGGING_FACE: _hugging_face(peer, ours, records, folder, chosen.device),
         }
         seconds = interleave(peers, chosen.rounds)
     figures = {f"seconds a step, {name}": median(times) for name, times in seconds.items()}
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
-    figures |= {"Lightning's overhead, ms a step": 1000 * overhead(records, chosen.rounds)}
+    figures |= {
+        "Lightning's overhead, ms a step": 1000 * overhead(records, chosen.rounds, chosen.device)
+    }
     figures |= {"largest relative difference of a gradient": difference}
     report(f"MC-QA training, {chosen.probe}, {BATCH_SIZE} questions a step", figures, chosen)
     return figures
 
 
-def overhead(records: list[Record], rounds: int) -> float:
+def overhead(records: list[Record], rounds: int, device: str) -> float:
     """Seconds that a step takes longer than without Lightning, whatever the model.
 
     With a model of next to nothing they stand out: a large one's steps differ by more.
@@ -146,7 +149,7 @@ def overhead(records: list[Record], rounds: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         name = write_random_model(folder, num_layers=1, hidden_size=64)
         tiny = SentenceChoice(name, head="pooler", random_weights=True, max_length=16)
-        pair = {OURS: _probelight(tiny, records), BARE: _bare(tiny, records)}
+        pair = {OURS: _probelight(tiny, records, device), BARE: _bare(tiny, records, device)}
         seconds = interleave(pair, 2 * rounds)
     return median(a - b for a, b in zip(seconds[OURS], seconds[BARE], strict=True))
 
@@ -179,12 +182,12 @@ def gradient_difference(ours: SentenceChoice, peer: Any, records: Sequence[Recor
     return max(float((a - b).abs().max()) for a, b in pairs) / largest
 
 
-def _probelight(module: SentenceChoice, records: list[Record]) -> Callable[[], float]:
+def _probelight(module: SentenceChoice, records: list[Record], device: str) -> Callable[[], float]:
     data = ChoiceDataModule(train=records, evaluation={"probe": records[:1]}, batch_size=BATCH_SIZE)
 
     def call() -> float:
         clock = StepClock()
-        settings = TrainerSettings(accelerator="cpu", progress_bar=False)
+        settings = TrainerSettings(accelerator=accelerator_of(device), progress_bar=False)
         trainer = make_trainer(
             settings,
             max_epochs=1,
@@ -199,35 +202,39 @@ def _probelight(module: SentenceChoice, records: list[Record]) -> Callable[[], f
     return call
 
 
-def _bare(module: SentenceChoice, records: list[Record]) -> Callable[[], float]:
+def _bare(module: SentenceChoice, records: list[Record], device: str) -> Callable[[], float]:
     encoded = module.encoder().encode(records)
-    optimizer = torch.optim.AdamW(module.parameters(), lr=RATE, weight_decay=0.1, fused=True)
     starts = range(0, len(records), BATCH_SIZE)
 
     def call() -> float:
-        module.train()
+        module.train().to(device)  # a Lightning fit leaves it on the CPU
+        optimizer = torch.optim.AdamW(module.parameters(), lr=RATE, weight_decay=0.1, fused=True)
         times = []
         for start in starts:
-            times.append(time.perf_counter())
+            times.append(now())
             batch = encoded.collate(range(start, min(start + BATCH_SIZE, len(records))))
+            batch = {name: value.to(device) for name, value in batch.items()}
             loss = torch.nn.functional.cross_entropy(module(batch), batch["labels"])
             torch.autograd.backward(loss)
             optimizer.step()
             optimizer.zero_grad()
-        times.append(time.perf_counter())
+        times.append(now())
         return _step(times)
 
     return call
 
 
-def _plain(model: Any, ours: SentenceChoice, records: list[Record]) -> Callable[[], float]:
+def _plain(
+    model: Any, ours: SentenceChoice, records: list[Record], device: str
+) -> Callable[[], float]:
     collate = DataCollatorForMultipleChoice(ours.tokenizer)
     loader = DataLoader(features_of(ours, records), BATCH_SIZE, collate_fn=collate)  # type: ignore[arg-type]
 
     def call() -> float:
         clock = StepClock()
         trainer = pl.Trainer(
-            accelerator="cpu",
+            accelerator=accelerator_of(device),
+            devices=1,
             max_epochs=1,
             logger=False,
             enable_checkpointing=False,
@@ -243,7 +250,7 @@ def _plain(model: Any, ours: SentenceChoice, records: list[Record]) -> Callable[
 
 
 def _hugging_face(
-    model: Any, ours: SentenceChoice, records: list[Record], folder: str
+    model: Any, ours: SentenceChoice, records: list[Record], folder: str, device: str
 ) -> Callable[[], float]:
     items = features_of(ours, records)
 
@@ -255,7 +262,7 @@ def _hugging_face(
             num_train_epochs=1,
             learning_rate=RATE,
             weight_decay=0.1,
-            use_cpu=True,
+            use_cpu=device == "cpu",
             report_to=[],
             save_strategy="no",
             disable_tqdm=True,
@@ -270,9 +277,14 @@ def _hugging_face(
             data_collator=DataCollatorForMultipleChoice(ours.tokenizer),
         )
         trainer.train()
-        return _step([*clock.times, time.perf_counter()])
+        return _step([*clock.times, now()])
 
     return call
+
+
+def accelerator_of(device: str) -> str:
+    """Lightning's name of a device."""
+    return "gpu" if device == "cuda" else "cpu"
 
 
 def features_of(ours: SentenceChoice, records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
@@ -29,7 +28,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import FillMaskPipeline
 
-from benchmarks.interleaved import interleave, ratios
+from benchmarks.interleaved import clock, interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from datamodules.encoding.candidates import Blank
@@ -61,7 +60,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch of ours")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="tiny, to see that it works")
     parser.add_argument("--output", help="JSON file for the figures")
     chosen = parser.parse_args()
@@ -79,9 +78,9 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     module = _module(chosen)
     records = _records(module, chosen)
     said: dict[str, Scores] = {}
-    clock: dict[str, list[float]] = {"forward": [], "gemm": []}
+    spans: dict[str, list[float]] = {"forward": [], "gemm": []}
     peers: dict[str, Callable[[], object]] = {
-        OURS: _ours(module, records, chosen.max_tokens, said, clock),
+        OURS: _ours(module, records, chosen.max_tokens, said, spans),
         PIPELINE: _pipeline(module, records, said),
         PLAIN: _plain(module, records, said),
     }
@@ -94,7 +93,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
     for name in peers.keys() - {OURS}:
         figures[f"largest difference, {name}"] = agreement(said[OURS], said[name])
-    figures |= _shares(module, records, seconds[OURS], clock)
+    figures |= _shares(module, records, seconds[OURS], spans)
     with no_vocabulary_logits(module.head.weight.shape[0]):
         peers[OURS]()
     report(f"zero-shot, {len(records)} items", figures, chosen)
@@ -141,24 +140,24 @@ def _ours(
     records: Sequence[Record],
     max_tokens: int,
     said: dict[str, Scores],
-    clock: dict[str, list[float]],
+    spans: dict[str, list[float]],
 ) -> Callable[[], float]:
     @torch.no_grad()
     def call() -> float:
-        begin, forward = time.perf_counter(), 0.0
+        begin, forward = clock(), 0.0
         encoded = module.encoder().encode(records)
         scores: Scores = [torch.empty(0)] * len(records)
         for batch in evaluation_batches(encoded.lengths, max_tokens):
             inputs = {k: v.to(module.device) for k, v in encoded.collate(batch).items()}
-            start = time.perf_counter()
+            start = clock()
             rows = module(inputs).cpu()
-            forward += time.perf_counter() - start
+            forward += clock() - start
             for place, row in zip(batch, rows, strict=True):
                 scores[place] = row[: len(records[place].choices)]
         said[OURS] = scores
-        seconds = time.perf_counter() - begin
-        clock["forward"].append(forward)
-        clock["gemm"].append(_gemm_speed(module, max_tokens))
+        seconds = clock() - begin
+        spans["forward"].append(forward)
+        spans["gemm"].append(_gemm_speed(module, max_tokens))
         return seconds
 
     return call
@@ -246,11 +245,11 @@ def _gemm_speed(module: MaskedChoice, num_tokens: int) -> float:
     shapes = [(size, size)] * 4 + [(size, wide), (wide, size)]
     inputs = {n: torch.randn(num_tokens, n, device=module.device) for n in {size, wide}}
     weights = [torch.randn(m, n, device=module.device) for n, m in shapes]
-    start, rounds = time.perf_counter(), 5
+    start, rounds = clock(), 5
     for _ in range(rounds):
         for (n, _m), weight in zip(shapes, weights, strict=True):
             F.linear(inputs[n], weight)
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     products = sum(n * m for n, m in shapes)
     return float(rounds * 2 * num_tokens * products / seconds)
 
@@ -275,10 +274,10 @@ def _shares(
     module: MaskedChoice,
     records: Sequence[Record],
     seconds: Sequence[float],
-    clock: dict[str, list[float]],
+    spans: dict[str, list[float]],
 ) -> dict[str, float]:
     operations = num_operations(module, module.encoder().encode(records).lengths.tolist())
-    forward, gemm = clock["forward"][-len(seconds) :], clock["gemm"][-len(seconds) :]
+    forward, gemm = spans["forward"][-len(seconds) :], spans["gemm"][-len(seconds) :]
     pairs = list(zip(forward, seconds, gemm, strict=True))
     return {
         "GEMM speed, GFLOP/s": median(gemm) / 1e9,

@@ -16,6 +16,7 @@ def test_a_step_has_the_gradients_of_the_peer(small_model: Path) -> None:
         steps=4,
         rounds=1,
         threads=1,
+        device="cpu",
         output=None,
     )
     figures = mc_qa_training.measure(chosen)
@@ -39,6 +40,7 @@ def test_an_evaluation_predicts_what_the_peer_predicts(small_model: Path) -> Non
         items=30,
         rounds=1,
         threads=1,
+        device="cpu",
         output=None,
     )
     assert mc_qa_evaluation.measure(chosen)["largest difference of a score"] < 1e-5
@@ -58,6 +60,7 @@ def test_states_are_written_at_the_interval_and_at_the_end(small_model: Path) ->
         steps=7,
         every=3,
         threads=1,
+        device="cpu",
         output=None,
     )
     figures = checkpointing.measure(chosen)
