@@ -217,7 +217,10 @@ class SentenceChoice(ChoiceModule):
             PretrainedError: If the folder is not one of those, or is damaged.
         """
         if not answers_questions(str(folder)):
-            raise PretrainedError(f"{folder} has no {HEAD_SETTINGS}: it holds no saved MC-QA model")
+            raise PretrainedError(
+                f"{folder} holds no saved model; give a folder that a run wrote, such as "
+                "RUN/checkpoints/best, or one of an AutoModelForMultipleChoice"
+            )
         return cls(str(folder), **overrides)
 
 

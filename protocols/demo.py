@@ -9,7 +9,7 @@ from pathlib import Path
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
-from protocols.engine.model_kinds import refuse_baselines
+from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, ModelSettings
 from protocols.inoculation.configs import INOCULATION
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting
@@ -69,7 +69,7 @@ def demo(
     """
     start = time.perf_counter()
     model = plan.model
-    refuse_baselines([model], "the zero-shot part of demo")
+    refuse_untrained([model], "the zero-shot part of demo")
     folder = CommandFolder(Path(output_dir), {"command": "demo", **asdict(plan)})
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     # Only now: what trains imports torch and Lightning, which takes seconds.

@@ -20,7 +20,6 @@ from datamodules.words.tokens import PADDING_ID
 from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.baselines.soft_alignment import enhance, pool, soft_alignment
-from lightning_modules.baselines.word_folder import ESIM as KIND
 from lightning_modules.baselines.word_folder import (
     load_word_module,
     save_word_module,
@@ -43,6 +42,7 @@ from storage.config.ranges import (
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
+KIND = "esim"  # in the settings of a saved folder
 _NUM_GROUPS = 4
 
 

@@ -17,7 +17,6 @@ from torch.nn import functional as F
 from datamodules.words.source import EMBEDDED
 from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.baselines.word_folder import MLM_BASELINE as KIND
 from lightning_modules.baselines.word_folder import load_word_module, save_word_module
 from lightning_modules.baselines.word_rows import (
     SeededRows,
@@ -32,6 +31,7 @@ from storage.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Wid
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
+KIND = "mlm_baseline"  # in the settings of a saved folder
 _MODES = ("zero_shot", "mlp", "linear")
 _SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
 _EPSILON = 1e-12  # BERT's

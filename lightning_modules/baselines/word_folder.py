@@ -23,7 +23,6 @@ from storage.folders import user_path, whole_folder
 
 WORD_SETTINGS = "word_module.json"
 WORD_WEIGHTS = "model.safetensors"
-ESIM, MLM_BASELINE = KINDS = ("esim", "mlm_baseline")
 _FORMAT = 1
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -58,8 +57,6 @@ def word_settings(folder: str | Path) -> dict[str, Any]:
     settings = read_settings(path)
     if (form := settings.pop("format", None)) != _FORMAT:
         raise PretrainedError(f"{path}: format {form!r} is not known here")
-    if (kind := settings.get("kind")) not in KINDS:
-        raise PretrainedError(f"{path}: model kind {kind!r} is not known here")
     check_input_sizes(path, settings)
     return settings
 

@@ -5,20 +5,19 @@ Shapes: B batch, K choices, P distinct texts, L tokens, R masked copies, H hidde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lightning_modules.base import Batch, ChoiceModule, mask_choices
+from lightning_modules.base import Batch, mask_choices
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.heads.last_layer import EncoderAt
-from lightning_modules.pretrained import EMBEDDED, PretrainedError, load_pretrained
-from storage.config.ranges import MaxLength, Seed
+from lightning_modules.pretrained import PretrainedError, load_pretrained
+from lightning_modules.scorers.base import Question, Scorer
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
     from lightning_modules.masked_choice import MaskedChoice
 
 Normalise = Literal["sum", "mean"]
@@ -28,7 +27,7 @@ Normalise = Literal["sum", "mean"]
 _MAX_TOKENS = 16384
 
 
-class PseudoLogLikelihood(ChoiceModule):
+class PseudoLogLikelihood(Scorer):
     """Scores a choice by log p(each of its tokens | all the other tokens), one mask at a time.
 
     For MC-QA without training (stem, space, choice), and for MC-MLM candidates of several pieces
@@ -36,78 +35,84 @@ class PseudoLogLikelihood(ChoiceModule):
     choices of one piece the order of the choices is that of MC-MLM.
 
     Args:
-        model_name_or_path: "embedded", a folder, or a name on the Hub.
+        model: A masked LM.
+        tokenizer: Its tokenizer.
         normalise: "sum" over the tokens of a choice, as in the paper, or their "mean", which does
             not prefer short choices.
         max_length: Longest text in tokens.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture (SPEC E9).
-        seed: Of the fresh weights.
+        head: The model's head, where it was taken apart already.
 
     Raises:
-        PretrainedError: If the checkpoint cannot be loaded whole, its head is of no known form, or
-            there is no mask token.
+        PretrainedError: If the model's head is of no known form, or there is no mask token.
     """
+
+    mode = "pseudo_log_likelihood"
 
     def __init__(
         self,
-        model_name_or_path: str = EMBEDDED,
-        normalise: Normalise = "sum",
-        max_length: MaxLength = 256,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: Seed = 0,
-    ) -> None:
-        super().__init__(learning_rate=0.0)
-        self.save_hyperparameters()
-        model, tokenizer = load_pretrained(
-            "masked_lm", model_name_or_path, revision, random_weights, seed
-        )
-        self._take(model, tokenizer, CandidateHead(model), normalise, max_length)
-        self.requires_grad_(False)
-
-    @classmethod
-    def of(cls, module: MaskedChoice, normalise: Normalise = "sum") -> PseudoLogLikelihood:
-        """Scores with the very model of a `MaskedChoice`, for the records it cannot pose."""
-        scorer = cls.__new__(cls)
-        ChoiceModule.__init__(scorer, learning_rate=0.0)
-        scorer._take(module.model, module.tokenizer, module.head, normalise, module.max_length)
-        return scorer
-
-    def _take(
-        self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        head: CandidateHead,
-        normalise: Normalise,
-        max_length: int,
+        normalise: Normalise = "sum",
+        max_length: int = 256,
+        head: CandidateHead | None = None,
     ) -> None:
         if normalise not in ("sum", "mean"):
             raise ValueError(f"normalise={normalise!r}: choose sum or mean")
         if tokenizer.mask_token_id is None:
             raise PretrainedError(f"{type(tokenizer).__name__} has no mask token")
+        super().__init__()
         self.model = model
         self.tokenizer = tokenizer
-        self.head = head
-        self.reader = EncoderAt(head.encoder)
+        self.head = head or CandidateHead(model)
+        self.reader = EncoderAt(self.head.encoder)
         self.normalise = normalise
         self.max_length = max_length
         self.eval()
 
-    def encoder(self) -> ChoiceEncoder:
+    @classmethod
+    def load(
+        cls,
+        name_or_path: str,
+        normalise: Normalise = "sum",
+        max_length: int = 256,
+        **options: Any,
+    ) -> PseudoLogLikelihood:
+        """Scores with a checkpoint.
+
+        Args:
+            name_or_path: "embedded", a folder, or a name on the Hub.
+            normalise: As in the class.
+            max_length: Longest text in tokens.
+            **options: `revision`, `random_weights` and `seed` of `load_pretrained`.
+
+        Raises:
+            PretrainedError: If the checkpoint cannot be loaded whole, or as in the class.
+        """
+        model, tokenizer = load_pretrained("masked_lm", name_or_path, **options)
+        model.requires_grad_(False)
+        return cls(model, tokenizer, normalise, max_length)
+
+    @classmethod
+    def of(cls, module: MaskedChoice, normalise: Normalise = "sum") -> PseudoLogLikelihood:
+        """Scores with the very model of a `MaskedChoice`, for the records it cannot pose."""
+        return cls(module.model, module.tokenizer, normalise, module.max_length, module.head)
+
+    def choice_scores(self) -> Question:
+        return self._question(self.normalise)
+
+    def log_likelihoods(self) -> Question:
+        return self._question("sum")
+
+    def _question(self, normalise: Normalise) -> Question:
         from datamodules.encoding.likelihood import LikelihoodEncoder
 
-        return LikelihoodEncoder(self.tokenizer, max_length=self.max_length)
+        def answer(batch: Batch) -> Tensor:
+            sums, counts = self.text_scores(batch)
+            scores = sums / counts if normalise == "mean" else sums
+            scores = scores.float().to(batch["choice_mask"].device)
+            return mask_choices(scores[batch["pair_index"]], batch["choice_mask"])
 
-    def setup(self, stage: str) -> None:
-        if stage == "fit":
-            raise RuntimeError("PseudoLogLikelihood only scores; train MaskedChoice instead")
-
-    def forward(self, batch: Batch) -> Tensor:
-        sums, counts = self.text_scores(batch)
-        scores = sums / counts if self.normalise == "mean" else sums
-        scores = scores.float().to(batch["choice_mask"].device)
-        return mask_choices(scores[batch["pair_index"]], batch["choice_mask"])
+        return Question(LikelihoodEncoder(self.tokenizer, max_length=self.max_length), answer)
 
     def text_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum of the log-probabilities of each text's answer tokens (P,), and their number (P,).

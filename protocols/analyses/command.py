@@ -9,7 +9,7 @@ from jobs.context import DEFAULT_TRAINER, TrainerSettings
 from probes.sources.wordnet import DEFAULT_DIR
 from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.model_kinds import refuse_baselines
+from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from results.run_folder import CommandFolder
 
@@ -38,7 +38,7 @@ def prediction_grid(
         UsageError: If a model is a baseline, which would have to be trained first.
     """
     chosen = chosen_models(models, model, random_weights)
-    refuse_baselines(chosen, "grid")
+    refuse_untrained(chosen, "grid")
     config = {
         "command": "grid",
         "models": [one.config() for one in chosen],

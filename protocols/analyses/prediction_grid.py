@@ -9,7 +9,6 @@ from math import exp, fsum
 from typing import Any
 
 from jobs.context import TrainerSettings
-from lightning_modules.pretrained import model_fingerprint
 from metrics.ties import best_of_each, credit_of
 from probes.build.prediction_grids import PredictionGrid
 from probes.record import chance_of
@@ -24,7 +23,7 @@ from protocols.engine.evaluation import (
     tied_row,
 )
 from protocols.engine.model_source import source_of
-from protocols.engine.models import masked_module
+from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.provenance import git_commit, versions
 from results.run_folder import CommandFolder, RunFolder
@@ -46,10 +45,10 @@ def fill_grids(
         print(f"{model.label}: {len(runs) - len(missing)} of {len(runs)} grids complete")
     if not missing:
         return
-    module = masked_module(model, "zero_shot")
+    scorer = scorer_for(model, "mc_mlm")
     for one, run in missing:
         start = time.perf_counter()
-        predictions = predict(module, {f"grid {one.name}": one.records}, trainer)
+        predictions = predict(scorer, {f"grid {one.name}": one.records}, trainer)
         said = predictions[f"grid {one.name}"]
         rows = grid_rows(said, one, model.label)
         run.write_lines("predictions.jsonl", said.rows())
@@ -75,7 +74,7 @@ def fill_grids(
                     }
                 ],
                 "seeds": [],
-                "model_sha256": model_fingerprint(module),
+                "model_sha256": scorer.fingerprint(),
                 **source_of(model),
                 "seconds": round(time.perf_counter() - start, 3),
             }

@@ -30,7 +30,7 @@ from protocols.curve.rows import Measurement, Point, finish_run
 from protocols.curve.settings import FULL, STANDARD, Control
 from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
-from protocols.engine.models import saved_module, sentence_module
+from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, best_dir, fit
 from results.run_folder import RunFolder
@@ -186,7 +186,7 @@ def fresh_module(
     }
     if start is not None:
         return saved_module(start, **options)
-    return sentence_module(model, seed=seed, **options)
+    return module_for(model, "mc_qa", seed=seed, **options)
 
 
 def _trained(

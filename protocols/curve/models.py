@@ -14,7 +14,7 @@ from probes.controls import NONSENSE_WORDS, NonsenseError, choose_nonsense
 from probes.record import Record
 from protocols.curve.data import CurveData
 from protocols.curve.settings import Control
-from protocols.engine.model_kinds import TRANSFORMER
+from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from storage.errors import UsageError
 
@@ -31,10 +31,10 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
     """
     if not config.candidates:
         return {}
-    transformers = [model for model in models if model.kind == TRANSFORMER]
+    readers = [model for model in models if kind_of(model).has_checkpoint]
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
-    for model in _distinct_tokenizers(transformers):
+    for model in _distinct_tokenizers(readers):
         for word in _split_words(model, words):
             split_by[word].append(model.label)
     try:
@@ -55,7 +55,7 @@ def only_posed(
     A curve compares the same rows under all controls and in all models, so a row that one of them
     has to leave out is left out of all.
     """
-    skipping = [m for m in models if m.kind == TRANSFORMER and m.multi_token == "skip"]
+    skipping = [m for m in models if kind_of(m).has_checkpoint and m.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data
     unposed: tuple[set[int], set[int]] = (set(), set())

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from jobs.context import RunContext, TrainerSettings
-from lightning_modules.pretrained import model_fingerprint
 from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
 from protocols.curve.settings import PROTOCOL, STANDARD
 from protocols.engine.evaluation import accuracy_row, predict, score_notices, tied_row
-from protocols.engine.models import masked_module
+from protocols.engine.kinds import kind_of
+from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.provenance import data_files, git_commit, versions
 from results.run_folder import CommandFolder
@@ -44,7 +44,7 @@ def best_phrasing(
     Raises:
         UsageError: If a phrasing is no MC-MLM probe, or no model can judge.
     """
-    judges = [m for m in models if m.kind == "transformer" and not m.random_weights]
+    judges = [m for m in models if kind_of(m).is_pretrained and not m.random_weights]
     sets = {name: load_probe(name, split, mirror=context.mirror) for name in names}
     for data in sets.values():
         if data.config.setup != "mc_mlm":
@@ -71,7 +71,7 @@ def _scores(
     trainer: TrainerSettings,
 ) -> dict[str, float]:
     """Zero-shot accuracy of one model on each phrasing."""
-    module, found = None, {}
+    scorer, found = None, {}
     for name, data in sets.items():
         own = data.config.name
         config = {
@@ -85,8 +85,8 @@ def _scores(
         result = run.result()
         if result is None:
             start = time.perf_counter()
-            module = module or masked_module(model, mode=MODE)
-            said = predict(module, {own: data.records}, trainer)[own]
+            scorer = scorer or scorer_for(model, "mc_mlm")
+            said = predict(scorer, {own: data.records}, trainer)[own]
             groups = groups_of(said.records, data.config.group_by)
             fields = {
                 "protocol": PROTOCOL,
@@ -108,7 +108,7 @@ def _scores(
                 "git_commit": git_commit(),
                 "data": data_files([data]),
                 "seeds": [],
-                "model_sha256": model_fingerprint(module),
+                "model_sha256": scorer.fingerprint(),
                 "seconds": round(time.perf_counter() - start, 3),
             }
             run.write_lines("predictions.jsonl", said.rows())

@@ -14,7 +14,6 @@ from datamodules.encoding.encoded_set import EncodedSet
 from datamodules.sampler import token_budget_batches
 from jobs.context import TrainerSettings
 from lightning_modules.base import ChoiceModule
-from lightning_modules.baselines.mlm_baseline import MLMBaseline
 from lightning_modules.heads.cached_heads import (
     CachedItems,
     HeadPlan,
@@ -30,7 +29,7 @@ from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement
 from protocols.curve.settings import CurveSettings
 from protocols.engine.evaluation import Predictions
-from protocols.engine.model_kinds import TRANSFORMER
+from protocols.engine.kinds import KINDS, TRANSFORMER
 from storage.errors import RecordError
 
 Place = tuple[str, str]  # control and part
@@ -54,8 +53,8 @@ class CurveProbe:
     """One probe's texts under every control, each encoded once, and the points trained on them.
 
     Args:
-        module: A `MaskedChoice`, or a baseline with its features and head; nothing below the head
-            is trained.
+        module: A `MaskedChoice`, or a baseline with its features, its head and `fresh_head`;
+            nothing below the head is trained.
         data: The probe's rows.
         settings: The curve.
         trainer: Batch settings of the encoding.
@@ -85,7 +84,8 @@ class CurveProbe:
         # Tokens are the same for all draws of the weights.
         posed = {place: pose(module, rows) for place, rows in self.records.items()}
         self.notices = list(dict.fromkeys(n for part in posed.values() for n in part.notices))
-        self.one_start = redraw is None and not isinstance(module, MLMBaseline)
+        fresh_heads = not KINDS[kind].is_pretrained
+        self.one_start = redraw is None and not fresh_heads
         self.fingerprints: dict[int, str] = {}
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
@@ -99,10 +99,10 @@ class CurveProbe:
             self.num_words = len(words)
             self.fingerprints[seed] = model_fingerprint(cast(Any, getattr(own, "model", own)))
             self.draws[seed] = Draw(HeadRows(cast(Any, own.head), words), sets)
-        if isinstance(module, MLMBaseline):
+        if fresh_heads:
             [shared] = self.draws.values()
             self.draws = {
-                seed: Draw(HeadRows(module.fresh_head(seed), words), shared.sets)
+                seed: Draw(HeadRows(cast(Any, module).fresh_head(seed), words), shared.sets)
                 for seed in settings.seeds
             }
 
@@ -138,7 +138,7 @@ class CurveProbe:
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         settings = self.settings
-        if self.kind == TRANSFORMER:
+        if KINDS[self.kind].is_pretrained:
             head = settings.head_fit(mode)
             return HeadPlan(mode, head.learning_rate, head.epochs, settings.batch_size)
         fit = settings.fit_of(self.kind)

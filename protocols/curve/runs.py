@@ -31,10 +31,9 @@ from protocols.curve.probe import CurveProbe, refuse_unposed
 from protocols.curve.rows import Measurement, Point, finish_run
 from protocols.curve.settings import FULL, PROTOCOL, Control, CurveSettings, ProbeOptions
 from protocols.curve.stage import FirstStage, first_stage_model, load_facts
-from protocols.engine.model_check import check_answering, check_masked
-from protocols.engine.model_kinds import TRANSFORMER
+from protocols.engine.kinds import kind_of
 from protocols.engine.model_source import source_of
-from protocols.engine.models import masked_module
+from protocols.engine.models import check_module, check_scorer, module_for
 from protocols.engine.settings import ModelSettings
 from results.run_folder import CommandFolder, RunFolder
 
@@ -120,7 +119,7 @@ class CurveRuns:
             RecordError: If it does not know a candidate.
         """
         rows = self.rows(model, data)
-        if model.kind != TRANSFORMER:
+        if not kind_of(model).has_checkpoint:
             return
         full = modes == [FULL]
         runs: Mapping[Any, RunFolder] = (
@@ -129,10 +128,10 @@ class CurveRuns:
         if all(run.result() is not None for run in runs.values()):
             return
         if full:
-            check_answering(model, trained=True)
+            check_module(model, "mc_qa")
         else:
             parts = [part for c in self.settings.controls for part in rows.under(c)]
-            check_masked(model, parts, refuse_unposed)
+            check_scorer(model, "mc_mlm", parts, refuse_unposed)
 
     def _sizes(self, rows: CurveData) -> list[int]:
         return [size for size in self.settings.sizes if size <= len(rows.train)]
@@ -155,24 +154,25 @@ class CurveRuns:
         Raises:
             UsageError: If the probe's groups cannot be divided so.
         """
-        if data.setup == "mc_mlm" and model.kind == TRANSFORMER:
+        if data.setup == "mc_mlm" and kind_of(model).is_pretrained:
             return data  # heads on a frozen encoder are trained for a number of epochs
         fit = self.settings.fit_of(model.kind)
         return hold_out(data, fit, self.settings.split_seed, self.settings.sizes)
 
     def _drawn(self, model: ModelSettings, seed: int) -> ChoiceModule:
         """The module, its random weights drawn from a seed where it has some."""
-        return masked_module(model, seed=seed).to(device_of(self.context.trainer))
+        device = device_of(self.context.trainer)
+        return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
 
     def _rate(self, model: ModelSettings, mode: HeadMode) -> float:
-        if model.kind == TRANSFORMER:
+        if kind_of(model).is_pretrained:
             return self.settings.head_fit(mode).learning_rate
         return self.settings.fit_of(model.kind).learning_rate
 
     def _stopping(
         self, model: ModelSettings, rows: CurveData, measured: Sequence[Measurement]
     ) -> str | None:
-        if model.kind == TRANSFORMER:
+        if kind_of(model).is_pretrained:
             return None
         epochs = [one.epoch for one in measured]
         return early_stopping(rows, self.settings.fit_of(model.kind), epochs)
@@ -225,7 +225,7 @@ class CurveRuns:
             "seeds": settings.seeds,
             "controls": settings.controls,
         }
-        if model.kind == TRANSFORMER:
+        if kind_of(model).is_pretrained:
             config |= {**asdict(settings.head_fit(mode)), "batch_size": settings.batch_size}
         else:
             config["fit"] = asdict(settings.fit_of(model.kind))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from lightning_modules.modes import HeadMode
+from protocols.engine.kinds import KINDS
 from protocols.engine.settings import FitSettings
 from storage.config.ranges import (
     BatchSize,
@@ -120,7 +121,8 @@ class CurveSettings(Settings):
 
     def fit_of(self, kind: str) -> FitSettings:
         """How a baseline of this kind, or the whole network of a transformer, is trained."""
-        return {"esim": self.esim, "mlm_baseline": self.mlm_baseline}.get(kind, self.full)
+        found: FitSettings = getattr(self, KINDS[kind].fit)
+        return found
 
 
 @dataclass(frozen=True)

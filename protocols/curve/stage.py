@@ -15,7 +15,7 @@ from probes.splits import groups_of
 from protocols.curve.data import CurveData
 from protocols.curve.settings import STANDARD, Control
 from protocols.engine.evaluation import Predictions, accuracy_row, predict
-from protocols.engine.models import sentence_module
+from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, best_dir, fit
 from results.provenance import data_files, git_commit, versions
@@ -110,8 +110,9 @@ def _train(
         num_workers=context.trainer.num_workers,
         cache_dir=cache_folder(),
     )
-    module: Any = sentence_module(
+    module: Any = module_for(
         model,
+        "mc_qa",
         learning_rate=settings.learning_rate,
         seed=stage.seed,
         weight_decay=settings.weight_decay,

@@ -11,6 +11,7 @@ from probes.catalog import ProbeConfig
 from protocols.curve.data import CurveData
 from protocols.curve.runs import CurveRuns
 from protocols.curve.settings import FULL, CurveSettings, ProbeOptions
+from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
@@ -55,8 +56,7 @@ def trace_curves(
 
 def modes_of(model: ModelSettings, data: CurveData, settings: CurveSettings) -> list[Any]:
     """How a model is trained on a probe; nothing where it cannot answer it."""
-    if data.setup == "mc_qa":
-        return [] if model.kind == "mlm_baseline" else [FULL]
-    if model.kind == "mlm_baseline":
-        return [mode for mode in settings.modes if mode == "mlp"]
-    return [] if model.kind == "esim" else list(settings.modes)
+    trained = kind_of(model).trained.get(data.setup)
+    if trained is None:
+        return []
+    return [mode for mode in settings.modes if mode in trained.modes] if trained.modes else [FULL]

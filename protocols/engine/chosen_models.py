@@ -10,7 +10,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from probes.catalog import ROOT
-from protocols.engine.model_kinds import TRANSFORMER
+from protocols.engine.kinds import kind_of
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from results.model_names import told_apart
 from storage.errors import UsageError
@@ -41,7 +41,7 @@ def chosen_models(
         models += [
             replace(one, random_weights=True)
             for one in models
-            if one.kind == TRANSFORMER and not one.random_weights
+            if kind_of(one).has_checkpoint and not one.random_weights
         ]
     labels = [one.label for one in models]
     if repeated := {label for label in labels if labels.count(label) > 1}:
@@ -58,7 +58,7 @@ def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
     found = []
     for one in models:
         same = [other.name_or_path for other in models if other.label == one.label]
-        alike = one.kind != TRANSFORMER or one.name or len(set(same)) == 1
+        alike = kind_of(one).title or one.name or len(set(same)) == 1
         tail = None if alike or labels.count(one.label) == 1 else told_apart(same)
         found.append(replace(one, name=tail[one.name_or_path]) if tail else one)
     return found

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import pytorch_lightning as pl
-
 from callbacks.agreed_stop import stoppable
 from callbacks.predictions import gather_scores, prediction_rows, scores_by_item
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from lightning_modules.base import ChoiceModule
+from lightning_modules.scorers.asked import Asked
+from lightning_modules.scorers.base import Question, Scorer
+from lightning_modules.scorers.trained import TrainedScorer
 from metrics.intervals import accuracy_interval, num_groups, wilson
 from metrics.ties import best_of_each, credit_of
 from probes.record import Record
@@ -71,11 +71,26 @@ class Predictions:
 
 
 def predict(
-    module: pl.LightningModule,
+    model: Scorer | ChoiceModule,
     sets: Mapping[str, Sequence[Record]],
     settings: TrainerSettings,
 ) -> dict[str, Predictions]:
     """Scores every record of every set; the same for any batch size and number of processes."""
+    scorer = model if isinstance(model, Scorer) else TrainedScorer(model)
+    return ask(scorer, scorer.choice_scores(), sets, settings)
+
+
+def ask(
+    scorer: Scorer,
+    question: Question,
+    sets: Mapping[str, Sequence[Record]],
+    settings: TrainerSettings,
+) -> dict[str, Predictions]:
+    """A scorer's answers to a question with one number a choice, for every record of every set.
+
+    Records whose choices the question takes one piece at a time, and which are to be scored by
+    their pieces, get their choices' log-likelihoods.
+    """
     data = ChoiceDataModule(
         train=None,
         evaluation=dict(sets),
@@ -85,7 +100,7 @@ def predict(
     )
     trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
     with stoppable():
-        output = trainer.predict(module, datamodule=data)
+        output = trainer.predict(Asked(scorer, question), datamodule=data)
     assert output is not None
     per_set: list[Any] = output if len(sets) > 1 else [output]
     found = {}
@@ -93,29 +108,14 @@ def predict(
         scores = {i: row for batch in batches for i, row in scores_by_item(batch).items()}
         scores = gather_scores(scores)
         if by_pieces := data.evaluation_sets[name].needs_pll:
-            scores |= _by_pieces(module, records, by_pieces, settings)
+            pieces = {"pieces": [records[i] for i in by_pieces]}
+            said = ask(scorer, scorer.log_likelihoods(), pieces, settings)["pieces"]
+            scores |= {i: list(row) for i, row in zip(by_pieces, said.scores, strict=True)}
         kept = sorted(scores)
-        notices = data.notices(name)
         found[name] = Predictions(
-            name,
-            [records[i] for i in kept],
-            [scores[i] for i in kept],
-            notices,
+            name, [records[i] for i in kept], [scores[i] for i in kept], data.notices(name)
         )
     return found
-
-
-def _by_pieces(
-    module: pl.LightningModule,
-    records: Sequence[Record],
-    places: Sequence[int],
-    settings: TrainerSettings,
-) -> dict[int, list[float]]:
-    """Scores the records with candidates of several pieces by their pseudo-log-likelihood."""
-    assert isinstance(module, MaskedChoice)
-    scorer = PseudoLogLikelihood.of(module)
-    found = predict(scorer, {"pieces": [records[i] for i in places]}, settings)["pieces"]
-    return {place: list(row) for place, row in zip(places, found.scores, strict=True)}
 
 
 def score_notices(*said: Predictions) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from protocols.engine.model_kinds import TRANSFORMER
+from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.settings import OriginalTask
 from storage.files import read_json
@@ -19,7 +19,7 @@ _RECORDED = ("model_hub_id", "model_revision", "original_parts")
 def hub_id(model: ModelSettings) -> str | None:
     """The model's id on the Hub; None for a folder, a baseline or random weights."""
     name = model.name_or_path
-    if model.kind != TRANSFORMER or model.random_weights or name == EMBEDDED:
+    if not kind_of(model).has_checkpoint or model.random_weights or name == EMBEDDED:
         return None
     return None if user_path(name).exists() else name
 

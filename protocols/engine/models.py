@@ -1,107 +1,128 @@
-"""Which module a `ModelSettings` stands for, and which one a saved folder holds."""
+"""The one factory of models: what answers as it is, what is trained, what a folder holds.
+
+It asks the registry of kinds and imports what a kind is made by when it is first made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from lightning_modules.baselines import word_folder
-from lightning_modules.baselines.esim import ESIM
-from lightning_modules.baselines.mlm_baseline import MLMBaseline
-from lightning_modules.baselines.word_folder import is_word_folder, word_settings
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.modes import Mode
-from lightning_modules.pretrained import PretrainedError
-from lightning_modules.sentence_choice import SentenceChoice, answers_questions
-from protocols.engine.settings import ModelSettings
-from storage.errors import UsageError
+from probes.record import Record, Setup
+from protocols.engine.kinds import (
+    KINDS,
+    Trained,
+    kind_of,
+    refuse_untrained,
+    saved_kind,
+    trained_for,
+)
+from storage.errors import RecordError, UsageError
 from storage.left_files import check_model
 
+if TYPE_CHECKING:
+    from lightning_modules.base import ChoiceModule
+    from lightning_modules.scorers.base import KindOfScorer, Posable, Scorer
+    from protocols.engine.settings import ModelSettings
 
-def masked_module(
-    model: ModelSettings, mode: str = "mlp", learning_rate: float = 1e-4, seed: int = 0
-) -> MaskedChoice | MLMBaseline:
-    """The module of a masked sentence (MC-MLM) with K candidate words.
+Refuse = Callable[[Sequence[Record], Sequence[int]], None]
 
-    Args:
-        model: Which model.
-        mode: What is trained, as in `MaskedChoice`; the MLM-baseline has no "full".
-        learning_rate: Peak rate.
-        seed: Of fresh weights: those of the architecture control, and of the MLM-baseline's head.
+# Settings whose argument of a constructor has another name.
+_ARGUMENTS = {"name_or_path": "model_name_or_path"}
+
+
+def scorer_for(model: ModelSettings, setup: Setup) -> Scorer:
+    """What answers probes of a setup as it is, without being trained here.
 
     Raises:
-        UsageError: If the model is ESIM, or has an option that its kind does not know.
+        UsageError: If its kind knows nothing before it is trained, or does not answer the setup.
+        PretrainedError: If there is no such model, or it is of another kind.
+        ValueError: If a finished run kept the model, and it has changed since.
     """
-    if model.kind == "esim":
-        raise UsageError(
-            "model kind esim reads pairs of question and answer; pose the probe as mc_qa, or "
-            "choose kind mlm_baseline"
-        )
-    _refuse_random_weights(model)
-    if model.kind == "mlm_baseline":
-        if mode == "full":
-            raise UsageError("the MLM-baseline's vectors are never trained: choose mode mlp")
-        return MLMBaseline(
-            model.vectors, mode=cast(Any, mode), learning_rate=learning_rate, seed=seed
-        )
-    return MaskedChoice(
-        model.name_or_path,
-        mode=cast(Mode, mode),
-        answer_prefix=model.answer_prefix,
-        multi_token=model.multi_token,
-        max_length=model.max_length,
-        learning_rate=learning_rate,
-        revision=model.revision,
-        random_weights=model.random_weights,
-        seed=seed,
-    )
+    source = _scorers_of(model)
+    check_model(model.name_or_path)
+    return source.load(model, setup)
 
 
-def sentence_module(
+def check_scorer(
     model: ModelSettings,
-    *,
-    learning_rate: float | None = None,
-    seed: int = 0,
-    num_choices: int | None = None,
-    monitor: str | None = None,
-    **options: Any,
-) -> SentenceChoice | ESIM:
-    """The module of a question with K answers (MC-QA).
+    setup: Setup,
+    sets: Iterable[Sequence[Record]],
+    refuse: Refuse | None = None,
+) -> None:
+    """Refuses a model that cannot answer some records, before hours are spent on others.
+
+    Weights are not read: a tokenizer and a config take a fraction of a second.
+
+    Args:
+        model: The model.
+        setup: How the records are posed.
+        sets: The records.
+        refuse: Called with the records of each set and the places of those that can be posed.
+
+    Raises:
+        UsageError: As `scorer_for`.
+        PretrainedError: As `scorer_for`, but for weights that lack or are damaged.
+        RecordError: If it cannot tell candidates apart, or does not know one; the message names
+            the model.
+    """
+    posable: Posable = _scorers_of(model).check(model, setup)
+    for records in sets:
+        try:
+            kept = posable(records)
+            if refuse is not None:
+                refuse(records, kept)
+        except RecordError as error:
+            raise RecordError(f"{model.label}: {error}") from None
+
+
+def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModule:
+    """The module that is trained to answer probes of a setup.
 
     Args:
         model: Which model.
-        learning_rate: Peak rate; None takes the kind's own default.
-        seed: Of the fresh weights.
-        num_choices: Pads every question to so many choices with empty ones.
-        monitor: Metric whose stand-still halves ESIM's rate; transformers have a schedule.
-        **options: `weight_decay` and `max_grad_norm`; the kind's own defaults where not given.
+        setup: "mc_mlm", the masked sentence with K candidate words, or "mc_qa", the question with
+            K answers.
+        **options: Arguments of the module's constructor that say how it is trained, such as `mode`,
+            `learning_rate`, `seed`, `num_choices` and `max_grad_norm`, the kind's own defaults
+            where not given. `monitor` is the metric whose stand-still halves the rate of kinds
+            without a schedule.
 
     Raises:
-        UsageError: If the model is the MLM-baseline, or has an option that its kind does not know.
+        UsageError: If the kind is not trained for the setup, or the model has an option that its
+            kind does not know.
+        PretrainedError: If there is no such model, or it is of another kind.
     """
-    if model.kind == "mlm_baseline":
+    trained = trained_for(model, setup)
+    if model.random_weights and not kind_of(model).has_checkpoint:
         raise UsageError(
-            "model kind mlm_baseline fills the mask of a sentence; choose kind esim for questions "
-            "with answers"
+            f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
+            "anyway"
         )
-    _refuse_random_weights(model)
-    if learning_rate is not None:
-        options["learning_rate"] = learning_rate
-    shared = {"max_length": model.max_length, "num_choices": num_choices, "seed": seed, **options}
-    if model.kind == "esim":
-        return ESIM(model.vectors, monitor=monitor, **shared)
-    return SentenceChoice(
-        model.name_or_path,
-        head=model.head,
-        revision=model.revision,
-        random_weights=model.random_weights,
-        **shared,
-    )
+    own = {_ARGUMENTS.get(name, name): getattr(model, name) for name in trained.reads}
+    module: ChoiceModule = _class_of(trained)(**own, **_known(trained, options))
+    return module
+
+
+def check_module(model: ModelSettings, setup: Setup) -> None:
+    """Refuses a model that cannot be trained for a setup, without reading its weights.
+
+    Raises:
+        UsageError: As `module_for`.
+        PretrainedError: If there is no such model, or it is of another kind.
+    """
+    part = trained_for(model, setup).checkpoint
+    if part is not None:
+        from lightning_modules.pretrained import check_pretrained
+
+        check_pretrained(part, model.name_or_path, model.revision, model.random_weights)
 
 
 def saved_module(
     folder: str | Path, *, monitor: str | None = None, **overrides: Any
-) -> SentenceChoice | ESIM | MLMBaseline:
+) -> ChoiceModule:
     """The module that a folder holds, whichever kind wrote it; transformers' own among them.
 
     Args:
@@ -114,24 +135,24 @@ def saved_module(
         ValueError: If a finished run kept the model, and it has changed since.
     """
     check_model(folder)
-    if not is_word_folder(folder):
-        if answers_questions(str(folder)):
-            return SentenceChoice.from_folder(folder, **overrides)
-        raise PretrainedError(
-            f"{folder} holds no saved model; give a folder that a run wrote, such as "
-            "RUN/checkpoints/best, or one of an AutoModelForMultipleChoice"
-        )
-    kinds: dict[str, type[ESIM] | type[MLMBaseline]] = {
-        word_folder.ESIM: ESIM,
-        word_folder.MLM_BASELINE: MLMBaseline,
-    }
-    kind = kinds[word_settings(folder)["kind"]]
-    return kind.from_folder(folder, monitor=monitor, **overrides)
+    trained = KINDS[saved_kind(folder)].trained
+    own = trained.get("mc_qa") or trained["mc_mlm"]
+    options = _known(own, {"monitor": monitor, **overrides})
+    module: ChoiceModule = _class_of(own).from_folder(folder, **options)
+    return module
 
 
-def _refuse_random_weights(model: ModelSettings) -> None:
-    if model.random_weights and model.kind != "transformer":
-        raise UsageError(
-            f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
-            "anyway"
-        )
+def _scorers_of(model: ModelSettings) -> KindOfScorer:
+    refuse_untrained([model], "zero-shot scoring")
+    name = kind_of(model).scorer
+    assert name is not None
+    return cast("KindOfScorer", import_module(name))
+
+
+def _class_of(trained: Trained) -> Any:
+    module, _, name = trained.made_by.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in options.items() if k != "monitor" or trained.halves_rate}

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from datamodules.words.source import vectors_label
+from protocols.engine.kinds import KINDS, TRANSFORMER
 from storage.config.ranges import (
     BatchSize,
     GradNorm,
     LearningRate,
     MaxLength,
     NumEpochs,
+    OneOf,
     Settings,
     Share,
     WeightDecay,
 )
 from storage.errors import UsageError
 from storage.escaping import visible
-
-_BASELINE_NAMES = {"mlm_baseline": "MLM-baseline", "esim": "ESIM"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ModelSettings(Settings):
     head: Literal["mlp", "linear", "pooler"] = "mlp"
     max_length: MaxLength = 256
     random_weights: bool = False
-    kind: Literal["transformer", "mlm_baseline", "esim"] = "transformer"
+    kind: Annotated[str, OneOf(KINDS)] = TRANSFORMER
     vectors: str = "embedded"
     name: str | None = None
 
@@ -68,8 +68,8 @@ class ModelSettings(Settings):
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors (SPEC E10)."""
         own = visible(self.name.strip()) if self.name else ""
-        if self.kind != "transformer":
-            return own or f"{_BASELINE_NAMES[self.kind]} ({vectors_label(self.vectors)})"
+        if title := KINDS[self.kind].title:
+            return own or f"{title} ({vectors_label(self.vectors)})"
         name = own or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
         return f"{name} (random weights)" if self.random_weights else name
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from jobs.context import RunContext
 from jobs.job import Job
 from probes.catalog import ROOT
-from protocols.engine.model_kinds import check_questions
+from protocols.engine.kinds import check_questions, kind_of
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.configs import (
     BEFORE,
@@ -54,7 +54,6 @@ from storage.config.ranges import (
 from storage.errors import UsageError
 
 RUNNER = "protocols.inoculation.cell_runs:run_cell"
-ESIM_WEIGHTS = 3_730_501  # over vectors of 50 numbers, which are not counted
 
 
 @dataclass(frozen=True)
@@ -257,8 +256,8 @@ def _checkpoint(task: OriginalTask, place: str) -> dict[str, str] | None:
 @cache
 def weights_bytes(model: ModelSettings) -> int:
     """Bytes of a local model's weights in single precision; 0 where it is not known."""
-    if model.kind == "esim":
-        return 4 * ESIM_WEIGHTS
+    if (known := kind_of(model).num_weights) is not None:
+        return 4 * known
     name = model.name_or_path
     folder = ROOT / "assets" / "dictionary-lm" if name == "embedded" else Path(name)
     return 4 * sum(_num_weights(path) for path in folder.glob("*.safetensors"))

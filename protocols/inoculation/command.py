@@ -8,7 +8,7 @@ from typing import Any
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
-from protocols.engine.model_kinds import check_questions
+from protocols.engine.kinds import check_questions
 from protocols.engine.own_files import checksums_of, config_of, fitting_probe, own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
 from protocols.inoculation.configs import INOCULATION, ORIGINAL_TASK, original_config

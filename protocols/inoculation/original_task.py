@@ -16,7 +16,7 @@ from lightning_modules.base import ChoiceModule
 from lightning_modules.pretrained import model_fingerprint
 from protocols.engine.evaluation import Predictions, grouped_row, predict, score_notices, tied_row
 from protocols.engine.model_source import original_source
-from protocols.engine.models import saved_module, sentence_module
+from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, best_dir, fit
 from protocols.inoculation.configs import FIRST, ORIGINAL_TASK, first_stage_config, original_config
@@ -71,8 +71,12 @@ def train_first_stage(
     stage = task.first
     assert stage is not None
     began = time.perf_counter()
-    module = sentence_module(
-        model, learning_rate=stage.learning_rate, seed=task.seed, num_choices=task.num_choices
+    module = module_for(
+        model,
+        "mc_qa",
+        learning_rate=stage.learning_rate,
+        seed=task.seed,
+        num_choices=task.num_choices,
     )
     keep, problems = _fit(run, module, stage, task, splits, context)
     fields = _fields(FIRST, model, stage, task.seed, splits)
@@ -101,8 +105,12 @@ def train_original(
     """
     began = time.perf_counter()
     module = (
-        sentence_module(
-            model, learning_rate=task.learning_rate, seed=task.seed, num_choices=task.num_choices
+        module_for(
+            model,
+            "mc_qa",
+            learning_rate=task.learning_rate,
+            seed=task.seed,
+            num_choices=task.num_choices,
         )
         if start is None
         else saved_module(start, learning_rate=task.learning_rate, num_choices=task.num_choices)

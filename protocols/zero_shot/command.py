@@ -8,7 +8,7 @@ from typing import Any
 
 from jobs.context import DEFAULT_TRAINER, TrainerSettings
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.model_kinds import refuse_baselines
+from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, DEFAULT_MODEL, FileSettings, ModelSettings
 from protocols.zero_shot.data import checksums, load_sets
 from results.run_folder import CommandFolder
@@ -49,7 +49,7 @@ def zero_shot(
             baseline.
     """
     chosen = chosen_models(models, model, random_weights=False)
-    refuse_baselines(chosen, "zero-shot")
+    refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
     config = {
         "command": "zero-shot",

@@ -7,20 +7,17 @@ from statistics import median
 from typing import Any
 
 from jobs.context import TrainerSettings
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.scorers.candidate_ranks import CandidateRanks
-from protocols.engine.evaluation import Predictions, grouped_row, predict
+from lightning_modules.scorers.base import Scorer
+from lightning_modules.scorers.ranks import candidate_ranks
+from protocols.engine.evaluation import Predictions, ask, grouped_row
 
 TOP = 10
 
 
-def candidate_ranks(
-    module: MaskedChoice, predictions: Predictions, trainer: TrainerSettings
-) -> Predictions:
+def ranks_of(scorer: Scorer, predictions: Predictions, trainer: TrainerSettings) -> Predictions:
     """The records of `predictions` again, with ranks (1 is the first guess) in place of scores."""
-    return predict(CandidateRanks(module), {predictions.name: predictions.records}, trainer)[
-        predictions.name
-    ]
+    name = predictions.name
+    return ask(scorer, candidate_ranks(scorer), {name: predictions.records}, trainer)[name]
 
 
 def rank_rows(
@@ -29,7 +26,7 @@ def rank_rows(
     """Median rank of the right answer, and how often the model would say the candidates unasked.
 
     Args:
-        ranks: Ranks of every choice, as `candidate_ranks` gives them.
+        ranks: Ranks of every choice, as `ranks_of` gives them.
         groups: (N,) the group of each item.
         fields: Columns of every row.
     """

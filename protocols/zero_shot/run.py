@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs.context import TrainerSettings
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import model_fingerprint
-from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
-from lightning_modules.sentence_choice import SentenceChoice, answers_questions
+from lightning_modules.scorers.base import Scorer
 from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
 from probes.record import Setup, chance_of
 from probes.source import ProbeData
@@ -29,14 +26,13 @@ from protocols.engine.evaluation import (
     templates_of,
     tied_row,
 )
-from protocols.engine.model_check import check_answering, check_masked
 from protocols.engine.model_source import source_of
+from protocols.engine.models import check_scorer, scorer_for
 from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import LoadedSet, checksums
-from protocols.zero_shot.ranks import candidate_ranks, rank_rows
+from protocols.zero_shot.ranks import rank_rows, ranks_of
 from results.provenance import data_files, git_commit, versions
 from results.run_folder import CommandFolder, RunFolder
-from storage.left_files import check_model
 
 PROTOCOL = "zero_shot"
 FIELDS = ("protocol", "model", "probe", "control", "mode", "num_train", "split")
@@ -88,11 +84,9 @@ def _missing(
 
 
 def _check(model: ModelSettings, sets: Sequence[ProbeData]) -> None:
-    masked = [data.records for data in sets if data.config.setup == "mc_mlm"]
-    if masked:
-        check_masked(model, masked)
-    if len(masked) < len(sets):
-        check_answering(model, trained=False)
+    for setup in dict.fromkeys(data.config.setup for data in sets):
+        records = [data.records for data in sets if data.config.setup == setup]
+        check_scorer(model, setup, records)
 
 
 def _score(
@@ -102,15 +96,18 @@ def _score(
     trainer: TrainerSettings,
     ranks: bool,
 ) -> None:
-    scorers = _Scorers(model)
+    scorers: dict[Setup, Scorer] = {}  # made when first needed: a model is loaded once a setup
     for (name, split, loaded), run in runs:
         start = time.perf_counter()
-        module, mode = scorers.for_setup(loaded.config.setup)
-        predictions = predict(module, {name: loaded.records}, trainer)[name]
-        rows = zero_shot_rows(predictions, loaded, model.label, mode, split)
+        setup = loaded.config.setup
+        if setup not in scorers:
+            scorers[setup] = scorer_for(model, setup)
+        scorer = scorers[setup]
+        predictions = predict(scorer, {name: loaded.records}, trainer)[name]
+        rows = zero_shot_rows(predictions, loaded, model.label, scorer.mode, split)
         notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
-        if ranks and isinstance(module, MaskedChoice):
-            ranked = candidate_ranks(module, predictions, trainer)
+        if ranks and setup == "mc_mlm":
+            ranked = ranks_of(scorer, predictions, trainer)
             own = groups_of(ranked.records, loaded.config.group_by)
             rows += rank_rows(ranked, own, {k: rows[0][k] for k in FIELDS})
             notices += [n for n in ranked.notices if n not in notices]
@@ -128,7 +125,7 @@ def _score(
                 "git_commit": git_commit(),
                 "data": data_files([loaded]),
                 "seeds": [],
-                "model_sha256": model_fingerprint(module),
+                "model_sha256": scorer.fingerprint(),
                 **source_of(model),
                 "seconds": round(time.perf_counter() - start, 3),
             }
@@ -174,39 +171,3 @@ def zero_shot_rows(
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
     return f"choice {index + 1}" if by_position else choices[index]
-
-
-class _Scorers:
-    """The modules that score, made when first needed: a model is loaded once."""
-
-    def __init__(self, model: ModelSettings) -> None:
-        self.model = model
-        self._made: dict[str, tuple[Any, str]] = {}
-
-    def for_setup(self, setup: Setup) -> tuple[Any, str]:
-        """The module for a setup and the mode that its rows name."""
-        if setup not in self._made:
-            self._made[setup] = self._make(setup)
-        return self._made[setup]
-
-    def _make(self, setup: Setup) -> tuple[Any, str]:
-        model = self.model
-        check_model(model.name_or_path)
-        common: dict[str, Any] = {
-            "model_name_or_path": model.name_or_path,
-            "revision": model.revision,
-            "max_length": model.max_length,
-            "random_weights": model.random_weights,
-        }
-        if setup == "mc_mlm":
-            module = MaskedChoice(
-                mode="zero_shot",
-                answer_prefix=model.answer_prefix,
-                multi_token=model.multi_token,
-                **common,
-            )
-            return module, "zero_shot"
-        if answers_questions(model.name_or_path, model.revision):
-            return SentenceChoice(**common), "fine_tuned"
-        # The mean over an answer's tokens: the sum would prefer short answers.
-        return PseudoLogLikelihood(normalise="mean", **common), "pseudo_log_likelihood"

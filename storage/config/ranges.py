@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
@@ -72,6 +72,24 @@ class NotEmpty:
 
     def __str__(self) -> str:
         return "at least one"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A name that must be known.
+
+    Args:
+        names: The names; what is added to them later is known too.
+    """
+
+    names: Collection[str]
+
+    def admits(self, value: Any) -> bool:
+        """Whether it is one of them."""
+        return not isinstance(value, str) or value in self.names
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.names)}"
 
 
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take
@@ -133,7 +151,7 @@ def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
 
 def _check(hint: Any, value: Any, name: str) -> None:
     for limit in getattr(hint, "__metadata__", ()):
-        if isinstance(limit, Within | NotEmpty) and not limit.admits(value):
+        if isinstance(limit, Within | NotEmpty | OneOf) and not limit.admits(value):
             raise RangeError(f"{name} {value}: give {limit}")
     if isinstance(value, Mapping) and "class_path" in value:  # a class that the user chose
         module, _, kind = str(value["class_path"]).rpartition(".")

@@ -17,6 +17,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.pretrained import model_fingerprint
 from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from lightning_modules.scorers.trained import TrainedScorer
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 
@@ -271,11 +272,15 @@ def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(left_paddi
 
 
 def test_other_scorers_do_not_see_what_stands_beside_a_text(left_padding: Path) -> None:
-    for module in (PseudoLogLikelihood(str(left_padding)), SentenceChoice(str(left_padding))):
-        encoded = module.encoder().encode([SHORT, LONG])
+    scorers = (
+        PseudoLogLikelihood.load(str(left_padding)),
+        TrainedScorer(SentenceChoice(str(left_padding))),
+    )
+    for asked in (scorer.choice_scores() for scorer in scorers):
+        encoded = asked.encoder.encode([SHORT, LONG])
         with torch.no_grad():
-            together = module(encoded.collate([0, 1]))
-            alone = torch.cat([module(encoded.collate([i])) for i in (0, 1)])
+            together = asked.answer(encoded.collate([0, 1]))
+            alone = torch.cat([asked.answer(encoded.collate([i])) for i in (0, 1)])
         torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
 
 

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from transformers import AutoModelForMaskedLM
 
@@ -39,10 +37,10 @@ def _by_hand(folder: Path, before: list[str], answer: list[str], after: list[str
 
 
 def _scores(module: PseudoLogLikelihood, *records: Record) -> torch.Tensor:
-    encoded = module.encoder().encode(records)
+    asked = module.choice_scores()
+    encoded = asked.encoder.encode(records)
     with torch.no_grad():
-        scores: torch.Tensor = module(encoded.collate(range(len(records))))
-    return scores
+        return asked.answer(encoded.collate(range(len(records))))
 
 
 def test_question_and_answer_scores_are_those_of_a_loop_over_the_whole_model(
@@ -53,7 +51,7 @@ def test_question_and_answer_scores_are_those_of_a_loop_over_the_whole_model(
     answers = [["the", "ante", "##lo", "##pe"], ["a", "dog"], ["the", "red", "cat"]]
     logs = [_by_hand(folder, stem, answer, []) for answer in answers]
     for normalise in ("sum", "mean"):
-        module = PseudoLogLikelihood(str(folder), normalise=normalise)  # type: ignore[arg-type]
+        module = PseudoLogLikelihood.load(str(folder), normalise=normalise)  # type: ignore[arg-type]
         sizes = [1 if normalise == "sum" else len(answer) for answer in answers]
         expected = [sum(values) / size for values, size in zip(logs, sizes, strict=True)]
         found = _scores(module, QA)[0].tolist()
@@ -67,7 +65,7 @@ def test_a_candidate_stands_in_the_place_of_the_mask(checkpoint: Checkpoint) -> 
         sum(_by_hand(folder, ["the"], answer, after))
         for answer in (["ante", "##lo", "##pe"], ["cat"])
     ]
-    found = _scores(PseudoLogLikelihood(str(folder)), MLM)[0].tolist()
+    found = _scores(PseudoLogLikelihood.load(str(folder)), MLM)[0].tolist()
     assert found == pytest.approx(expected, abs=1e-4)
 
 
@@ -91,14 +89,14 @@ def test_the_scorer_of_a_masked_choice_shares_its_model(checkpoint: Checkpoint) 
     scorer = PseudoLogLikelihood.of(masked, normalise="mean")
     assert scorer.model is masked.model
     assert (scorer.normalise, scorer.max_length) == ("mean", 30)
-    own = PseudoLogLikelihood(str(checkpoint("bert")), normalise="mean")
+    own = PseudoLogLikelihood.load(str(checkpoint("bert")), normalise="mean")
     assert torch.equal(_scores(scorer, MLM), _scores(own, MLM))
 
 
 def test_scores_depend_neither_on_the_batch_nor_on_the_groups(
     architecture: str, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = PseudoLogLikelihood(str(checkpoint(architecture)))
+    module = PseudoLogLikelihood.load(str(checkpoint(architecture)))
     together = _scores(module, QA, MLM)
     assert together[1, 2] == -torch.inf
     torch.testing.assert_close(together[0], _scores(module, QA)[0], rtol=0, atol=1e-5)
@@ -107,15 +105,23 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_groups(
     torch.testing.assert_close(_scores(module, QA, MLM), together, rtol=0, atol=1e-5)
 
 
-def test_it_is_never_trained(checkpoint: Checkpoint) -> None:
-    module = PseudoLogLikelihood(str(checkpoint("bert")))
-    assert not any(parameter.requires_grad for parameter in module.parameters())
-    trainer = pl.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, max_epochs=1)
-    loader: Any = torch.utils.data.DataLoader([0], batch_size=None)
-    with pytest.raises(RuntimeError, match="only scores"):
-        trainer.fit(module, loader)
+def test_its_log_likelihoods_are_sums_whatever_its_scores_are(checkpoint: Checkpoint) -> None:
+    summed, mean = (
+        PseudoLogLikelihood.load(str(checkpoint()), normalise) for normalise in ("sum", "mean")
+    )
+    asked = mean.log_likelihoods()
+    with torch.no_grad():
+        found = asked.answer(asked.encoder.encode([QA]).collate([0]))
+    assert torch.equal(found, _scores(summed, QA))
+    assert not torch.equal(found, _scores(mean, QA))
+
+
+def test_nothing_of_it_is_trained(checkpoint: Checkpoint) -> None:
+    scorer = PseudoLogLikelihood.load(str(checkpoint("bert")))
+    assert not any(parameter.requires_grad for parameter in scorer.parameters())
+    assert not scorer.training
 
 
 def test_an_unknown_normalisation_is_refused(checkpoint: Checkpoint) -> None:
     with pytest.raises(ValueError, match="normalise='max': choose sum or mean"):
-        PseudoLogLikelihood(str(checkpoint("bert")), normalise="max")  # type: ignore[arg-type]
+        PseudoLogLikelihood.load(str(checkpoint("bert")), normalise="max")  # type: ignore[arg-type]

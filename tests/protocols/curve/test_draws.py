@@ -17,7 +17,7 @@ from probes.splits import group_of
 from protocols.curve.data import load_curve_data
 from protocols.curve.full import early_stopping, hold_out
 from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.engine.models import masked_module
+from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
 from results.row import read_results
 from storage.errors import UsageError
@@ -122,7 +122,7 @@ def test_random_weights_are_drawn_for_each_seed(
     ).records
     fingerprints = {}
     for seed in SEEDS:
-        module = masked_module(model, seed=seed)
+        module = module_for(model, "mc_mlm", mode="mlp", seed=seed)
         fingerprints[str(seed)] = model_fingerprint(module.model)
         batch = module.encoder().encode(records).collate(range(len(records)))
         with torch.no_grad():

@@ -14,7 +14,7 @@ from protocols.curve.data import CurveData
 from protocols.curve.models import nonsense_for, only_posed
 from protocols.curve.probe import pose
 from protocols.engine.chosen_models import chosen_models, model_of
-from protocols.engine.models import masked_module
+from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
 from storage.errors import RecordError, UsageError
 
@@ -103,7 +103,7 @@ def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model:
     with pytest.raises(UsageError, match="open: no row has candidates of one piece"):
         only_posed(replace(data, train=train[1:]), [skipping], ["standard"])
     with pytest.raises(RecordError, match=r"1 of 2 items .* such as .*w2.*multi_token skip"):
-        pose(masked_module(skipping), train)
+        pose(module_for(skipping, "mc_mlm"), train)
 
 
 def test_folders_of_one_name_are_told_apart_by_path() -> None:

@@ -30,15 +30,25 @@ def wordings(curve_probes: Path, tmp_path: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
+class Canned:
+    """Stands in for a model's scorer."""
+
+    def __init__(self, model: ModelSettings) -> None:
+        self.name = model.name_or_path
+
+    def fingerprint(self) -> str:
+        return self.name
+
+
 @pytest.fixture
 def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Answers with as many hits as `HITS` says, and records what was scored."""
     asked = []
 
-    def predict(module: Any, sets: Any, trainer: Any) -> dict[str, Predictions]:
+    def predict(scorer: Any, sets: Any, trainer: Any) -> dict[str, Predictions]:
         [(name, records)] = sets.items()
-        asked.append((module, name))
-        right = HITS[module, name]
+        asked.append((scorer.name, name))
+        right = HITS[scorer.name, name]
         scores = [
             [float((choice == record.answer) == (place < right)) for choice in (0, 1)]
             for place, record in enumerate(records)
@@ -46,8 +56,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return {name: Predictions(name, records, scores)}
 
     monkeypatch.setattr(curve_phrasing, "predict", predict)
-    monkeypatch.setattr(curve_phrasing, "masked_module", lambda model, mode: model.name_or_path)
-    monkeypatch.setattr(curve_phrasing, "model_fingerprint", str)
+    monkeypatch.setattr(curve_phrasing, "scorer_for", lambda model, setup: Canned(model))
     return asked
 
 

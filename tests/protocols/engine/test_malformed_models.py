@@ -19,7 +19,7 @@ import train
 from lightning_modules.model_folder import PretrainedError
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
-from protocols.engine.models import masked_module, saved_module, sentence_module
+from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 
 Damage = Callable[[Path], object]
@@ -342,9 +342,9 @@ def saved(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
     """Folders that our own modules were saved in."""
     root = tmp_path_factory.mktemp("saved")
     made = {
-        "sentence": lambda: sentence_module(ModelSettings(str(tiny_model), max_length=32)),
-        "esim": lambda: sentence_module(ModelSettings(kind="esim")),
-        "mlm_baseline": lambda: masked_module(ModelSettings(kind="mlm_baseline")),
+        "sentence": lambda: module_for(ModelSettings(str(tiny_model), max_length=32), "mc_qa"),
+        "esim": lambda: module_for(ModelSettings(kind="esim"), "mc_qa"),
+        "mlm_baseline": lambda: module_for(ModelSettings(kind="mlm_baseline"), "mc_mlm"),
     }
 
     def save(kind: str) -> Path:

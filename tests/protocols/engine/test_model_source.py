@@ -9,7 +9,7 @@ import pytest
 
 from lightning_modules.pretrained import model_fingerprint
 from protocols.engine.model_source import hub_id, original_source
-from protocols.engine.models import saved_module, sentence_module
+from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.settings import OriginalTask
 
@@ -27,7 +27,7 @@ def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_checkpoint_is_what_the_run_that_made_it_recorded(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "original-x" / "checkpoints" / "best"
-    sentence_module(ModelSettings(kind="esim")).save_pretrained(folder)
+    module_for(ModelSettings(kind="esim"), "mc_qa").save_pretrained(folder)
     made = {
         "protocol": "original",
         "rows": [],

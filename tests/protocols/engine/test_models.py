@@ -13,7 +13,7 @@ from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.pretrained import PretrainedError
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.catalog import ROOT
-from protocols.engine.models import masked_module, saved_module, sentence_module
+from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 from storage.errors import UsageError
 
@@ -21,40 +21,41 @@ MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_
 
 
 def test_a_masked_sentence() -> None:
-    module = masked_module(MLM, "linear", 2e-3, seed=3)
+    module = module_for(MLM, "mc_mlm", mode="linear", learning_rate=2e-3, seed=3)
     assert isinstance(module, MLMBaseline)
     assert (module.mode, module.learning_rate) == ("linear", 2e-3)
-    module = masked_module(ModelSettings(max_length=64), "mlp", 2e-3)
+    module = module_for(ModelSettings(max_length=64), "mc_mlm", mode="mlp", learning_rate=2e-3)
     assert isinstance(module, MaskedChoice)
     assert (module.mode, module.max_length) == ("mlp", 64)
 
 
 def test_a_question_with_answers() -> None:
-    module = sentence_module(PAIRS, num_choices=5, monitor="val/accuracy", max_grad_norm=1.0)
+    module = module_for(PAIRS, "mc_qa", num_choices=5, monitor="val/accuracy", max_grad_norm=1.0)
     assert isinstance(module, ESIM)
     assert (module.num_choices, module.max_length, module.max_grad_norm) == (5, 40, 1.0)
     assert (module.learning_rate, module.monitor) == (4e-4, "val/accuracy")
-    module = sentence_module(ModelSettings(head="linear"), learning_rate=1e-3, monitor="ignored")
+    linear = ModelSettings(head="linear")
+    module = module_for(linear, "mc_qa", learning_rate=1e-3, monitor="ignored")
     assert isinstance(module, SentenceChoice)
     assert (module.head_kind, module.learning_rate) == ("linear", 1e-3)
 
 
 def test_kinds_that_cannot_pose_a_probe_say_what_to_choose() -> None:
-    with pytest.raises(UsageError, match="choose kind mlm_baseline"):
-        masked_module(PAIRS)
-    with pytest.raises(UsageError, match="choose kind esim"):
-        sentence_module(MLM)
-    with pytest.raises(UsageError, match="choose mode mlp"):
-        masked_module(MLM, "full")
+    with pytest.raises(UsageError, match=r"choose model\.kind mlm_baseline"):
+        module_for(PAIRS, "mc_mlm")
+    with pytest.raises(UsageError, match=r"choose model\.kind esim"):
+        module_for(MLM, "mc_qa")
+    with pytest.raises(ValueError, match="the vectors are never trained"):
+        module_for(MLM, "mc_mlm", mode="full")
     with pytest.raises(UsageError, match="random_weights"):
-        sentence_module(ModelSettings(kind="esim", random_weights=True))
+        module_for(ModelSettings(kind="esim", random_weights=True), "mc_qa")
 
 
 def test_saved_modules_come_back_as_what_they_were(tmp_path: Path) -> None:
     modules = {
-        "mlm": masked_module(MLM),
-        "esim": sentence_module(PAIRS),
-        "transformer": sentence_module(ModelSettings()),
+        "mlm": module_for(MLM, "mc_mlm"),
+        "esim": module_for(PAIRS, "mc_qa"),
+        "transformer": module_for(ModelSettings(), "mc_qa"),
     }
     for name, module in modules.items():
         module.save_pretrained(tmp_path / name)
@@ -93,7 +94,7 @@ def test_labels_name_the_vectors(settings: ModelSettings, label: str) -> None:
 def test_the_presets_are_the_kinds(kind: str) -> None:
     path = ROOT / "configs" / "model" / f"{kind}.yaml"
     settings = ModelSettings(**yaml.safe_load(path.read_text())["model"])
-    assert settings == ModelSettings(kind=kind)  # type: ignore[arg-type]
+    assert settings == ModelSettings(kind=kind)
 
 
 def test_a_name_that_is_not_given_is_not_in_the_config_that_names_a_run() -> None:

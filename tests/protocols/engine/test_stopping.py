@@ -22,7 +22,7 @@ from callbacks.checkpoint_io import read_state
 from callbacks.stop_signals import SENTENCES
 from jobs.context import RunContext
 from protocols.engine.evaluation import predict
-from protocols.engine.models import masked_module
+from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit
 from results.provenance import ROOT
@@ -101,7 +101,7 @@ def test_sigterm_before_the_first_step_ends_a_fit(
 def test_a_prediction_is_not_ended_in_silence(
     signum: int, stop: type[BaseException], curve_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = masked_module(ModelSettings(str(curve_model), max_length=32))
+    module = module_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
     monkeypatch.setattr(
         type(module), "on_predict_batch_end", lambda *_: os.kill(os.getpid(), signum), raising=False
     )

@@ -6,9 +6,11 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from jobs.context import TrainerSettings
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.pretrained import EMBEDDED_DIR
-from lightning_modules.scorers.candidate_ranks import CandidateRanks
+from lightning_modules.scorers.base import Scorer
+from lightning_modules.scorers.masked import MaskedScorer
+from lightning_modules.scorers.ranks import candidate_ranks
 from probes.record import Record
-from protocols.engine.evaluation import predict
+from protocols.engine.evaluation import Predictions, ask
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 RECORDS = [
@@ -17,10 +19,14 @@ RECORDS = [
 ]
 
 
+def ranks_of(scorer: Scorer, records: list[Record]) -> Predictions:
+    return ask(scorer, candidate_ranks(scorer), {"a": records}, QUIET)["a"]
+
+
 def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
     model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
-    found = predict(CandidateRanks(MaskedChoice()), {"a": RECORDS}, QUIET)["a"]
+    found = ranks_of(MaskedScorer(MaskedChoice()), RECORDS)
     for record, ranks in zip(found.records, found.scores, strict=True):
         inputs = tokenizer(record.stem, return_tensors="pt")
         place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
@@ -34,7 +40,7 @@ def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
 
 def test_items_that_a_vocabulary_splits_are_skipped() -> None:
     records = [*RECORDS, Record("3", "A dog is an [MASK].", ("animal", "zzyzxian animal"), 0)]
-    module = MaskedChoice(multi_token="pseudo_log_likelihood")
-    found = predict(CandidateRanks(module), {"a": records}, QUIET)["a"]
+    scorer = MaskedScorer(MaskedChoice(multi_token="pseudo_log_likelihood"))
+    found = ranks_of(scorer, records)
     assert [record.id for record in found.records] == ["1", "2"]
     assert any("zzyzxian" in notice or "1 " in notice for notice in found.notices)

@@ -10,8 +10,8 @@ import yaml
 
 import train
 from jobs.context import RunContext
-from protocols.engine.model_kinds import check_questions
-from protocols.engine.models import sentence_module
+from protocols.engine.kinds import check_questions
+from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.cells import SweepGrid, SweepRow, enumerate_cells
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask
@@ -86,7 +86,7 @@ def test_a_sweep_refuses_it_when_it_is_planned() -> None:
 def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     pairs = ModelSettings(kind="esim")
     folder = str(tmp_path / "esim")
-    sentence_module(pairs).save_pretrained(folder)
+    module_for(pairs, "mc_qa").save_pretrained(folder)
     check_questions(pairs, folder)
     with pytest.raises(UsageError, match=r"holds a model of kind esim.*called embedded.*kind esim"):
         check_questions(ModelSettings(), folder)

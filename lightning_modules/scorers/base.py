@@ -1,0 +1,143 @@
+"""The seam of a kind of language model: what can be asked of it, and who owns what in the asking.
+
+Shapes: B items, K choices, V entries of a vocabulary, H hidden.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from torch import Tensor, nn
+
+from lightning_modules.base import Batch
+from lightning_modules.pretrained import model_fingerprint
+from storage.errors import UsageError
+
+if TYPE_CHECKING:
+    from datamodules.encoding.candidates import MultiToken
+    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probes.record import Record, Setup
+
+# Places, among records, of those that a model can be asked; it refuses what nobody could pose.
+Posable = Callable[[Sequence["Record"]], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing that is asked of a scorer, a batch at a time.
+
+    Attributes:
+        encoder: Poses records: tokenises them, skips or cuts what does not fit, and says so.
+        answer: A batch of the encoder's, on the scorer's device, to the answer, items first.
+    """
+
+    encoder: ChoiceEncoder
+    answer: Callable[[Batch], Tensor]
+
+
+class Scorer(nn.Module, ABC):
+    """A language model as it is, asked without training it.
+
+    Every kind answers the questions below, or refuses them by name: nothing is answered by
+    something near it. A question takes records and poses them itself, so that everything which
+    depends on a tokenizer stands here: callers hand over words as people write them.
+
+    - The leading space belongs to the answer, and the scorer puts it there: whatever space stands
+      around a choice is dropped, and the choice is looked up, or written behind its context, as it
+      would stand in running text.
+    - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
+    - What is summed are the log-probabilities of the answer's own tokens, and of them alone: the
+      context, special tokens and what stands behind the answer are given. Sums are natural
+      logarithms; means over an answer's tokens are a choice of `choice_scores`, which `mode` names.
+    - An item that cannot be posed is skipped and counted in the encoder's notices, or an error;
+      never is it scored as something else.
+
+    Attributes:
+        mode: How the choices get their scores, as the column `mode` of results names it.
+    """
+
+    mode: str
+
+    @abstractmethod
+    def choice_scores(self) -> Question:
+        """(B, K): the higher, the better; -inf where an item has no such choice.
+
+        Scores of one item compare with each other; those of two items need not.
+        """
+
+    def vocabulary(self) -> Question:
+        """(B, V): log-probabilities of what stands at the item's mask, or next behind its stem.
+
+        They are over the tokenizer's entries. Batches hold `candidate_ids` (B, K), the entries of
+        the item's choices; items with a choice that is not one entry are skipped.
+
+        Raises:
+            UsageError: If this kind has none.
+        """
+        self._refuse("log-probabilities over a vocabulary")
+
+    def log_likelihoods(self) -> Question:
+        """(B, K): for each choice the sum of its tokens' log-probabilities in its place.
+
+        The place is the mask of the stem, or behind the stem and a space. Choices of any number of
+        pieces are answered; a text of one's own is a stem with one choice.
+
+        Raises:
+            UsageError: If this kind has none.
+        """
+        self._refuse("log-likelihoods of a continuation")
+
+    def features(self) -> Question:
+        """(B, H): the frozen model's output at the place that `vocabulary` is read at.
+
+        Raises:
+            UsageError: If this kind has none.
+        """
+        self._refuse("features")
+
+    def fingerprint(self) -> str:
+        """What tells this scorer's answers from another's: the sha256 of its weights, as hex."""
+        return model_fingerprint(self)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UsageError(f"{type(self).__name__} (mode {self.mode}) gives no {what}")
+
+
+class ScorerSettings(Protocol):
+    """What a scorer is made from, of the settings that say which model is asked."""
+
+    @property
+    def name_or_path(self) -> str: ...
+    @property
+    def revision(self) -> str | None: ...
+    @property
+    def answer_prefix(self) -> str: ...
+    @property
+    def multi_token(self) -> MultiToken: ...
+    @property
+    def max_length(self) -> int: ...
+    @property
+    def random_weights(self) -> bool: ...
+
+
+class KindOfScorer(Protocol):
+    """What the module of a kind of language model holds; the factory finds it by its kind."""
+
+    def load(self, settings: ScorerSettings, setup: Setup) -> Scorer:
+        """The scorer that answers probes of a setup.
+
+        Raises:
+            PretrainedError: If there is no such model, or it is of another kind.
+            UsageError: If this kind does not answer the setup.
+        """
+
+    def check(self, settings: ScorerSettings, setup: Setup) -> Posable:
+        """Refuses what `load` would, as far as it can be told without reading weights.
+
+        Raises:
+            PretrainedError: As `load`.
+            UsageError: As `load`.
+        """

@@ -1,0 +1,119 @@
+"""Masked language models as they are: candidate words at the mask, answers behind a question.
+
+Shapes: B items, K choices, V entries of a vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from datamodules.encoding.masked import MaskedChoiceEncoder
+from lightning_modules.base import Batch
+from lightning_modules.masked_choice import MaskedChoice
+from lightning_modules.model_fit import Kind
+from lightning_modules.pretrained import check_pretrained, model_fingerprint
+from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
+from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from lightning_modules.scorers.ranks import log_probabilities
+from lightning_modules.scorers.trained import TrainedScorer
+from lightning_modules.sentence_choice import SentenceChoice, answers_questions
+
+if TYPE_CHECKING:
+    from probes.record import Record, Setup
+
+
+class MaskedScorer(Scorer):
+    """A masked LM that is asked at the one mask of each sentence (SPEC A, MC-MLM).
+
+    Candidates are vocabulary items, and their scores the logits of the checkpoint's own head, which
+    differ from log-probabilities by one number an item. Candidates of several pieces go by the
+    module's `multi_token`.
+
+    Args:
+        module: The model; it is used, not copied.
+    """
+
+    mode = "zero_shot"
+
+    def __init__(self, module: MaskedChoice) -> None:
+        super().__init__()
+        self.module = module
+        self.eval()
+
+    def choice_scores(self) -> Question:
+        return Question(self.module.encoder(), self.module)
+
+    def vocabulary(self) -> Question:
+        known = len(self.module.tokenizer)  # a decoder may have more rows, to fill up
+
+        def answer(batch: Batch) -> Tensor:
+            return log_probabilities(self.module.vocabulary_logits(batch)[:, :known])
+
+        module = self.module
+        encoder = MaskedChoiceEncoder(
+            module.tokenizer, module.answer_prefix, "skip", module.max_length
+        )
+        return Question(encoder, answer)
+
+    def log_likelihoods(self) -> Question:
+        return PseudoLogLikelihood.of(self.module).log_likelihoods()
+
+    def features(self) -> Question:
+        return Question(self.module.encoder(), self.module.features)
+
+    def fingerprint(self) -> str:
+        return model_fingerprint(self.module)
+
+
+def load(settings: ScorerSettings, setup: Setup) -> Scorer:
+    """What answers: at the mask; by the head that a model was fine-tuned with; else by its words.
+
+    MC-QA has no pre-trained head, so a model that was not fine-tuned is asked for the
+    pseudo-log-likelihood of each answer behind its question (Salazar et al. 2020).
+
+    Raises:
+        PretrainedError: If there is no such model, or it is no masked LM.
+    """
+    name, revision = settings.name_or_path, settings.revision
+    options: dict[str, Any] = {
+        "max_length": settings.max_length,
+        "random_weights": settings.random_weights,
+    }
+    if setup == "mc_mlm":
+        return MaskedScorer(
+            MaskedChoice(
+                name,
+                revision=revision,
+                answer_prefix=settings.answer_prefix,
+                multi_token=settings.multi_token,
+                **options,
+            )
+        )
+    if answers_questions(name, revision):
+        return TrainedScorer(SentenceChoice(name, revision=revision, **options))
+    # The mean over an answer's tokens: the sum would prefer short answers.
+    return PseudoLogLikelihood.load(name, "mean", revision=revision, **options)
+
+
+def check(settings: ScorerSettings, setup: Setup) -> Posable:
+    """Refuses models that `load` would refuse, without reading their weights.
+
+    Raises:
+        PretrainedError: If there is no such model, or it is no masked LM.
+    """
+    name, revision = settings.name_or_path, settings.revision
+    fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
+    kind: Kind = "encoder" if fine_tuned else "masked_lm"
+    tokenizer = check_pretrained(kind, name, revision, settings.random_weights)
+    if setup == "mc_mlm":
+        prefix, length = settings.answer_prefix, settings.max_length
+        return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check
+    return _all_of
+
+
+def _all_of(records: Sequence[Record]) -> Sequence[int]:
+    """Every answer is made of pieces that a tokenizer knows somehow."""
+    return range(len(records))
