@@ -1,16 +1,21 @@
-"""The language controls of Talmor et al. 2020, section 3.3: functions of a record and a mapping."""
+"""The language controls of Talmor et al. 2020, section 3.3: functions of a record and a mapping.
+
+A control is registered below with `CONTROLS`; curves, figures and tables take what is there.
+"""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from probes.catalog import ProbeConfig
 from probes.record import MASK, Record
-from storage.errors import ConfigError, RecordError
+from storage.errors import ConfigError, RecordError, nearest
 
+STANDARD = "standard"  # the probe as it is
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 
 
@@ -128,3 +133,41 @@ def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:
     if stem == record.stem:
         raise RecordError(f"{record.where}: the control leaves {record.stem!r} as it is")
     return replace(record, stem=stem, choices=choices)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A version of a probe in which a model should fail, or learn no faster, for a known reason.
+
+    Attributes:
+        change: A record, its probe's config and the words put in -> the record under the control.
+        replaces: What its meaningless words stand for, so that they are drawn once for a probe:
+            candidates (`choose_nonsense`), key words (`draw_substitutes`), or nothing at all.
+    """
+
+    change: Callable[[Record, ProbeConfig, Mapping[str, str]], Record]
+    replaces: Literal["the candidates", "key words", ""] = ""
+
+    def fits(self, config: ProbeConfig) -> bool:
+        """Whether the probe's config declares what the control goes by."""
+        return bool(config.arguments and (config.key_words or self.replaces != "key words"))
+
+
+CONTROLS: dict[str, Control] = {
+    "no_language": Control(no_language, "the candidates"),
+    "perturbed_language": Control(perturbed_language, "key words"),
+}
+
+
+def control_named(name: str) -> Control:
+    """The registered control of this name.
+
+    Raises:
+        ConfigError: If there is none; the message names those there are.
+    """
+    if name not in CONTROLS:
+        known = [STANDARD, *CONTROLS]
+        raise ConfigError(
+            f"there is no control {name!r}{nearest(name, known)}; there are {', '.join(known)}"
+        )
+    return CONTROLS[name]

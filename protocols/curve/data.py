@@ -8,12 +8,12 @@ from functools import cached_property
 
 from metrics.intervals import group_indices
 from probes.catalog import ProbeConfig
-from probes.controls import draw_substitutes, no_language, perturbed_language
+from probes.controls import STANDARD, control_named, draw_substitutes
 from probes.record import Record, Setup
 from probes.source import ProbeData, load_probe
 from probes.splits import group_of, grouped_split, groups_of
 from probes.variants import vary
-from protocols.curve.settings import Control, CurveSettings, ProbeOptions
+from protocols.curve.settings import CurveSettings, ProbeOptions
 from storage.errors import ConfigError, UsageError
 from storage.web.download import NotThereError
 
@@ -33,7 +33,7 @@ class CurveData:
         split: Name of what is measured.
         train_said: How the train rows were got, one sentence.
         files: The files read.
-        nonsense: Candidate to the meaningless word of `no_language`.
+        nonsense: Candidate to the meaningless word in its place.
         notices: What a reader of the results should know.
         held_out: Train rows that early stopping watches, in no sample; none without it.
     """
@@ -52,8 +52,15 @@ class CurveData:
 
     @cached_property
     def substitutes(self) -> dict[str, str]:
-        """Key word to meaningless word of `perturbed_language`, seeded by the probe's name."""
+        """Key word to the meaningless word in its place, seeded by the probe's name."""
         return draw_substitutes(self.config, PERTURBATION_SEED)
+
+    def words(self, control: str) -> Mapping[str, str]:
+        """The meaningless words that a control puts in, by what they stand for."""
+        replaces = control_named(control).replaces
+        if replaces == "key words":
+            return self.substitutes
+        return self.nonsense if replaces else {}
 
     @cached_property
     def groups(self) -> list[int]:
@@ -68,7 +75,7 @@ class CurveData:
         seen = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in seen for record in self.evaluation]
 
-    def under(self, control: Control) -> tuple[list[Record], list[Record]]:
+    def under(self, control: str) -> tuple[list[Record], list[Record]]:
         """Train and evaluation rows under a control; item i stays item i.
 
         Raises:
@@ -80,19 +87,18 @@ class CurveData:
         return train, evaluation
 
     def controlled(
-        self, control: Control, records: Sequence[Record], config: ProbeConfig
+        self, control: str, records: Sequence[Record], config: ProbeConfig
     ) -> list[Record]:
         """Records under a control, with this probe's words and the arguments of `config`."""
-        if control == "standard":
+        if control == STANDARD:
             return list(records)
         if not config.arguments:
             raise ConfigError(
                 f"{config.name}: no `arguments`, so there is no {control} control; "
                 "choose --grid.controls [standard]"
             )
-        if control == "no_language":
-            return [no_language(record, config, self.nonsense) for record in records]
-        return [perturbed_language(record, config, self.substitutes) for record in records]
+        change, words = control_named(control).change, self.words(control)
+        return [change(record, config, words) for record in records]
 
 
 def load_curve_data(

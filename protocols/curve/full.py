@@ -23,11 +23,12 @@ from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.heads.cached_heads import sample_orders
 from lightning_modules.pretrained import model_fingerprint
+from probes.controls import STANDARD
 from probes.record import Record
 from probes.splits import grouped_split
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement, Point, finish_run
-from protocols.curve.settings import FULL, STANDARD, Control
+from protocols.curve.settings import FULL
 from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for, saved_module
@@ -52,7 +53,7 @@ class FullPoint:
     """
 
     size: int
-    control: Control
+    control: str
     seed: int
     with_levels: bool
 
@@ -93,7 +94,7 @@ def hold_out(
 
 
 def full_points(
-    sizes: Sequence[int], controls: Sequence[Control], seeds: Sequence[int]
+    sizes: Sequence[int], controls: Sequence[str], seeds: Sequence[int]
 ) -> list[FullPoint]:
     """All points of a curve, the small ones first."""
     found = [(size, control, seed) for size in sizes for control in controls for seed in seeds]

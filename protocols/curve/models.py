@@ -13,7 +13,6 @@ from probes.catalog import ProbeConfig
 from probes.controls import NONSENSE_WORDS, NonsenseError, choose_nonsense
 from probes.record import Record
 from protocols.curve.data import CurveData
-from protocols.curve.settings import Control
 from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from storage.errors import UsageError
@@ -48,7 +47,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
 
 
 def only_posed(
-    data: CurveData, models: Sequence[ModelSettings], controls: Sequence[Control]
+    data: CurveData, models: Sequence[ModelSettings], controls: Sequence[str]
 ) -> CurveData:
     """The rows that every model with `multi_token: skip` can pose, the same for all models.
 

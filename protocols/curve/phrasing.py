@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from jobs.context import RunContext, TrainerSettings
+from probes.controls import STANDARD
 from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
-from protocols.curve.settings import PROTOCOL, STANDARD
+from protocols.curve.settings import PROTOCOL
 from protocols.engine.evaluation import accuracy_row, predict, score_notices, tied_row
 from protocols.engine.kinds import kind_of
 from protocols.engine.models import scorer_for

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from metrics.balance import majority_accuracy
+from probes.controls import CONTROLS, STANDARD
 from probes.record import Record, chance_of
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
-from protocols.curve.settings import PROTOCOL, STANDARD, Control
+from protocols.curve.settings import PROTOCOL
 from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
@@ -60,7 +61,7 @@ class Measurement:
         on_sample: Its scores on the rows it was trained on, where the whole network was.
     """
 
-    control: Control
+    control: str
     seed: int | None
     epoch: int
     said: Predictions
@@ -183,16 +184,12 @@ def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str | list[flo
     return found
 
 
-def _control_facts(data: CurveData, controls: set[Control], notices: Sequence[str]) -> Row:
+def _control_facts(data: CurveData, controls: set[str], notices: Sequence[str]) -> Row:
     """The words that the controls put in, and what is said about rows and run."""
     facts: Row = {"notices": [*data.notices, *notices]}
-    if "no_language" in controls:
-        facts["nonsense"] = dict(data.nonsense)
-        if data.nonsense:
-            words = ", ".join(f"{word} for {c}" for c, word in data.nonsense.items())
-            facts["notices"].append(f"no_language replaces the candidates: {words}")
-    if "perturbed_language" in controls:
-        facts["substitutes"] = data.substitutes
-        words = ", ".join(f"{word} for {key}" for key, word in data.substitutes.items())
-        facts["notices"].append(f"perturbed_language replaces key words: {words}")
+    for name in [name for name in CONTROLS if name in controls]:
+        words = facts.setdefault("control_words", {})[name] = dict(data.words(name))
+        if words:
+            said = ", ".join(f"{word} for {of}" for of, word in words.items())
+            facts["notices"].append(f"{name} replaces {CONTROLS[name].replaces}: {said}")
     return facts

@@ -16,6 +16,7 @@ from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import ChoiceModule
 from lightning_modules.modes import HeadMode
 from probes.catalog import ProbeConfig
+from probes.controls import CONTROLS, STANDARD
 from probes.splits import group_of
 from protocols.curve.data import CurveData, load_curve_data
 from protocols.curve.full import (
@@ -29,7 +30,7 @@ from protocols.curve.full import (
 from protocols.curve.models import nonsense_for, only_posed
 from protocols.curve.probe import CurveProbe, refuse_unposed
 from protocols.curve.rows import Measurement, Point, finish_run
-from protocols.curve.settings import FULL, PROTOCOL, Control, CurveSettings, ProbeOptions
+from protocols.curve.settings import FULL, PROTOCOL, CurveSettings, ProbeOptions
 from protocols.curve.stage import FirstStage, first_stage_model, load_facts
 from protocols.engine.kinds import kind_of
 from protocols.engine.model_source import source_of
@@ -61,7 +62,8 @@ class CurveRuns:
     def load(self, name: str | ProbeConfig, models: Sequence[ModelSettings]) -> CurveData:
         """A probe's rows, with one mapping of meaningless words for all models."""
         data = load_curve_data(name, self.settings, self.options, self.context.mirror)
-        if "no_language" in self.settings.controls:
+        controls = [CONTROLS[own] for own in self.settings.controls if own != STANDARD]
+        if any(control.replaces == "the candidates" for control in controls):
             data = replace(data, nonsense=nonsense_for(data.config, models))
         for control in self.settings.controls:
             data.under(control)
@@ -195,7 +197,7 @@ class CurveRuns:
             start = self._start(model, point.control, quiet)
             run_point(runs[point], model, rows, point, settings, start, quiet)
 
-    def _start(self, model: ModelSettings, control: Control, context: RunContext) -> Path | None:
+    def _start(self, model: ModelSettings, control: str, context: RunContext) -> Path | None:
         stage = self._stage(model)
         if stage is None:
             return None

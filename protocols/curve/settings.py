@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from lightning_modules.modes import HeadMode
+from probes.controls import STANDARD, control_named
 from protocols.engine.kinds import KINDS
 from protocols.engine.settings import FitSettings
 from storage.config.ranges import (
@@ -19,12 +20,10 @@ from storage.config.ranges import (
     Settings,
     Share,
 )
-from storage.errors import UsageError
+from storage.errors import ConfigError, UsageError
 
 PROTOCOL = "curve"
 FULL = "full"  # the mode of MC-QA: the whole network is fine-tuned
-Control = Literal["standard", "no_language", "perturbed_language"]
-STANDARD: Control = "standard"
 
 # The authors' settings of the MLM-baseline and of ESIM (SPEC A).
 MLM_FIT = FitSettings(
@@ -67,7 +66,8 @@ class CurveSettings(Settings):
         seeds: One run a seed at each point.
         modes: "mlp" trains the head's transform and decoder, "linear" the decoder alone. They are
             those of MC-MLM probes; of MC-QA probes the whole network is fine-tuned.
-        controls: Versions of the probe to train on and be measured with.
+        controls: Versions of the probe to train on and be measured with: "standard", and names in
+            `probes.controls.CONTROLS`.
         learning_rate: One peak rate per mode, the same for all models and probes.
         epochs: Passes over each sample of a head; the last epoch is reported.
         batch_size: Examples in a step of a head.
@@ -89,8 +89,8 @@ class CurveSettings(Settings):
     )
     seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [1, 2, 3, 4, 5, 6])
     modes: Annotated[list[HeadMode], NotEmpty()] = field(default_factory=lambda: ["mlp", "linear"])
-    controls: Annotated[list[Control], NotEmpty()] = field(
-        default_factory=lambda: ["standard", "no_language", "perturbed_language"]
+    controls: Annotated[list[str], NotEmpty()] = field(
+        default_factory=lambda: [STANDARD, "no_language", "perturbed_language"]
     )
     learning_rate: dict[str, LearningRate] = field(
         default_factory=lambda: {"mlp": 1e-3, "linear": 1e-3}
@@ -106,6 +106,15 @@ class CurveSettings(Settings):
     mlm_baseline: FitSettings = field(default_factory=lambda: MLM_FIT)
     full: FitSettings = field(default_factory=FitSettings)
     esim: FitSettings = field(default_factory=lambda: ESIM_FIT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.controls:
+            try:
+                if name != STANDARD:
+                    control_named(name)
+            except ConfigError as error:
+                raise UsageError(f"grid.controls: {error}") from None
 
     def train_from_of(self, probe: str) -> str | None:
         """Split of this probe that is divided; None where it has train rows of its own."""

@@ -10,10 +10,10 @@ from typing import Any
 from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.pretrained import model_fingerprint
+from probes.controls import STANDARD, control_named
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
-from protocols.curve.settings import STANDARD, Control
 from protocols.engine.evaluation import Predictions, accuracy_row, predict
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
@@ -40,11 +40,11 @@ class FirstStage:
     settings: FitSettings
     seed: int
 
-    def control_of(self, control: Control) -> Control:
+    def control_of(self, control: str) -> str:
         """The control that the facts themselves are put under: none where they declare none."""
-        config = self.facts.config
-        fits = bool(config.arguments and (config.key_words or control == "no_language"))
-        return control if fits else STANDARD
+        if control == STANDARD or not control_named(control).fits(self.facts.config):
+            return STANDARD
+        return control
 
 
 def load_facts(name: str, mirror: str | None) -> ProbeData:
@@ -66,7 +66,7 @@ def first_stage_model(
     folder: CommandFolder,
     model: ModelSettings,
     stage: FirstStage,
-    control: Control,
+    control: str,
     context: RunContext,
 ) -> Path:
     """Folder of the model that has learned the facts, trained once a model and control."""
@@ -92,7 +92,7 @@ def _train(
     run: RunFolder,
     model: ModelSettings,
     stage: FirstStage,
-    control: Control,
+    control: str,
     context: RunContext,
 ) -> None:
     began = time.perf_counter()
@@ -141,7 +141,7 @@ def _train(
 
 
 def _train_row(
-    said: Predictions, model: ModelSettings, stage: FirstStage, control: Control
+    said: Predictions, model: ModelSettings, stage: FirstStage, control: str
 ) -> dict[str, Any]:
     config = stage.facts.config
     return accuracy_row(

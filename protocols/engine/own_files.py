@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from probes.catalog import ProbeConfig
+from probes.controls import STANDARD
 from probes.source import ProbeData, load_files
-from protocols.curve.settings import STANDARD, CurveSettings
+from protocols.curve.settings import CurveSettings
 from protocols.engine.settings import SplitFiles
 from protocols.inoculation.settings import ProbeOrFiles
 from storage.errors import UsageError
