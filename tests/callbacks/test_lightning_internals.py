@@ -4,51 +4,23 @@ from __future__ import annotations
 
 import ast
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
-import torch
-from torch.utils.data import DataLoader
 
 from callbacks.lightning_internals import (
     READ_IN,
     end_by_sigterm,
     leave_sigterm_alone,
     recount_batches,
-    stepped,
 )
+from tests.callbacks.line import Line, batches
 
 ROOT = Path(__file__).resolve().parents[2]
 PRIVATE = ("_signal_connector", "_should_accumulate", "batch_progress", "_SignalConnector")
-
-
-class Line(pl.LightningModule):
-    """One weight, and a note after each batch of whether a step was made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        self.steps: list[bool] = []
-
-    def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:
-        return self.layer(batch[0]).sum()
-
-    def on_train_batch_end(self, *_: object) -> None:
-        self.steps.append(stepped(self.trainer))
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
-
-def trainer_of(**settings: object) -> pl.Trainer:
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    return pl.Trainer(accelerator="cpu", enable_model_summary=False, **quiet, **settings)
-
-
-def batches(number: int) -> DataLoader[list[torch.Tensor]]:
-    data = torch.utils.data.TensorDataset(torch.ones(number, 1))
-    return DataLoader(data, batch_size=1)
 
 
 def test_the_installed_release_is_one_that_they_were_read_in() -> None:
@@ -70,13 +42,13 @@ def test_no_other_module_uses_them(room: str) -> None:
     assert users <= {"lightning_internals.py"}
 
 
-def test_a_step_is_known_from_a_batch_that_accumulates() -> None:
+def test_a_step_is_known_from_a_batch_that_accumulates(quiet_trainer: Callable[..., Any]) -> None:
     module = Line()
-    trainer_of(max_epochs=1, accumulate_grad_batches=2).fit(module, batches(5))
+    quiet_trainer(accumulate_grad_batches=2).fit(module, batches(5))
     assert module.steps == [False, True, False, True, True]  # the last batch ends the epoch
 
 
-def test_a_fit_told_to_end_raises_where_lightning_looks() -> None:
+def test_a_fit_told_to_end_raises_where_lightning_looks(quiet_trainer: Callable[..., Any]) -> None:
     class Told(Line):
         def on_train_batch_end(self, *_: object) -> None:
             super().on_train_batch_end()
@@ -84,11 +56,11 @@ def test_a_fit_told_to_end_raises_where_lightning_looks() -> None:
 
     module = Told()
     with pytest.raises(SystemExit):
-        trainer_of(max_epochs=1).fit(module, batches(3))
+        quiet_trainer().fit(module, batches(3))
     assert module.steps == [True]
 
 
-def test_lightning_leaves_sigterm_to_who_had_it() -> None:
+def test_lightning_leaves_sigterm_to_who_had_it(quiet_trainer: Callable[..., Any]) -> None:
     heard = []
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append(True))
 
@@ -102,15 +74,17 @@ def test_lightning_leaves_sigterm_to_who_had_it() -> None:
 
     try:
         module = Sent()
-        trainer_of(max_epochs=1, callbacks=[Quiet()]).fit(module, batches(2))
+        quiet_trainer(callbacks=[Quiet()]).fit(module, batches(2))
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard == [True]
     assert module.steps == [True, True]
 
 
-def test_batches_are_counted_as_if_the_same_steps_had_been_made_of_them() -> None:
-    trainer = trainer_of(max_epochs=1, accumulate_grad_batches=4)
+def test_batches_are_counted_as_if_the_same_steps_had_been_made_of_them(
+    quiet_trainer: Callable[..., Any],
+) -> None:
+    trainer = quiet_trainer(accumulate_grad_batches=4)
     trainer.fit(Line(), batches(20))
     progress = trainer.fit_loop.epoch_loop.batch_progress
     for counts in (progress.current, progress.total):

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import wandb
 
-from callbacks.wandb import settings as wandb_settings
 from callbacks.wandb.courier import Courier
 from callbacks.wandb.guard import WandbGuard
-from callbacks.wandb.settings import WandbSettings, wandb_id
+from callbacks.wandb.settings import WandbSettings
 
 ONLINE = WandbSettings(project="p", group="sweep", mode="online")
 
@@ -53,25 +52,6 @@ def guard(tmp_path: Path, make: Any = Recorder, **more: Any) -> WandbGuard:
     config = {"protocol": "inoculation_cell", "dose": 3}
     more.setdefault("courier", Courier())
     return WandbGuard(settings, "run-1", config, tmp_path, make=make, **more)
-
-
-def test_no_key_means_offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: False)
-    assert WandbSettings(project="p").offline()
-    monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: True)
-    assert not WandbSettings(project="p").offline()
-    assert WandbSettings(project="p", mode="offline").offline()
-    # Lightning's logger would wake a client that is switched off to write to disk.
-    monkeypatch.setenv("WANDB_MODE", "disabled")
-    assert not WandbSettings(project="p", mode="offline").offline()
-
-
-def test_ids_are_fixed_and_not_too_long() -> None:
-    assert wandb_id("inoculate-k100-0123456789ab") == "inoculate-k100-0123456789ab"
-    long = wandb_id("x" * 100 + "-0123456789ab")
-    assert long == "x" * 51 + "-0123456789ab"
-    assert len(long) == 64
 
 
 def test_a_run_has_a_fixed_id_a_group_and_no_uploaded_models(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""What a callback is called with, without a fit around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from callbacks.aggregate_checkpoint import ORIGINAL, PROBE
+
+
+class Logger:
+    """Keeps what it is given to log."""
+
+    def __init__(self) -> None:
+        self.logged: list[tuple[dict[str, float], int]] = []
+
+    def log_metrics(self, values: dict[str, float], step: int) -> None:
+        self.logged.append((values, step))
+
+
+@pytest.fixture
+def trainer_at() -> Callable[..., Any]:
+    """Makes what a callback reads of a Trainer: `trainer_at(step, probe=0.5, original=0.5)`."""
+
+    def make(step: int, **scores: float) -> Any:
+        names = {"probe": PROBE, "original": ORIGINAL}
+        return SimpleNamespace(
+            sanity_checking=False,
+            callback_metrics={names[k]: torch.tensor(v) for k, v in scores.items()},
+            global_step=step,
+            current_epoch=0,
+            global_rank=0,
+            loggers=[Logger()],
+        )
+
+    return make
