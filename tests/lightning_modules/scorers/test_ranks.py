@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from typing import Any, cast
+
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from jobs.context import TrainerSettings
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.pretrained import EMBEDDED_DIR
-from lightning_modules.scorers.base import Scorer
+from lightning_modules.scorers.base import Question, Scorer
 from lightning_modules.scorers.masked import MaskedScorer
-from lightning_modules.scorers.ranks import candidate_ranks
+from lightning_modules.scorers.ranks import candidate_ranks, log_probabilities
 from probes.record import Record
 from protocols.engine.evaluation import Predictions, ask
 
@@ -44,3 +46,28 @@ def test_items_that_a_vocabulary_splits_are_skipped() -> None:
     found = ranks_of(scorer, records)
     assert [record.id for record in found.records] == ["1", "2"]
     assert any("zzyzxian" in notice or "1 " in notice for notice in found.notices)
+
+
+def test_equal_words_share_the_better_rank_and_what_is_no_number_comes_last() -> None:
+    whole = torch.tensor([[0.0, 2.0, 2.0, 1.0], [3.0, torch.nan, 1.0, 0.0]]).double()
+
+    class Told(Scorer):
+        mode = "told"
+
+        def choice_scores(self) -> Question:
+            return Question(cast(Any, None), lambda batch: whole)
+
+        def vocabulary(self) -> Question:
+            return self.choice_scores()
+
+    ids = torch.tensor([[1, 2, 3], [0, 1, 0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    found = candidate_ranks(Told()).answer({"candidate_ids": ids, "choice_mask": mask})
+    assert found.tolist() == [[1.0, 1.0, 3.0], [2.0, 5.0, -torch.inf]]
+
+
+def test_logits_that_differ_are_log_probabilities_that_differ() -> None:
+    near = torch.tensor([[-30.0, torch.nextafter(torch.tensor(-30.0), torch.tensor(0.0)), 15.0]])
+    found = log_probabilities(near)
+    assert found[0, 0] < found[0, 1]
+    torch.testing.assert_close(found.float(), near.log_softmax(-1))

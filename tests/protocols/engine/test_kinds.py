@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -10,14 +14,17 @@ import yaml
 
 import train
 from jobs.context import RunContext
-from protocols.engine.kinds import check_questions
+from probes.source import load_probe
+from protocols.engine.kinds import KINDS, ModelKind, check_questions
 from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.cells import SweepGrid, SweepRow, enumerate_cells
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from results.provenance import ROOT
+from results.row import read_results
 from storage.errors import UsageError
 
+QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 ADVICE = {
     "mlm_baseline": "`train.py curve --models mlm_baseline --probes ...`",
     "esim": "`train.py curve --models esim --setup mc_qa --probes ...`",
@@ -94,3 +101,63 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     check_questions(ModelSettings(), str(tmp_path / "transformer"))
     with pytest.raises(UsageError, match=r"kind transformer.*called ESIM"):
         check_questions(pairs, str(tmp_path / "transformer"))
+
+
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A new kind of model: its file and its line in the registry."""
+    kind = ModelKind(scorer="tests.protocols.engine.counted_letters")
+    monkeypatch.setitem(KINDS, "letters", kind)
+    return ["--model.kind=letters", "--model.name_or_path=counter", *QUIET]
+
+
+def test_a_new_kind_is_a_file_and_a_line(letters: list[str], tmp_path: Path) -> None:
+    probes = ["age_small", "definitions_small"]  # a sentence with a mask, a question with answers
+    command = ["zero-shot", *letters, f"--probes={','.join(probes)}", f"--output_dir={tmp_path}"]
+    assert train.main(command) == 0
+    rows = read_results(tmp_path / "results.csv")
+    assert {(row["model"], row["mode"]) for row in rows} == {("counter", "counted")}
+    for probe in probes:
+        records = load_probe(probe, "dev").records
+        lengths = [[len(choice) for choice in record.choices] for record in records]
+        [value] = [
+            float(row["value"])
+            for row in rows
+            if (row["probe"], row["metric"], row["subset"]) == (probe, "accuracy", "")
+        ]
+        credit = [
+            (sizes[record.answer] == max(sizes)) / sizes.count(max(sizes))
+            for sizes, record in zip(lengths, records, strict=True)
+        ]
+        assert value == pytest.approx(fmean(credit))
+    [*results] = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/result.json")]
+    assert len(results) == 2
+    assert all("letters were counted" in result["notices"] for result in results)
+
+
+def test_what_a_new_kind_cannot_do_is_refused_by_name(
+    letters: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["zero-shot", *letters, "--probes=age_small", "--ranks=true"]
+    assert train.main([*command, f"--output_dir={tmp_path}"]) == train.USAGE_ERROR
+    said = capsys.readouterr().err
+    assert "LetterCounter (mode counted) gives no log-probabilities over a vocabulary" in said
+    train.main(["curve", *letters, "--probes=age_small", f"--output_dir={tmp_path / 'curve'}"])
+    assert "age_small: counter does not answer mc_mlm probes" in capsys.readouterr().out
+
+
+def test_an_unknown_kind_is_told_which_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["zero-shot", "--model.kind=elmo", "--probes=age_small", f"--output_dir={tmp_path}"]
+    assert train.main(command) == train.USAGE_ERROR
+    said = capsys.readouterr().err
+    assert "--model.kind elmo: give one of transformer, mlm_baseline, esim" in said
+
+
+def test_the_registry_imports_nothing_heavy() -> None:
+    code = "import sys, protocols.engine.models; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not {"torch", "transformers", "pytorch_lightning"} & set(done.stdout.split())

@@ -10,6 +10,7 @@ from storage.config.ranges import (
     NotEmpty,
     NumDevices,
     NumItems,
+    OneOf,
     RangeError,
     Seed,
     Settings,
@@ -17,6 +18,8 @@ from storage.config.ranges import (
     ShareOrNone,
     check_settings,
 )
+
+COLOURS = {"red": 1, "green": 2}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ def command(
     devices: NumDevices = 1,
     names: str | list[str] = "",
     module: Any = None,
+    colour: Annotated[str, OneOf(COLOURS)] = "red",
 ) -> None: ...
 
 
@@ -50,6 +54,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"rates": {"mlp": float("inf")}}, "--rates.mlp inf: give a number from 0 to 1"),
     ({"seed": 2**32}, "--seed 4294967296: give a number from 0 to 4294967295"),
     ({"kept": 1}, "--kept 1: give a number at least 0 and less than 1"),
+    ({"colour": "blue"}, "--colour blue: give one of red, green"),
     ({"devices": 0}, "--devices 0: give -1 (all there are) or a number from 1 to 4096"),
     (
         {"module": {"class_path": f"{__name__}.Chosen", "init_args": {"rate": -0.5}}},
@@ -87,3 +92,8 @@ def test_settings_made_in_python_are_checked_too() -> None:
         Inner(share=2)
     with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] 0: "):
         Inner(sizes=[0])
+
+
+def test_a_name_that_is_registered_later_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COLOURS, "blue", 3)
+    check_settings(command, {"colour": "blue"}, "--")
