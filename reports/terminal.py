@@ -9,30 +9,20 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reports.kit.layout import Table
+from reports.kit.table import Table
 from reports.page.provenance import notices
-from reports.tables import tables
+from reports.sections import printed
 from results.load import load_results
 from storage.escaping import visible
 
 _MOST_SIDEWAYS = 4  # rows that fit side by side
-_OF_PROTOCOL = {
-    "zero_shot": ("zero_shot",),
-    "curve": ("curve_summary", "curve_medals"),
-    "grid": ("grid",),
-    "taxonomy_distance": ("taxonomy_distance",),
-    "unigrams": ("unigrams",),
-    "original": ("original",),
-    "inoculation": ("original", "inoculation"),
-}
 
 
 def print_tables(folder: Path, protocol: str) -> None:
     """Prints the tables of one protocol, and what its runs noticed, from the files of a folder."""
     console = Console()
     results = load_results(folder)
-    found = [t for t in tables(results) if t.name.startswith(_OF_PROTOCOL[protocol])]
-    for table in found:
+    for table in printed(protocol, results):
         for view in _rich(table, console.width):
             console.print(view)
         console.print(Text(table.note, style="dim"))

@@ -20,7 +20,8 @@ from metrics.intervals import (
     num_groups,
     sum_interval,
 )
-from reports.curve.points import Bounds, Difference, Point
+from reports.curve.points import Difference, Point
+from reports.kit.measured import Bounds, Estimate
 from reports.kit.paper_identity import paper_model
 from reports.zero_shot.facts import chance_levels
 from results.hits import Hits, Place, joined, runs_by_place
@@ -112,6 +113,11 @@ class Curve:
         found = interval_of([(1.0, self, control, num_train)])
         point = self.at(control, num_train)
         return found if point is None or found[0] is not None else point.interval
+
+    def estimate(self, control: str, num_train: int) -> Estimate | None:
+        """A point's mean over seeds with its interval, None where it was not run."""
+        point = self.at(control, num_train)
+        return None if point is None else Estimate(point.mean, *self.interval(control, num_train))
 
     def difference(self, control: str, num_train: int) -> Difference | None:
         """Standard minus control, seed by seed; None where no seed has both."""

@@ -12,10 +12,8 @@ from matplotlib.figure import Figure as Canvas
 from reports.curve.facts import NO_LANGUAGE, PERTURBED, STANDARD, Curve
 from reports.curve.summary import Summary, rivals, summaries
 from reports.curve.summary_tables import TRAINED
-from reports.kit.figures import example_axis, left_out, limits
-from reports.kit.layout import percent, rate
-from reports.kit.published import short_name
-from reports.kit.style import (
+from reports.kit.axes import end_labels, example_axis, left_out, limits
+from reports.kit.figure import (
     BLUE,
     GREEN,
     INK,
@@ -26,11 +24,12 @@ from reports.kit.style import (
     Figure,
     Line,
     drawn,
-    end_labels,
     head,
     panels,
     styled,
 )
+from reports.kit.published import short_name
+from reports.kit.text import percent, rate
 from results.load import Results
 
 IN_ONE_FIGURE = 6  # panels; a probe has a figure of its own where there would be more

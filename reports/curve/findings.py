@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from reports.curve.facts import STANDARD, Curve
 from reports.curve.summary import Summary, random_twin, summaries
-from reports.inoculation.findings import AT_CHANCE, NO_BETTER
-from reports.kit.layout import between, count, percent, sample, unsigned
-from reports.zero_shot.facts import Verdict, verdict_of
+from reports.kit.text import between, count, percent, sample, unsigned
+from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, verdict_of, zero_shots
 from results.load import Results
 
 # A verdict on untrained points as the start of a list, other than that they are above chance.
@@ -20,8 +19,9 @@ SAID: dict[Verdict, str] = {
 }
 
 
-def knew(results: Results, told: Sequence[str]) -> list[str]:
-    """A paragraph a model about its untrained points, without the models told of elsewhere."""
+def knew(results: Results) -> list[str]:
+    """A paragraph a model about its untrained points, but where its zero-shot runs tell of them."""
+    told = {entry.label for entry in zero_shots(results)}
     found = [s for s in summaries(results) if s.role == "model" and s.zero_shot is not None]
     # The untrained point is the same whatever is trained later.
     once = {(s.curve.model, s.curve.probe, s.curve.split): s for s in reversed(found)}

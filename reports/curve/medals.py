@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from dataclasses import fields as keys_of
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
-from reports.curve.facts import NO_LANGUAGE
+from reports.curve.facts import NO_LANGUAGE, Curve
 from reports.curve.summary import (
     FULL,
-    Estimate,
     Summary,
     baselines,
     difference,
@@ -20,7 +20,10 @@ from reports.curve.summary import (
     rivals,
     summaries,
 )
-from reports.kit.layout import ABSENT, Cell, Column, Table, points, rate
+from reports.kit.columns import field, fields, text
+from reports.kit.measured import Estimate
+from reports.kit.table import Across, Column, Declared, Table
+from reports.kit.text import ABSENT, points, rate
 from results.load import Results
 
 Medal = Literal["full", "partial", "none", "not judged"]
@@ -86,6 +89,11 @@ class Judgement:
     met: tuple[bool, ...] = ()
     lacking: tuple[str, ...] = ()
 
+    @property
+    def curve(self) -> Curve:
+        """What was judged."""
+        return self.summary.curve
+
 
 def read_rule(path: Path = RULE_PATH) -> MedalRule:
     """Reads a rule; keys that are left out keep their defaults.
@@ -99,7 +107,7 @@ def read_rule(path: Path = RULE_PATH) -> MedalRule:
         raise MedalRuleError(f"{path}: cannot be read ({error})") from error
     if not isinstance(found, dict):
         raise MedalRuleError(f"{path}: a mapping is needed, such as `high: 0.5`")
-    kinds = {field.name: type(field.default) for field in fields(MedalRule)}
+    kinds = {field.name: type(field.default) for field in keys_of(MedalRule)}
     for key, value in found.items():
         if key not in kinds:
             raise MedalRuleError(f"{path}: there is no {key!r}; known are {', '.join(kinds)}")
@@ -121,7 +129,7 @@ def judge(summary: Summary, others: Sequence[Summary], rule: MedalRule) -> Judge
     lacking += ["a baseline"] * (rule.need_baseline and not lower)
     lacking += ["random weights"] * (rule.need_random and twin is None)
     lacking += ["a chance level"] * (summary.curve.chance is None)
-    lacking += ["hits"] * (own is None or own.low is None)
+    lacking += ["hits"] * (own is None or own.ci_low is None)
     gaps = [difference("weighted_sum", summary, other) for other in rivals(summary, others)]
     lacking += ["the baselines' curves on the same items and points"] * (None in map(_low, gaps))
     if lacking:
@@ -149,27 +157,31 @@ def judgements(results: Results, rule: MedalRule) -> list[Judgement]:
 def medals_table(results: Results, rule: MedalRule) -> Table | None:
     """Probes by models, with the conditions that each met."""
     found = judgements(results, rule)
-    if not found:
-        return None
-    models = list(dict.fromkeys(one.summary.curve.model for one in found))
-    rows = []
-    for probe, how in dict.fromkeys((o.summary.curve.probe, _how(o, found)) for o in found):
-        own = {
-            o.summary.curve.model: o
-            for o in found
-            if (o.summary.curve.probe, _how(o, found)) == (probe, how)
-        }
-        cells = [_cell(own[model]) if model in own else Cell(ABSENT) for model in models]
-        rows.append((Cell(probe, how), *cells))
-    return Table(
+    columns: list[Column[Judgement]] = [
+        text("probe", lambda one: one.curve.probe, "probe", lambda one: _how(one, found)),
+        field("model", lambda one: one.curve.model),
+        field("split", lambda one: one.curve.where),
+        field("mode", lambda one: one.curve.mode),
+        field("learning_rate", lambda one: one.curve.learning_rate),
+    ]
+    across: Across[Judgement] = Across(
+        lambda one: one.curve.model,
+        lambda one: (one.curve.probe, _how(one, found)),
+        lambda model: [
+            text(model, lambda one: MARKS[one.medal], small=_why),
+            field("medal", lambda one: one.medal),
+            fields(_conditions),
+            field("lacking", lambda one: ", ".join(one.lacking)),
+        ],
+    )
+    return Declared(
         "curve_medals",
         "Medals",
         f"{rule.words} The marks of the paper's table 12 did not survive in its text, so only ours "
         "are here.",
-        (Column("probe", "left"), *(Column(model, "left") for model in models)),
-        tuple(rows),
-        tuple(_record(one) for one in found),
-    )
+        columns,
+        across,
+    ).of(found)
 
 
 def _is_high(summary: Summary, needed: float) -> bool:
@@ -186,39 +198,28 @@ def _is_above(summary: Summary, gaps: Sequence[Estimate | None], margin: float) 
 
 
 def _low(estimate: Estimate | None) -> float | None:
-    return None if estimate is None else estimate.low
+    return None if estimate is None else estimate.ci_low
 
 
 def _how(one: Judgement, found: Sequence[Judgement]) -> str:
     """What tells apart the curves of a model on a probe: its split, its mode, its rate."""
-    curve = one.summary.curve
+    curve = one.curve
     alike = {
-        other.summary.curve.learning_rate
+        other.curve.learning_rate
         for other in found
-        if (other.summary.curve.probe, other.summary.curve.mode) == (curve.probe, curve.mode)
+        if (other.curve.probe, other.curve.mode) == (curve.probe, curve.mode)
     }
     said = [curve.where, "whole network" if curve.mode == FULL else ""]
     said.append(f"rate {rate(curve.learning_rate)}" if len(alike) > 1 else "")
-    return ", ".join(text for text in said if text)
+    return ", ".join(part for part in said if part)
 
 
-def _cell(one: Judgement) -> Cell:
+def _why(one: Judgement) -> str:
     if one.lacking:
-        return Cell(MARKS[one.medal], f"lacks {', '.join(one.lacking)}")
-    met = [name for name, holds in zip(CONDITIONS, one.met, strict=True) if holds]
-    return Cell(MARKS[one.medal], ", ".join(met))
+        return f"lacks {', '.join(one.lacking)}"
+    return ", ".join(name for name, holds in zip(CONDITIONS, one.met, strict=True) if holds)
 
 
-def _record(one: Judgement) -> dict[str, object]:
-    curve = one.summary.curve
-    met = dict(zip(CONDITIONS, one.met or (None,) * len(CONDITIONS), strict=True))
-    return {
-        "probe": curve.probe,
-        "model": curve.model,
-        "split": curve.where,
-        "mode": curve.mode,
-        "learning_rate": curve.learning_rate,
-        "medal": one.medal,
-        **{name.replace(" ", "_"): holds for name, holds in met.items()},
-        "lacking": ", ".join(one.lacking),
-    }
+def _conditions(one: Judgement) -> dict[str, object]:
+    met = one.met or (None,) * len(CONDITIONS)
+    return {name.replace(" ", "_"): holds for name, holds in zip(CONDITIONS, met, strict=True)}

@@ -3,73 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from reports.curve.facts import Curve, curves, origin_of
-from reports.curve.points import Bounds
-from reports.kit.layout import ABSENT, Cell, Column, Table, between, count, percent
+from reports.curve.points import mean_bounds
+from reports.kit.columns import accuracy, column, field, text, whole
+from reports.kit.measured import Estimate
 from reports.kit.published import published_templates
+from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.text import ABSENT
 from results.load import Results, Row
 
 TEMPLATE = "template="
 
 
+@dataclass(frozen=True)
+class CurvePart:
+    """A part of the items: its rows without training and those at the largest N, one a seed."""
+
+    curve: Curve
+    name: str
+    untrained: Sequence[Row]
+    trained: Sequence[Row]
+
+    @property
+    def num_train(self) -> int | None:
+        """The largest N."""
+        return self.trained[0].num_train if self.trained else None
+
+    @property
+    def num_items(self) -> int | None:
+        """Items of the part."""
+        return (self.untrained or self.trained)[0].num_items
+
+    @property
+    def change(self) -> float | None:
+        """What training changed."""
+        before, after = _mean(self.untrained), _mean(self.trained)
+        return None if before is None or after is None else after.value - before.value
+
+    @property
+    def published(self) -> str:
+        """What the paper has for a template; empty where it has none."""
+        return " / ".join(
+            f"{100 * row.accuracy:.0f}"
+            for row in published_templates()
+            if row.probe == self.curve.probe and self.name == f"{TEMPLATE}{row.template}"
+        )
+
+
 def curve_parts_table(results: Results) -> Table | None:
     """Accuracy by template, by set of choices, and on items whose group is in no train row."""
-    lines = [line for curve in curves(results) for line in _lines(curve, results)]
-    if not lines:
-        return None
-    paper = any(_published(curve, part) for curve, part, _, _ in lines)
-    heads = [Column("probe", "left"), Column("model", "left"), Column("part", "left")]
-    heads += [Column("n"), Column("zero-shot %"), Column("N"), Column("trained %")]
-    heads += [Column("change")] + [Column("paper %")] * paper
-    rows, records = [], []
-    for curve, part, untrained, trained in lines:
-        size = trained[0].num_train if trained else None
-        before, after = _mean(untrained), _mean(trained)
-        number = (untrained or trained)[0].num_items
-        change = None if before is None or after is None else after - before
-        cells = [Cell(curve.probe, curve.where), Cell(curve.model, curve.mode)]
-        cells += [Cell(part.removeprefix(TEMPLATE).replace("pair=", "")), Cell(count(number))]
-        cells += [_cell(untrained), Cell(count(size)), _cell(trained)]
-        cells += [Cell(ABSENT if change is None else f"{100 * change:+.1f}".replace("-", "−"))]
-        if paper:
-            cells.append(Cell(_published(curve, part) or ABSENT))
-        rows.append(tuple(cells))
-        records.append(
-            {
-                "probe": curve.probe,
-                "model": curve.model,
-                "mode": curve.mode,
-                "split": curve.where,
-                "part": part,
-                "num_items": number,
-                "zero_shot": before,
-                "num_train": size,
-                "trained": after,
-                "num_seeds": len(trained) or None,
-            }
+    found = [part for curve in curves(results) for part in _parts(curve, results)]
+    paper = any(part.published for part in found)
+    columns: list[Column[CurvePart]] = [
+        text("probe", lambda part: part.curve.probe, "probe split", lambda part: part.curve.where),
+        text("model", lambda part: part.curve.model, "model mode", lambda part: part.curve.mode),
+        text("part", lambda part: part.name.removeprefix(TEMPLATE).replace("pair=", "")),
+        field("part", lambda part: part.name),
+        whole("n", lambda part: part.num_items, "num_items"),
+        accuracy("zero-shot %", lambda part: _mean(part.untrained), "zero_shot"),
+        whole("N", lambda part: part.num_train, "num_train"),
+        accuracy("trained %", lambda part: _mean(part.trained), "trained"),
+        field("num_seeds", lambda part: len(part.trained) or None),
+        column(
+            Heading("change"),
+            lambda part: part.change,
+            lambda gap: Cell(ABSENT if gap is None else f"{100 * gap:+.1f}".replace("-", "−")),
+        ),
+    ]
+    if paper:
+        columns.append(
+            column(Heading("paper %"), lambda part: part.published, lambda s: Cell(s or ABSENT))
         )
     said = (
         " The paper's column is its table 6: BERT-WWM on items that annotators agreed on, so not "
         "the same measure; one of our templates may hold two of the paper's."
     )
-    return Table(
+    return Declared(
         "curve_parts",
         "Which parts are known, and which are learned",
         "Accuracy by template and by set of choices, before training and at the largest N (mean "
         "over seeds). Beside each its 95% interval from the items (Wilson, averaged over seeds); "
         "parts are small, and their intervals wide." + said * paper,
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
-    )
+        columns,
+        order="probe model mode split",
+    ).of(found)
 
 
-def _lines(
-    curve: Curve, results: Results
-) -> Iterator[tuple[Curve, str, Sequence[Row], Sequence[Row]]]:
-    """Of each part its rows without training and its rows at the largest N, one a seed."""
+def _parts(curve: Curve, results: Results) -> Iterator[CurvePart]:
     place = (curve.probe, curve.model, curve.mode, curve.split)
     rows = [
         row
@@ -81,33 +104,15 @@ def _lines(
         and (row.probe, row.model, row.mode, row.split) == place
         and row.learning_rate in (None, curve.learning_rate)
     ]
-    for part in dict.fromkeys(row.subset for row in rows):
-        own = [row for row in rows if row.subset == part]
+    for name in dict.fromkeys(row.subset for row in rows):
+        own = [row for row in rows if row.subset == name]
         last = max(row.num_train or 0 for row in own)
         untrained = [row for row in own if not row.num_train]
-        yield curve, part, untrained, [r for r in own if last and r.num_train == last]
+        yield CurvePart(curve, name, untrained, [r for r in own if last and r.num_train == last])
 
 
-def _published(curve: Curve, part: str) -> str:
-    """What the paper has for a template; empty where it has none."""
-    return " / ".join(
-        f"{100 * row.accuracy:.0f}"
-        for row in published_templates()
-        if row.probe == curve.probe and part == f"{TEMPLATE}{row.template}"
-    )
-
-
-def _mean(rows: Sequence[Row]) -> float | None:
-    return fmean(row.value for row in rows) if rows else None
-
-
-def _cell(rows: Sequence[Row]) -> Cell:
-    return Cell(percent(_mean(rows)), between(*_interval(rows)))
-
-
-def _interval(rows: Sequence[Row]) -> Bounds:
-    lows = [row.ci_low for row in rows if row.ci_low is not None]
-    highs = [row.ci_high for row in rows if row.ci_high is not None]
-    if not rows or len(lows) != len(rows) or len(highs) != len(rows):
-        return None, None
-    return fmean(lows), fmean(highs)
+def _mean(rows: Sequence[Row]) -> Estimate | None:
+    """Mean over seeds, with their intervals averaged: the uncertainty from the items alone."""
+    if not rows:
+        return None
+    return Estimate(fmean(row.value for row in rows), *mean_bounds(rows))

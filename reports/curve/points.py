@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 
 from metrics.intervals import wilson
+from reports.kit.measured import Bounds
 from results.load import Row
-
-Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,7 @@ class Point:
     @property
     def interval(self) -> Bounds:
         """The seeds' intervals averaged: the uncertainty from the items, which all seeds share."""
-        lows = [row.ci_low for row in self.by_seed.values() if row.ci_low is not None]
-        highs = [row.ci_high for row in self.by_seed.values() if row.ci_high is not None]
-        if len(lows) != len(self.by_seed) or len(highs) != len(self.by_seed):
-            return None, None
-        return fmean(lows), fmean(highs)
+        return mean_bounds(list(self.by_seed.values()))
 
     @property
     def num_items(self) -> int | None:
@@ -84,6 +79,15 @@ class Difference:
     spread: float | None
     num_seeds: int
     interval: Bounds = (None, None)
+
+
+def mean_bounds(rows: Sequence[Row]) -> Bounds:
+    """Intervals averaged; None where not every row has one."""
+    lows = [row.ci_low for row in rows if row.ci_low is not None]
+    highs = [row.ci_high for row in rows if row.ci_high is not None]
+    if not rows or len(lows) != len(rows) or len(highs) != len(rows):
+        return None, None
+    return fmean(lows), fmean(highs)
 
 
 def _lower_bound(row: Row, num_train: int) -> float:

@@ -23,6 +23,7 @@ from reports.curve.facts import (
     curves,
     interval_of,
 )
+from reports.kit.measured import Estimate
 from reports.kit.published import BASELINES, RANDOM_WEIGHTS, PublishedCurve
 from reports.kit.published import published_curves as _published_curves
 from results.load import Results
@@ -30,20 +31,13 @@ from results.load import Results
 Role = Literal["model", "random", "baseline"]
 FULL = "full"  # the mode of MC-QA
 MODES = ("mlp", "linear", FULL)
-LANGUAGE = {"langsense_pert": PERTURBED, "langsense_nolang": NO_LANGUAGE}
+SENSE = "langsense_"
+LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the paper calls them
 PAPER_SPLIT = "dev"
 IN_TWO_STAGES = {"encyclopedic_composition"}  # trained on single-hop facts first (section 4.5)
+Score = Literal["zero_shot", "weighted_sum", "maximum"]
 Line = tuple[Curve, str]  # a curve under a control
 Place = tuple[Curve, str, int]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95% interval over items and seeds, None without recorded hits."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +94,7 @@ class Summary:
         if gap is None:
             return None
         value = lang_sense(curve.means(), curve.means(control))
-        if gap.low is None:
+        if gap.ci_low is None:
             return Estimate(value)
         high = weighted_sum(
             {
@@ -108,11 +102,17 @@ class Summary:
                 for size, ours, theirs in _shared((curve, STANDARD), (curve, control))
             }
         )
-        return Estimate(value, max(0.0, gap.low), high)
+        return Estimate(value, max(0.0, gap.ci_low), high)
 
     def lang_gap(self, control: str) -> Estimate | None:
         """The same without clipping."""
         return _estimate(_weighted_gap((self.curve, STANDARD), (self.curve, control)))
+
+    @property
+    def senses(self) -> dict[str, str]:
+        """The controls by the names of their LangSense: the paper's two, then any other."""
+        known = LANGUAGE.values()
+        return LANGUAGE | {f"{SENSE}{c}": c for c in self.curve.controls if c not in known}
 
     @cached_property
     def scores(self) -> Mapping[str, Estimate]:
@@ -122,7 +122,7 @@ class Summary:
             "zero_shot": self.zero_shot,
             f"{mode}_ws": self.weighted_sum,
             f"{mode}_max": self.maximum,
-            **{name: self.lang_sense(control) for name, control in LANGUAGE.items()},
+            **{name: self.lang_sense(control) for name, control in self.senses.items()},
         }
         return {name: estimate for name, estimate in found.items() if estimate is not None}
 
@@ -202,9 +202,7 @@ def peers(summary: Summary, others: Sequence[Summary]) -> list[Summary]:
     return [other for other in same if other.curve.model != curve.model]
 
 
-def difference(
-    of: Literal["zero_shot", "weighted_sum", "maximum"], one: Summary, other: Summary
-) -> Estimate | None:
+def difference(of: Score, one: Summary, other: Summary) -> Estimate | None:
     """One curve minus another over the points both have; None where there is no such number.
 
     The interval pairs items and seeds; it is left out where the curves have other items.

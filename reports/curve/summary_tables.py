@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from metrics.learning_curve import WEIGHTS
 from reports.curve.summary import (
@@ -10,25 +11,16 @@ from reports.curve.summary import (
     LANGUAGE,
     MODES,
     PAPER_SPLIT,
-    Estimate,
+    SENSE,
     Summary,
     published,
     summaries,
 )
-from reports.kit.layout import (
-    ABSENT,
-    Cell,
-    Column,
-    Table,
-    between,
-    count,
-    percent,
-    points,
-    points_between,
-    rate,
-    unsigned,
-)
+from reports.kit.columns import accuracy_cell, column, gap_cell, text
+from reports.kit.measured import Estimate
 from reports.kit.published import PublishedCurve, short_name
+from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.text import ABSENT, count, points, rate, unsigned
 from results.load import Results
 
 PAPER = "Talmor et al. 2020"
@@ -37,6 +29,59 @@ TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 HEADINGS = {"ws": "WS %", "max": "MAX %"}
 CONTROL_HEADINGS = {"langsense_pert": "pert", "langsense_nolang": "nolang"}
 Entry = dict[str, Summary]  # the curves of one model by mode
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table: the curves of a model, or the paper's numbers.
+
+    Attributes:
+        entry: Ours; beside a row of the paper those that it may be compared with.
+        paper: The paper's row; None for ours.
+    """
+
+    entry: Entry
+    paper: PublishedCurve | None = None
+
+    @property
+    def name(self) -> str:
+        """Who was measured."""
+        if self.paper is not None:
+            return f"{PAPER}: {self.paper.short_name}"
+        return short_name(next(iter(self.entry.values())).curve.model)
+
+    @property
+    def about(self) -> str:
+        """Where: the split and learning rates, or the paper's table."""
+        if self.paper is not None:
+            return f"table {self.paper.table}"
+        rates = ", ".join(
+            f"{TRAINED[mode]} {rate(s.curve.learning_rate)}"
+            for mode, s in self.entry.items()
+            if s.curve.learning_rate is not None
+        )
+        where = next(iter(self.entry.values())).curve.where
+        return ", ".join(text for text in (where, f"rates {rates}" if rates else "") if text)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The points that sums are made of."""
+        return list(WEIGHTS) if self.paper else next(iter(self.entry.values())).sizes
+
+    def score(self, name: str) -> Estimate | None:
+        """One of our numbers."""
+        owner = _owner(self.entry, name)
+        return None if owner is None else owner.scores.get(name)
+
+    def published(self, name: str) -> Cell:
+        """One of the paper's numbers; where ours may stand beside it, with ours minus that."""
+        value = self.paper.scores.get(name) if self.paper else None
+        if value is None:
+            return Cell(ABSENT)
+        owner, ours = _owner(self.entry, name), self.score(name)
+        beside = owner is not None and owner.beside_paper(name) is not None
+        gap = f"ours {points(ours.value - value)}" if ours and beside else ""
+        return Cell(f"{100 * value:.0f}", gap)
 
 
 def curve_summary_tables(results: Results) -> list[Table]:
@@ -49,41 +94,37 @@ def curve_summary_tables(results: Results) -> list[Table]:
         whole = [summary for summary in own if summary.curve.mode == FULL]
         made += [_summary_table(probe, frozen, "")] if frozen else []
         made += [_summary_table(probe, whole, "_full")] if whole else []
-    return made
+    return [table for table in made if table is not None]
 
 
-def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table:
+def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table | None:
     modes = [m for m in TRAINED if any(s.curve.mode == m for s in found)]
     entries = _entries(found)
     paper = published(probe) if _has_modes(published(probe), modes) else []
-    names = [f"{mode}_{what}" for mode in modes for what in HEADINGS]
-    heads = [Column("model", "left")]
-    heads += [] if suffix else [Column("zero-shot %")]
-    heads += [Column(HEADINGS[n.split("_")[1]], group=TRAINED[n.split("_")[0]]) for n in names]
-    for label in CONTROL_HEADINGS.values():
-        heads += [Column("clipped", group=f"LangSense {label}")]
-        heads += [Column("unclipped", group=f"LangSense {label}")]
-    heads += [Column("points", "left")]
-    scores = [*([] if suffix else ["zero_shot"]), *names]
-    rows: list[tuple[Cell, ...]] = []
-    told = set()
+    lines = []
     for entry in entries:
-        rows.append(_our_cells(entry, scores))
         row = next(iter(entry.values())).paper
-        if row in paper and row is not None:
-            rows.append(_paper_cells(row, scores, entry))
-            told.add(row.model)
-    rows += [_paper_cells(row, scores, {}) for row in paper if row.model not in told]
-    records = [record for entry in entries for record in _records(entry)]
-    records += [record for row in paper for record in _paper_records(row)]
-    return Table(
+        lines += [Line(entry), *([Line(entry, row)] if row and row in paper else [])]
+    told = [line.paper for line in lines]
+    lines += [Line({}, row) for row in paper if row not in told]
+    columns: list[Column[Line]] = [
+        text("model", lambda line: line.name, small=lambda line: line.about),
+        *([] if suffix else [_score("zero_shot", "zero-shot %", "")]),
+        *(_score(f"{m}_{what}", HEADINGS[what], TRAINED[m]) for m in modes for what in HEADINGS),
+    ]
+    for name, control in _senses(found).items():
+        columns += _sense(name, control)
+    columns.append(text("points", lambda line: points_text(line.sizes)))
+    table = Declared(
         f"curve_summary_{probe}{suffix}",
         f"{probe.replace('_', ' ')}{' (questions)' if suffix else ''}: its curves in a few numbers",
         _note(found, paper),
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
-    )
+        columns,
+    ).of(lines)
+    # People see a model in a row; the file has a line a score.
+    records = [record for entry in entries for record in _records(entry)]
+    records += [record for row in paper for record in _paper_records(row)]
+    return table and replace(table, records=tuple(records))
 
 
 def _entries(found: Sequence[Summary]) -> list[Entry]:
@@ -101,36 +142,35 @@ def _has_modes(rows: Sequence[PublishedCurve], modes: Sequence[str]) -> bool:
     return any(f"{mode}_ws" in row.scores for row in rows for mode in modes)
 
 
-def _our_cells(entry: Entry, scores: Sequence[str]) -> tuple[Cell, ...]:
-    first = next(iter(entry.values()))
-    rates = ", ".join(
-        f"{TRAINED[mode]} {rate(s.curve.learning_rate)}"
-        for mode, s in entry.items()
-        if s.curve.learning_rate is not None
+def _score(name: str, label: str, group: str) -> Column[Line]:
+    """A score with its interval; of the paper, with ours minus the paper's."""
+    return column(
+        Heading(label, group=group),
+        lambda line: line,
+        lambda line: line.published(name) if line.paper else accuracy_cell(line.score(name)),
     )
-    about = ", ".join(
-        text for text in (first.curve.where, f"rates {rates}" if rates else "") if text
-    )
-    cells = [Cell(short_name(first.curve.model), about)]
-    cells += [estimate_cell(_score(entry, name)) for name in scores]
-    held = _language(entry)
-    for control in LANGUAGE.values():
-        cells += [gap_cell(held.lang_sense(control), sign=False), gap_cell(held.lang_gap(control))]
-    return (*cells, Cell(points_text(first.sizes)))
 
 
-def _paper_cells(row: PublishedCurve, scores: Sequence[str], entry: Entry) -> tuple[Cell, ...]:
-    """A row of the paper; where ours may stand beside it, with ours minus the paper's."""
-    cells = [Cell(f"{PAPER}: {row.short_name}", f"table {row.table}")]
-    for name in (*scores, *LANGUAGE):
-        value = row.scores.get(name)
-        text = ABSENT if value is None else f"{100 * value:.0f}"
-        owner = _owner(entry, name)
-        gap = ""
-        if owner is not None and owner.beside_paper(name) is not None and name in owner.scores:
-            gap = f"ours {points(owner.scores[name].value - row.scores[name])}"
-        cells += [Cell(text, gap), *([Cell(ABSENT)] if name in LANGUAGE else [])]
-    return (*cells, Cell(points_text(list(WEIGHTS))))
+def _sense(name: str, control: str) -> list[Column[Line]]:
+    """LangSense, and beside it the unclipped sum, which the paper has not."""
+
+    def clipped(line: Line) -> Cell:
+        held = _language(line.entry).lang_sense(control) if not line.paper else None
+        return line.published(name) if line.paper else sense_cell(held)
+
+    def unclipped(line: Line) -> Cell:
+        return gap_cell(None if line.paper else _language(line.entry).lang_gap(control))
+
+    group = f"LangSense {CONTROL_HEADINGS.get(name, control.replace('_', ' '))}"
+    return [
+        column(Heading("clipped", group=group), lambda line: line, clipped),
+        column(Heading("unclipped", group=group), lambda line: line, unclipped),
+    ]
+
+
+def _senses(found: Sequence[Summary]) -> dict[str, str]:
+    """The controls that LangSense is told of by its names: the paper's, then any other."""
+    return LANGUAGE | {name: c for summary in found for name, c in summary.senses.items()}
 
 
 def _owner(entry: Entry, score: str) -> Summary | None:
@@ -139,7 +179,7 @@ def _owner(entry: Entry, score: str) -> Summary | None:
         return None
     if score == "zero_shot":
         return next(iter(entry.values()))
-    return _language(entry) if score in LANGUAGE else entry.get(score.split("_")[0])
+    return _language(entry) if score.startswith(SENSE) else entry.get(score.split("_")[0])
 
 
 def _language(entry: Entry) -> Summary:
@@ -147,27 +187,13 @@ def _language(entry: Entry) -> Summary:
     return entry.get("mlp") or entry.get(FULL) or next(iter(entry.values()))
 
 
-def _score(entry: Entry, score: str) -> Estimate | None:
-    owner = _owner(entry, score)
-    return None if owner is None else owner.scores.get(score)
-
-
-def estimate_cell(estimate: Estimate | None) -> Cell:
-    """An accuracy in per cent with its interval."""
+def sense_cell(estimate: Estimate | None) -> Cell:
+    """What cannot be negative, in percentage points without a sign."""
     if estimate is None:
         return Cell(ABSENT)
-    return Cell(percent(estimate.value), between(estimate.low, estimate.high))
-
-
-def gap_cell(estimate: Estimate | None, *, sign: bool = True) -> Cell:
-    """A difference in percentage points with its interval; what cannot be negative has no sign."""
-    if estimate is None:
-        return Cell(ABSENT)
-    if estimate.low is None or estimate.high is None:
-        return Cell(points(estimate.value) if sign else unsigned(estimate.value))
-    if sign:
-        return Cell(points(estimate.value), points_between(estimate.low, estimate.high))
-    low, high = unsigned(estimate.low), unsigned(estimate.high)
+    if estimate.ci_low is None or estimate.ci_high is None:
+        return Cell(unsigned(estimate.value))
+    low, high = unsigned(estimate.ci_low), unsigned(estimate.ci_high)
     return Cell(unsigned(estimate.value), f"{low} to {high}")
 
 
@@ -220,7 +246,7 @@ def _records(entry: Entry) -> Iterator[dict[str, object]]:
             "learning_rate": curve.learning_rate,
             "points": " ".join(map(str, summary.sizes)),
         }
-        unclipped = {f"{n}_unclipped": summary.lang_gap(c) for n, c in LANGUAGE.items()}
+        unclipped = {f"{n}_unclipped": summary.lang_gap(c) for n, c in summary.senses.items()}
         for score, estimate in (*summary.scores.items(), *unclipped.items()):
             if estimate is None:
                 continue
@@ -229,8 +255,8 @@ def _records(entry: Entry) -> Iterator[dict[str, object]]:
                 **place,
                 "score": score.removeprefix(f"{mode}_"),
                 "value": estimate.value,
-                "ci_low": estimate.low,
-                "ci_high": estimate.high,
+                "ci_low": estimate.ci_low,
+                "ci_high": estimate.ci_high,
                 "paper": paper,
                 "difference": None if paper is None else estimate.value - paper,
             }

@@ -1,48 +1,87 @@
-"""The points of learning curves as tables: by number of examples, by template, by pair of words."""
+"""The points of learning curves as a table, and what pre-training gave."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reports.curve.facts import STANDARD, Curve, curves
 from reports.curve.points import Difference, Point
-from reports.kit.layout import (
-    ABSENT,
-    INTERVAL,
-    Cell,
-    Column,
-    Table,
-    between,
-    count,
-    percent,
-    points,
-    points_between,
-    rate,
+from reports.curve.summary import Score, Summary, difference, rivals, summaries
+from reports.curve.summary_tables import points_text
+from reports.kit.columns import (
+    ACCURACY,
+    SIZE,
+    accuracy,
+    column,
+    field,
+    gap,
+    share,
+    size,
+    text,
+    whole,
 )
+from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
+from reports.kit.text import ABSENT, INTERVAL, between, percent, points, points_between, rate
 from results.load import Results
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point of a curve; `number` is the curve's place among all."""
+
+    number: int
+    curve: Curve
+    control: str
+    point: Point
+
+    @property
+    def num_items(self) -> int | None:
+        """Items measured."""
+        return self.point.num_items
+
+    @property
+    def num_groups(self) -> int | None:
+        """Groups that items are drawn in."""
+        return self.curve.num_groups
+
+    @property
+    def gap(self) -> Difference | None:
+        """Standard minus control."""
+        if self.control == STANDARD:
+            return None
+        return self.curve.difference(self.control, self.point.num_train)
+
+    @property
+    def stuck(self) -> int | None:
+        """Seeds that did not learn what they were trained on."""
+        return self.point.stuck(self.curve.chance)
 
 
 def curve_table(results: Results) -> Table | None:
     """Learning curves: mean over seeds by number of examples, controls, and the difference."""
     found = curves(results)
-    if not found:
-        return None
-    controls = sorted({control for curve in found for control in curve.controls})
-    stuck = any(p.stuck(c.chance) is not None for c in found for p in c.points.get(STANDARD, ()))
-    heads = [Column("probe", "left"), Column("model", "left"), Column("trained", "left")]
-    heads += [Column("N"), Column("chance")]
-    labels = ("accuracy %", "median", "over seeds", "seeds", *(["at chance"] if stuck else []), "n")
-    heads += [Column(label, group="standard") for label in labels]
-    for control in controls:
-        group = control.replace("_", " ")
-        heads += [Column("accuracy %", group=group), Column("standard − control", group=group)]
-    rows = [_curve_cells(curve, size, controls, stuck) for curve in found for size in curve.sizes]
-    records = [
-        _point_record(curve, control, point)
-        for curve in found
+    places = [
+        Place(number, curve, control, point)
+        for number, curve in enumerate(found)
         for control, line in curve.points.items()
         for point in line
     ]
+    stuck = any(p.stuck is not None for p in places if p.control == STANDARD)
+    columns: list[Column[Place]] = [
+        text("probe", lambda p: p.curve.probe, "probe split", lambda p: p.curve.where),
+        text("model", lambda p: p.curve.model, "model"),
+        text("trained", lambda p: p.curve.mode, "mode", lambda p: _rate(p.curve)),
+        field("learning_rate", lambda p: p.curve.learning_rate),
+        field("control", lambda p: p.control),
+        whole("N", lambda p: p.point.num_train, "num_train"),
+        share("chance", lambda p: p.curve.chance, "chance"),
+    ]
+    across: Across[Place] = Across(
+        lambda p: p.control,
+        lambda p: (p.number, p.point.num_train),
+        lambda control: _of_control(control, stuck),
+        [STANDARD, *sorted({control for curve in found for control in curve.controls})],
+    )
     note = (
         f"{INTERVAL} of the mean over seeds, over groups of items and over seeds (the items alone "
         "where a run did not record which were right). Of "
@@ -55,49 +94,68 @@ def curve_table(results: Results) -> Table | None:
             " At chance: runs whose accuracy on their own training examples is not above chance; "
             "they stay in the mean."
         )
-    return Table(
-        "learning_curve", "Learning curves", note, tuple(heads), tuple(rows), tuple(records)
+    return Declared(
+        "learning_curve",
+        "Learning curves",
+        note,
+        columns,
+        across,
+        f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
+        f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance",
+    ).of(places, sorted(places, key=lambda p: (p.number, p.point.num_train)))
+
+
+def _of_control(control: str, stuck: bool) -> list[Column[Place]]:
+    """The standard curve says more of its seeds, a control how far it is from that."""
+    group = control.replace("_", " ")
+    accuracies: Column[Place] = accuracy(
+        "accuracy %", lambda p: p.curve.estimate(p.control, p.point.num_train), ACCURACY, group
     )
-
-
-def _curve_cells(curve: Curve, size: int, controls: Sequence[str], stuck: bool) -> tuple[Cell, ...]:
-    cells = [Cell(curve.probe, curve.where), Cell(curve.model)]
-    cells += [Cell(curve.mode, f"rate {rate(curve.learning_rate)}" if curve.learning_rate else "")]
-    cells += [Cell(count(size)), Cell(percent(curve.chance))]
-    cells += _point_cells(curve, size, stuck)
-    for control in controls:
-        cells += [_accuracy_cell(curve, control, size)]
-        cells += [_difference_cell(curve.difference(control, size))]
-    return tuple(cells)
-
-
-def _accuracy_cell(curve: Curve, control: str, size: int) -> Cell:
-    point = curve.at(control, size)
-    if point is None:
-        return Cell(ABSENT)
-    return Cell(percent(point.mean), between(*curve.interval(control, size)))
-
-
-def _point_cells(curve: Curve, size: int, stuck: bool) -> list[Cell]:
-    point = curve.at(STANDARD, size)
-    if point is None:
-        return [Cell(ABSENT)] * (6 if stuck else 5)
-    several = len(point.values) > 1
-    cells = [
-        _accuracy_cell(curve, STANDARD, size),
-        Cell(percent(point.median) if several else ABSENT),
-        Cell(between(min(point.values), max(point.values)) if several else ABSENT),
-        Cell(count(len(point.values))),
+    at_chance: Column[Place] = column(
+        Heading("at chance", group=group),
+        lambda p: p,
+        lambda p: Cell(ABSENT if p.stuck is None else f"{p.stuck} of {len(p.point.trained)}"),
+        "num_at_chance",
+        lambda p: (p.stuck,),
+    )
+    seeds: list[Column[Place]] = [
+        column(
+            Heading("median", group=group),
+            lambda p: p.point,
+            lambda point: Cell(percent(point.median) if len(point.values) > 1 else ABSENT),
+            "median",
+            lambda point: (point.median,),
+        ),
+        column(
+            Heading("over seeds", group=group),
+            lambda p: (min(p.point.values), max(p.point.values), len(p.point.values) > 1),
+            lambda ends: Cell(between(*ends[:2]) if ends[2] else ABSENT),
+            "seed_min seed_max",
+            lambda ends: ends,
+        ),
+        field("seed_sd", lambda p: p.point.spread),
+        whole("seeds", lambda p: len(p.point.values), "num_seeds", group),
+        at_chance if stuck else at_chance.hidden,
+        size("n", lambda p: p, SIZE, group),
     ]
-    if stuck:
-        number = point.stuck(curve.chance)
-        cells.append(Cell(ABSENT if number is None else f"{number} of {len(point.trained)}"))
-    groups = curve.num_groups
-    told = "" if groups in (None, point.num_items) else f"{count(groups)} groups"
-    return [*cells, Cell(count(point.num_items), told)]
+    from_standard: Column[Place] = column(
+        Heading("standard − control", group=group),
+        lambda p: p.gap,
+        _gap_cell,
+        "standard_minus_control difference_low difference_high difference_min difference_max",
+        lambda gap: (gap.mean, *gap.interval, gap.low, gap.high) if gap else (None,) * 5,
+    )
+    if control == STANDARD:
+        return [accuracies, *seeds, from_standard.hidden]
+    return [accuracies, *(one.hidden for one in seeds), from_standard]
 
 
-def _difference_cell(gap: Difference | None) -> Cell:
+def _rate(curve: Curve) -> str:
+    return f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
+
+
+def _gap_cell(gap: Difference | None) -> Cell:
+    """With its interval, or else its lowest and highest seed."""
     if gap is None:
         return Cell(ABSENT)
     if gap.interval[0] is not None:
@@ -106,32 +164,58 @@ def _difference_cell(gap: Difference | None) -> Cell:
     return Cell(points(gap.mean), seeds)
 
 
-def _point_record(curve: Curve, control: str, point: Point) -> dict[str, object]:
-    gap = None if control == STANDARD else curve.difference(control, point.num_train)
-    low, high = curve.interval(control, point.num_train)
-    return {
-        "model": curve.model,
-        "probe": curve.probe,
-        "mode": curve.mode,
-        "split": curve.where,
-        "learning_rate": curve.learning_rate,
-        "control": control,
-        "num_train": point.num_train,
-        "accuracy": point.mean,
-        "ci_low": low,
-        "ci_high": high,
-        "median": point.median,
-        "seed_min": min(point.values),
-        "seed_max": max(point.values),
-        "seed_sd": point.spread,
-        "num_seeds": len(point.values),
-        "num_at_chance": point.stuck(curve.chance),
-        "num_items": point.num_items,
-        "num_groups": curve.num_groups,
-        "chance": curve.chance,
-        "standard_minus_control": None if gap is None else gap.mean,
-        "difference_low": None if gap is None else gap.interval[0],
-        "difference_high": None if gap is None else gap.interval[1],
-        "difference_min": None if gap is None else gap.low,
-        "difference_max": None if gap is None else gap.high,
-    }
+@dataclass(frozen=True)
+class Rivals:
+    """A model beside what it has to be better than."""
+
+    one: Summary
+    other: Summary
+
+    @property
+    def sizes(self) -> list[int]:
+        """The points with a weight that both have."""
+        return [size for size in self.one.sizes if size in self.other.sizes]
+
+
+def curve_against_table(results: Results) -> Table | None:
+    """Each model against its architecture with random weights and against the baselines."""
+    found = summaries(results)
+    columns: list[Column[Rivals]] = [
+        text("probe", lambda p: p.one.curve.probe, "probe split", lambda p: p.one.curve.where),
+        field("mode", lambda p: p.one.curve.mode),
+        text("model", lambda p: p.one.curve.model, "model", lambda p: p.one.curve.mode),
+        text("against", lambda p: p.other.curve.model, "against"),
+        text("points", lambda p: points_text(p.sizes)),
+        field("points", lambda p: " ".join(map(str, p.sizes))),
+        *_compared("zero_shot", "zero-shot"),
+        *_compared("weighted_sum", "WS"),
+        *_compared("maximum", "MAX"),
+    ]
+    return Declared(
+        "curve_against",
+        "What pre-training gave",
+        "Each model beside the same architecture with random weights, trained the same way, and "
+        "beside the baselines over word vectors. Differences are in percentage points over the "
+        "points that both have, with 95% intervals that pair items and seeds: one that holds 0 "
+        "shows nothing that pre-training gave. Other vectors, other baselines: their names are in "
+        "brackets.",
+        columns,
+    ).of([Rivals(s, other) for s in found if s.role == "model" for other in rivals(s, found)])
+
+
+def _compared(score: Score, group: str) -> list[Column[Rivals]]:
+    """A score of both, where it is over the same points, and the difference."""
+
+    def alike(pair: Rivals) -> bool:
+        return score == "zero_shot" or pair.one.sizes == pair.other.sizes
+
+    return [
+        accuracy("model %", lambda p: getattr(p.one, score) if alike(p) else None, "", group),
+        accuracy("other %", lambda p: getattr(p.other, score) if alike(p) else None, "", group),
+        gap(
+            "difference",
+            lambda p: difference(score, p.one, p.other),
+            f"{score}_difference {score}_low {score}_high",
+            group,
+        ),
+    ]

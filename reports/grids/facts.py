@@ -1,4 +1,4 @@
-"""Grids of predictions over all pairs of values: what the runs left, and its tables."""
+"""Grids of predictions over all pairs of values: what the runs left."""
 
 from __future__ import annotations
 
@@ -6,17 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.kit.layout import (
-    ABSENT,
-    INTERVAL,
-    Cell,
-    Column,
-    Table,
-    accuracy_record,
-    between,
-    percent,
-    size_cell,
-)
 from reports.kit.paper_identity import paper_model
 from reports.kit.published import published_size_errors
 from results.load import Results, Row, Run
@@ -73,9 +62,14 @@ class Grid:
         return self.rows["accuracy"]
 
     @property
-    def first_share(self) -> Row | None:
+    def first_share(self) -> float | None:
         """How often the first candidate was said."""
-        return self.rows.get(f"share_{self.candidates[0]}")
+        return self.value(f"share_{self.candidates[0]}")
+
+    def value(self, metric: str) -> float | None:
+        """A measurement, None where it was not made."""
+        row = self.rows.get(metric)
+        return None if row is None else row.value
 
     def said(self, row: int, column: int) -> str | None:
         """The candidate said of a pair, "tie" where both are as likely, None where none was."""
@@ -116,62 +110,6 @@ def grids(results: Results) -> list[Grid]:
     return sorted(found, key=lambda g: (g.model, g.wording, g.name == SIZES, g.name, g.span))
 
 
-def grid_table(results: Results) -> Table | None:
-    """Accuracy of each panel, beside the paper's."""
-    found = grids(results)
-    if not found:
-        return None
-    heads = (
-        Column("model", "left"),
-        Column("grid", "left"),
-        Column("values", "left"),
-        Column("accuracy %"),
-        Column("paper"),
-        Column("says the first answer %"),
-        Column("orders told apart %"),
-        Column("n"),
-    )
-    return Table(
-        "grid",
-        "Predictions over all pairs of values",
-        f"{INTERVAL} (by pairs in both orders); pairs of a grid share their values, so it is too "
-        "narrow. Chance is 50%. First answers: younger, smaller. Orders told apart: the pairs "
-        "whose first answer is more probable in the order where it is right; it does not suffer "
-        "when a model always says one word, but it says something only beside the same model with "
-        "random weights, which may be far from 50% too. Paper: Talmor et al. 2020, who do not say "
-        "over which values they ran; of the released wording there is no published number.",
-        heads,
-        tuple(_accuracy_cells(grid) for grid in found),
-        tuple(_accuracy_fields(grid) for grid in found),
-    )
-
-
-def sizes_table(results: Results) -> Table | None:
-    """Table 4: the answer to each pair of objects."""
-    found = [grid for grid in grids(results) if grid.name == SIZES]
-    if not found:
-        return None
-    columns = list(dict.fromkeys(str(value) for grid in found for value in grid.values))
-    heads = [Column("model", "left"), Column("size of a …", "left")]
-    heads += [Column(name, "left", group="than the size of a …") for name in columns]
-    rows = [
-        (Cell(grid.model, grid.wording), Cell(str(value)), *_size_cells(grid, i, columns))
-        for grid in found
-        for i, value in enumerate(grid.values)
-    ]
-    return Table(
-        "sizes_grid",
-        "Which of two objects is larger?",
-        "Objects stand from small to large, so “smaller” is right above the diagonal and "
-        "“larger” below; ✗ marks a wrong answer, a tie counts one half. Beside each answer stands "
-        "its probability among the two."
-        + (" † marks where the paper's table 4 has another answer." if _any_paper(found) else ""),
-        tuple(heads),
-        tuple(rows),
-        tuple(record for grid in found for record in _size_records(grid)),
-    )
-
-
 def paper_says(grid: Grid, row: int, column: int) -> int | None:
     """The candidate that table 4 of the paper has for a pair; None where it has none."""
     answer = grid.answer[row][column]
@@ -200,78 +138,3 @@ def _grid(results: Results, run: Run) -> Grid | None:
         rows=rows,
         paper_model=paper_model(run.model, run.facts),
     )
-
-
-def _any_paper(found: Sequence[Grid]) -> bool:
-    return any(grid.paper_model == PAPER_SIZES_MODEL for grid in found)
-
-
-def _accuracy_cells(grid: Grid) -> tuple[Cell, ...]:
-    row, share, order = grid.accuracy, grid.first_share, grid.rows.get("order_accuracy")
-    name = grid.title if grid.name == SIZES else f"{grid.name}: {grid.title}"
-    return (
-        Cell(grid.model, f"{grid.wording} wording"),
-        Cell(name),
-        Cell(grid.span),
-        Cell(percent(row.value), between(row.ci_low, row.ci_high)),
-        Cell((grid.published if grid.wording == "paper" else "") or ABSENT),
-        Cell(percent(None if share is None else share.value)),
-        Cell(percent(None if order is None else order.value)),
-        size_cell(row),
-    )
-
-
-def _accuracy_fields(grid: Grid) -> dict[str, object]:
-    share, order = grid.first_share, grid.rows.get("order_accuracy")
-    return {
-        "model": grid.model,
-        "wording": grid.wording,
-        "perturbation": grid.name,
-        "title": grid.title,
-        "values": grid.span,
-        **accuracy_record(grid.accuracy),
-        "paper": grid.published if grid.wording == "paper" else "",
-        "first_share": None if share is None else share.value,
-        "order_accuracy": None if order is None else order.value,
-    }
-
-
-def _size_cells(grid: Grid, row: int, columns: Sequence[str]) -> list[Cell]:
-    places = {str(value): place for place, value in enumerate(grid.values)}
-    cells = []
-    for name in columns:
-        column = places.get(name)
-        said = None if column is None else grid.said(row, column)
-        p = None if column is None else grid.probability[row][column]
-        if column is None or said is None or p is None:
-            cells.append(Cell(ABSENT))
-            continue
-        choice = grid.prediction[row][column]
-        wrong = "" if grid.credit(row, column) else " ✗"
-        other = " †" if paper_says(grid, row, column) not in (None, choice) else ""
-        cells.append(Cell(f"{said}{wrong}{other}", f"{1 - p if choice == 1 else p:.2f}"))
-    return cells
-
-
-def _size_records(grid: Grid) -> list[dict[str, object]]:
-    records = []
-    for i, first in enumerate(grid.values):
-        for j, second in enumerate(grid.values):
-            said, answer = grid.said(i, j), grid.answer[i][j]
-            if said is None or answer is None:
-                continue
-            paper = paper_says(grid, i, j)
-            records.append(
-                {
-                    "model": grid.model,
-                    "wording": grid.wording,
-                    "first": first,
-                    "second": second,
-                    f"p_{grid.candidates[0]}": grid.probability[i][j],
-                    "prediction": said,
-                    "answer": grid.candidates[answer],
-                    "correct": grid.credit(i, j),
-                    "paper": None if paper is None else grid.candidates[paper],
-                }
-            )
-    return records

@@ -13,8 +13,8 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from reports.grids.facts import AGE_PANELS, SIZES, Grid, grids, paper_says
-from reports.kit.layout import percent
-from reports.kit.style import INK, MUTED, ORANGE, Figure, drawn, styled
+from reports.kit.figure import INK, MUTED, ORANGE, Figure, drawn, styled
+from reports.kit.text import percent
 from results.load import Results
 
 # The cells are a picture that does not follow the page's theme, and neither may what is on them.
@@ -168,7 +168,7 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
 def _age_heading(axis: Axes, grid: Grid) -> None:
     """Letter and accuracy; what is put where; the paper's number, or else the model's habit."""
     share = grid.first_share
-    habit = "" if share is None else f"says {grid.candidates[0]} {percent(share.value)}%"
+    habit = "" if share is None else f"says {grid.candidates[0]} {percent(share)}%"
     published = grid.published if grid.wording == "paper" else ""
     lines = (
         (33, f"{grid.name}  {percent(grid.accuracy.value)}%", 9, "bold", INK),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from reports.grids.facts import SIZES, Grid, grids
-from reports.kit.layout import percent
+from reports.kit.text import percent
 from results.load import Results
 
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
@@ -42,9 +42,9 @@ def _what(grid: Grid) -> str:
 def _stuck(grid: Grid) -> str:
     """The answer that is given almost always, empty where there is none."""
     share = grid.first_share
-    if share is None or 1 - STUCK < share.value < STUCK:
+    if share is None or 1 - STUCK < share < STUCK:
         return ""
-    return grid.candidates[0] if share.value >= STUCK else grid.candidates[1]
+    return grid.candidates[0] if share >= STUCK else grid.candidates[1]
 
 
 def _listed(parts: list[str]) -> str:

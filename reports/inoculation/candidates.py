@@ -9,8 +9,10 @@ from typing import NamedTuple
 from metrics.aggregate import aggregate
 from metrics.pareto import pareto_front
 from reports.inoculation.facts import Series, inoculations, series_of, trajectory
-from reports.inoculation.tables import what_cell
-from reports.kit.layout import Cell, Column, Table, count, percent, rate
+from reports.inoculation.tables import what
+from reports.kit.columns import column, field, fields, share, text, whole
+from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.text import rate
 from results.load import Results, Run
 
 
@@ -75,28 +77,38 @@ def several_settings(own: Sequence[Candidate]) -> bool:
 def pareto_table(results: Results) -> Table | None:
     """The front of each choice between settings; the csv file has all checkpoints."""
     found = {c: own for c, own in candidates(results).items() if several_settings(own)}
-    if not found:
-        return None
-    heads = [Column("probe", "left"), Column("k"), Column("seed"), Column("setting", "left")]
-    heads += [Column("epoch"), Column("probe %"), Column("original task %"), Column("average %")]
-    heads += [Column("", "left"), Column("checkpoints")]
-    rows = [
-        _cells(one, len(own))
+    columns: list[Column[Candidate]] = [
+        what(lambda one: one.choice.series),
+        fields(lambda one: one.choice.series._asdict()),
+        whole("k", lambda one: one.choice.dose, "dose"),
+        column(Heading("seed"), lambda one: one.choice.seed, lambda seed: Cell(str(seed)), "seed"),
+        text("setting", lambda one: f"rate {rate(one.learning_rate)}", small=_extra),
+        fields(lambda one: {"extra": one.extra, "learning_rate": one.learning_rate}),
+        whole("epoch", lambda one: one.epoch, "epoch"),
+        share("probe %", lambda one: one.probe, "probe_accuracy"),
+        share("original task %", lambda one: one.original, "original_accuracy"),
+        share("average %", lambda one: one.average, "aggregate"),
+        field("on_front", lambda one: one.on_front),
+        text("", lambda one: "M*" if one.chosen else ""),
+        field("chosen", lambda one: one.chosen),
+        whole("checkpoints", lambda one: len(found[one.choice])),
+    ]
+    every = [one for own in found.values() for one in own]
+    front = [
+        one
         for own in found.values()
         for one in sorted(own, key=lambda one: (one.original, one.probe))
         if one.on_front
     ]
-    return Table(
+    return Declared(
         "pareto",
         "The Pareto front",
         "The checkpoints that no other one of the same k and seed beats on both tasks, on the "
         "selection items, by rising score on the original task. M*_k has the best average of the "
         "two; the last column says how many checkpoints (settings and epochs) there were. The csv "
         "file holds all of them.",
-        tuple(heads),
-        tuple(rows),
-        tuple(_record(one) for own in found.values() for one in own),
-    )
+        columns,
+    ).of(every, front)
 
 
 def _of_run(run: Run, series: Series) -> Iterable[Candidate]:
@@ -126,33 +138,5 @@ def _with_front(own: list[Candidate]) -> list[Candidate]:
     return [replace(one, on_front=place in front) for place, one in enumerate(own)]
 
 
-def _cells(one: Candidate, number: int) -> tuple[Cell, ...]:
-    series, dose, seed = one.choice
-    return (
-        what_cell(series),
-        Cell(count(dose)),
-        Cell(str(seed)),
-        Cell(f"rate {rate(one.learning_rate)}", f"extra {one.extra}"),
-        Cell(count(one.epoch)),
-        Cell(percent(one.probe)),
-        Cell(percent(one.original)),
-        Cell(percent(one.average)),
-        Cell("M*" if one.chosen else ""),
-        Cell(count(number)),
-    )
-
-
-def _record(one: Candidate) -> dict[str, object]:
-    return {
-        **one.choice.series._asdict(),
-        "dose": one.choice.dose,
-        "seed": one.choice.seed,
-        "extra": one.extra,
-        "learning_rate": one.learning_rate,
-        "epoch": one.epoch,
-        "probe_accuracy": one.probe,
-        "original_accuracy": one.original,
-        "aggregate": one.average,
-        "on_front": one.on_front,
-        "chosen": one.chosen,
-    }
+def _extra(one: Candidate) -> str:
+    return f"extra {one.extra}"

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from metrics.difficulty import Difficulty
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import BY_DIFFICULTY, ON_REPORTED, Series, inoculations
-from reports.kit.layout import ABSENT, Cell, Column, Table, count, percent
+from reports.kit.columns import field, fields, share, text, whole
+from reports.kit.table import Across, Column, Declared, Table
+from reports.kit.text import count
 from results.load import Results
 
 RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come behind
@@ -125,41 +127,50 @@ def _heat_map(parts: Iterable[tuple[Dose, str]]) -> HeatMap:
     }
 
 
+class Place(NamedTuple):
+    """A cell of a heat map, and where it stands."""
+
+    block: Block
+    questions: Questions
+    wrong: WrongAnswers
+    dose: int
+    shade: Shade
+
+
 def difficulty_table(results: Results) -> Table | None:
     """The numbers of the heat maps: a row is what is asked, a column a dose."""
     found = heat_maps(results)
-    if not found:
-        return None
-    columns = sorted({dose for maps in found.values() for dose in maps})
-    heads = [Column("model", "left"), Column("questions", "left"), Column("wrong answers", "left")]
-    heads += [Column("n"), *(Column(dose_title(k), group="accuracy %") for k in columns)]
-    rows, records = [], []
-    for block, maps in found.items():
-        for place in sorted({place for heat in maps.values() for place in heat}):
-            questions, wrong = place
-            shades = {dose: heat[place] for dose, heat in maps.items() if place in heat}
-            num_items = next(iter(shades.values())).num_items
-            texts = [Cell(block.name), Cell(questions.name), Cell(wrong.name)]
-            shares = [percent(shades[k].accuracy) if k in shades else ABSENT for k in columns]
-            rows.append((*texts, Cell(count(num_items)), *map(Cell, shares)))
-            records += [
-                {
-                    **block._asdict(),
-                    **questions._asdict(),
-                    "distractors": wrong.kind,
-                    "distractor_hops": wrong.distance,
-                    "dose": dose,
-                    **shade._asdict(),
-                }
-                for dose, shade in shades.items()
-            ]
-    return Table(
+    places = [
+        Place(block, *place, dose, maps[dose][place])
+        for block, maps in found.items()
+        for place in sorted({place for heat in maps.values() for place in heat})
+        for dose in maps
+        if place in maps[dose]
+    ]
+    columns: list[Column[Place]] = [
+        text("model", lambda p: p.block.name),
+        text("questions", lambda p: p.questions.name),
+        text("wrong answers", lambda p: p.wrong.name),
+        whole("n", lambda p: p.shade.num_items),
+        fields(lambda p: {**p.block._asdict(), **p.questions._asdict()}),
+        fields(lambda p: {"distractors": p.wrong.kind, "distractor_hops": p.wrong.distance}),
+        field("dose", lambda p: p.dose),
+    ]
+    across: Across[Place] = Across(
+        lambda p: p.dose,
+        lambda p: (p.block, p.questions, p.wrong),
+        lambda dose: [
+            share(dose_title(dose), lambda p: p.shade.accuracy, "accuracy", "accuracy %"),
+            field("num_items", lambda p: p.shade.num_items),
+        ],
+        sorted({place.dose for place in places}),
+    )
+    return Declared(
         "difficulty",
         "By hops and wrong answers",
         "Mean over seeds of the accuracy on the report split, of n items a seed. Hops: edges "
         "between the concept and the right answer. Wrong answers: what most of them are, and how "
         "many edges they lie from the concept; up/down are its hypernyms or hyponyms.",
-        tuple(heads),
-        tuple(rows),
-        tuple(records),
-    )
+        columns,
+        across,
+    ).of(places)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from reports.inoculation.doses import Dose
-from reports.inoculation.facts import ON_REPORTED, Inoculation
-from reports.kit.layout import between, count, percent, sample, unsigned
-from reports.zero_shot.facts import verdict_of
+from reports.inoculation.doses import Dose, doses
+from reports.inoculation.facts import ON_REPORTED, Inoculation, inoculations
+from reports.kit.text import between, count, percent, sample, unsigned
+from reports.zero_shot.facts import AT_CHANCE, verdict_of
+from results.load import Results
 
-AT_CHANCE = "not distinguishable from chance"
-NO_BETTER = "no better than always giving the most frequent answer"
 AT_NONE = "not distinguishable from none"
 BELOW_START = (
     "On the selection items the chosen checkpoint's average of both tasks was below that of the "
@@ -19,7 +18,12 @@ BELOW_START = (
 )
 
 
-def inoculated(line: Sequence[Dose]) -> str:
+def inoculated(results: Results) -> list[str]:
+    """A paragraph an inoculation."""
+    return [paragraph(line) for line in doses(inoculations(results)).values()]
+
+
+def paragraph(line: Sequence[Dose]) -> str:
     """The largest dose of a line with its intervals, and in short what the smallest one gave."""
     text = _told(line[-1])
     if len(line) == 1:

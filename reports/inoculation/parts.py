@@ -3,81 +3,101 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from metrics.intervals import wilson
 from reports.inoculation.facts import Inoculation, inoculations
-from reports.inoculation.tables import cost_cell, setting_cell, setting_record, what_cell
-from reports.kit.layout import (
-    INTERVAL,
-    Cell,
-    Column,
-    Table,
-    accuracy_cell,
-    count,
-    size_cell,
-)
+from reports.inoculation.tables import cost, setting, setting_record, what
+from reports.kit.columns import accuracy, fields, size, text, whole
+from reports.kit.table import Column, Declared, Table
+from reports.kit.text import INTERVAL
 from reports.zero_shot.facts import against
 from results.load import Results, Row
 
 ORIGINAL = "original task"
-WHOLES = (
-    ("probe", "probe_accuracy_before", "probe_accuracy"),
-    ("whole clusters", "strict_cluster_accuracy_before", "strict_cluster_accuracy"),
-    (ORIGINAL, "original_accuracy_before", "original_accuracy_after"),
-)
+WHOLES = {  # what there are parts of: accuracy before and after
+    "probe": ("probe_accuracy_before", "probe_accuracy"),
+    "whole clusters": ("strict_cluster_accuracy_before", "strict_cluster_accuracy"),
+    ORIGINAL: ("original_accuracy_before", "original_accuracy_after"),
+}
 POOLED_FROM = 5  # larger clusters are few, so a row of their own would say nothing
 POOLED = f"clusters of {POOLED_FROM} or more"
 Part = Mapping[str, Row]
 
 
+@dataclass(frozen=True)
+class PartOf:
+    """A part of what a run was measured on, by what it is of.
+
+    Attributes:
+        whole: A name of `WHOLES`.
+        rows: The part's rows by metric.
+    """
+
+    cell: Inoculation
+    name: str
+    rows: Part
+    whole: str
+
+    @property
+    def before(self) -> Row | None:
+        """Accuracy before inoculation."""
+        return self.rows.get(WHOLES[self.whole][0])
+
+    @property
+    def after(self) -> Row:
+        """Accuracy after."""
+        return self.rows[WHOLES[self.whole][1]]
+
+    @property
+    def cost(self) -> Row | None:
+        """What a data set of the original task lost."""
+        return self.rows.get("inoculation_cost") if self.whole == ORIGINAL else None
+
+    @property
+    def interpretable(self) -> bool:
+        """Whether a cost can be read; by the whole task where the part's chance is unknown."""
+        before, chance = self.rows.get("original_accuracy_before"), self.rows.get("chance_original")
+        if before is None or chance is None:
+            return self.cell.interpretable
+        return against(before, chance.value) in ("above", "unknown")
+
+
 def inoculation_parts_table(results: Results) -> Table | None:
     """Before and after for parts of the probe and each data set of the original task."""
-    cells = [cell for cell in inoculations(results) if cell.parts]
-    if not cells:
-        return None
-    heads = [Column("probe", "left"), Column("k"), Column("setting", "left")]
-    heads += [Column("of", "left"), Column("part", "left")]
-    heads += [Column(label) for label in ("before %", "after %", "n", "cost, points")]
-    return Table(
+    cells = inoculations(results)
+    columns: list[Column[PartOf]] = [
+        what(lambda part: part.cell.series),
+        whole("k", lambda part: part.cell.dose),
+        setting(lambda part: part.cell),
+        text("of", lambda part: part.whole),
+        text("part", lambda part: part.name),
+        accuracy("before %", lambda part: part.before),
+        accuracy("after %", lambda part: part.after),
+        size("n", lambda part: part.after),
+        cost(lambda part: part.cost, lambda part: part.cost is None or part.interpretable),
+        fields(lambda part: {**setting_record(part.cell), "part": part.name}),
+        fields(_record),
+    ]
+    return Declared(
         "inoculation_parts",
         "Inoculation, part by part",
         f"{INTERVAL}. Parts are named by the runs: data sets of the original task, items without "
         "a relative in the training files, and groups of as many questions about one "
         f"concept, with every one right (those of {POOLED_FROM} and more together; the csv file "
         "has each size). The cost of a data set is read if it was above its own chance before.",
-        tuple(heads),
-        tuple(row for cell in cells for row in _rows(cell)),
-        tuple(_record(cell, name) for cell in cells for name in cell.parts),
+        columns,
+    ).of(
+        [PartOf(cell, name, rows, "") for cell in cells for name, rows in cell.parts.items()],
+        [
+            PartOf(cell, name, rows, whole)
+            for cell in cells
+            for name, rows in _shown(cell.parts).items()
+            for whole, (_, after) in WHOLES.items()
+            if after in rows
+        ],
     )
-
-
-def _rows(cell: Inoculation) -> Iterable[tuple[Cell, ...]]:
-    for name, part in _shown(cell.parts).items():
-        for whole, before, after in WHOLES:
-            if after not in part:
-                continue
-            cost = part.get("inoculation_cost") if whole == ORIGINAL else None
-            yield (
-                what_cell(cell.series),
-                Cell(count(cell.dose)),
-                setting_cell(cell),
-                Cell(whole),
-                Cell(name),
-                accuracy_cell(part.get(before)),
-                accuracy_cell(part[after]),
-                size_cell(part[after]),
-                cost_cell(cost, cost is None or _interpretable(cell, part)),
-            )
-
-
-def _interpretable(cell: Inoculation, part: Part) -> bool:
-    """Whether a data set's cost can be read; by the whole task where its chance is unknown."""
-    before, chance = part.get("original_accuracy_before"), part.get("chance_original")
-    if before is None or chance is None:
-        return cell.interpretable
-    return against(before, chance.value) in ("above", "unknown")
 
 
 def _shown(parts: Mapping[str, Part]) -> dict[str, Part]:
@@ -119,10 +139,8 @@ def _pooled_row(rows: list[Row]) -> Row:
     )
 
 
-def _record(cell: Inoculation, name: str) -> dict[str, object]:
-    part = cell.parts[name]
-    record = {**setting_record(cell), "part": name}
-    if "original_accuracy_after" in part:
-        record["cost_interpretable"] = _interpretable(cell, part)
-    record |= {metric: row.value for metric, row in part.items()}
-    return record | {f"{metric}_num_items": row.num_items for metric, row in part.items()}
+def _record(part: PartOf) -> dict[str, object]:
+    known: dict[str, object] = {"cost_interpretable": part.interpretable}
+    record = known if "original_accuracy_after" in part.rows else {}
+    record |= {metric: row.value for metric, row in part.rows.items()}
+    return record | {f"{metric}_num_items": row.num_items for metric, row in part.rows.items()}

@@ -8,19 +8,11 @@ from statistics import fmean
 
 from reports.inoculation.doses import Dose, doses, starts
 from reports.inoculation.facts import ON_REPORTED, Inoculation, Series, inoculations
-from reports.kit.layout import (
-    ABSENT,
-    NOT_INTERPRETABLE,
-    Cell,
-    Column,
-    Table,
-    between,
-    count,
-    percent,
-    points,
-    points_between,
-)
+from reports.kit.columns import accuracy, column, field, gap, gap_cell, text, whole
+from reports.kit.measured import Estimate
 from reports.kit.published import PublishedProbe, published_probes
+from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.text import NOT_INTERPRETABLE, points
 from results.load import Results, Row
 
 RANDOM, ZERO_SHOT, INOCULATED, HUMAN = "random", "science_zero_shot", "inoculated", "human"
@@ -41,7 +33,7 @@ PAPER_NAMES = {
 PAPER_MODELS = {"bert-large-uncased-whole-word-masking": "bert", "roberta-large": "roberta"}
 PAPER_DOSE = 3000  # group 4 is after 3,000 examples
 SPLITS = ("dev", "test")
-INTERVAL = tuple[float | None, float | None]
+CHANGE = "original_task_change change_ci_low change_ci_high"
 
 
 @dataclass(frozen=True)
@@ -50,8 +42,7 @@ class Entry:
 
     Attributes:
         group: A name of `GROUPS`.
-        values: Accuracy by split of the probe, dev or test.
-        intervals: The 95% intervals of ours.
+        values: Accuracy by split of the probe, dev or test; ours with intervals.
         change: What the original task gained; negative is a cost.
         difference: Ours minus the paper's on the test split, where the two can be compared.
     """
@@ -60,11 +51,9 @@ class Entry:
     group: str
     model: str
     ours: bool
-    values: dict[str, float]
-    intervals: dict[str, INTERVAL]
+    values: Mapping[str, Estimate]
     dose: int | None = None
-    change: float | None = None
-    change_interval: INTERVAL = (None, None)
+    change: Estimate | None = None
     interpretable: bool = True
     difference: float | None = None
 
@@ -80,11 +69,30 @@ def science_models_table(results: Results) -> Table | None:
         [*map(_theirs, (p for p in published_probes() if _shown(p, probes))), *ours],
         key=lambda e: (probes.index(e.probe), order.index(e.group), e.ours),
     )
+    columns: list[Column[Entry]] = [
+        text("probe", lambda entry: entry.probe, "probe"),
+        text("", lambda entry: GROUPS[entry.group]),
+        field("group", lambda entry: entry.group),
+        text("model", lambda entry: entry.model, "model", lambda e: "" if e.ours else "paper"),
+        field("source", lambda entry: "ours" if entry.ours else "paper"),
+        whole("k", lambda entry: entry.dose, "dose"),
+        *(_accuracy(split) for split in SPLITS),
+        column(
+            Heading("original task, points"),
+            lambda entry: entry,
+            lambda e: gap_cell(e.change) if e.interpretable else Cell(NOT_INTERPRETABLE),
+        ),
+        gap("", lambda entry: entry.change, CHANGE).hidden,
+        field("cost_interpretable", lambda entry: entry.interpretable if entry.ours else None),
+    ]
+    beside: Column[Entry] = column(
+        Heading("ours − paper, points"),
+        lambda entry: entry.difference,
+        lambda value: Cell(points(value)),
+        "ours_minus_paper",
+    )
     compared = any(entry.difference is not None for entry in entries)
-    heads = [Column("probe", "left"), Column("", "left"), Column("model", "left"), Column("k")]
-    heads += [Column("dev"), Column("test"), Column("original task, points")]
-    heads += [Column("ours − paper, points")] if compared else []
-    return Table(
+    return Declared(
         "science_models",
         "Beside Richardson & Sabharwal 2020, table 7",
         "Rows marked as the paper's are published numbers, the others ours with their 95% "
@@ -94,10 +102,13 @@ def science_models_table(results: Results) -> Table | None:
         "after 3,000 examples. Original task: accuracy after minus before, negative = lost. Other "
         "models, other original tasks or other vectors are set side by side, not compared."
         + _left_out(results),
-        tuple(heads),
-        tuple(_cells(entry, compared) for entry in entries),
-        tuple(_record(entry) for entry in entries),
-    )
+        [*columns, beside if compared else beside.hidden],
+    ).of(entries)
+
+
+def _accuracy(split: str) -> Column[Entry]:
+    names = f"{split}_accuracy {split}_ci_low {split}_ci_high"
+    return accuracy(split, lambda entry: entry.values.get(split), names)
 
 
 def _left_out(results: Results) -> str:
@@ -126,16 +137,16 @@ def _shown(published: PublishedProbe, probes: list[str]) -> bool:
 
 
 def _theirs(published: PublishedProbe) -> Entry:
+    change = published.original_task_change
     accuracies = {"dev": published.dev_accuracy, "test": published.test_accuracy}
     return Entry(
         probe=published.probe,
         group=RANDOM if published.model == RANDOM else published.group,
         model=PAPER_NAMES.get(published.model, published.model),
         ours=False,
-        values={split: value for split, value in accuracies.items() if value is not None},
-        intervals={},
+        values={split: Estimate(v) for split, v in accuracies.items() if v is not None},
         dose=PAPER_DOSE if published.group == INOCULATED else None,
-        change=published.original_task_change,
+        change=None if change is None else Estimate(change),
     )
 
 
@@ -147,13 +158,10 @@ def _ours(results: Results) -> list[Entry]:
         if not _is_known(series, rows) or series.report_split not in SPLITS:
             continue
         row = rows["probe_accuracy"]
-        values = {series.report_split: row.value}
-        intervals = {series.report_split: (row.ci_low, row.ci_high)}
-        gap = _gap(series, ZERO_SHOT, values, lines.get(series, []))
+        values = {series.report_split: Estimate(row.value, row.ci_low, row.ci_high)}
+        difference = _gap(series, ZERO_SHOT, values, lines.get(series, []))
         name = _name(series, lines.get(series, []))
-        entries.append(
-            Entry(series.probe, ZERO_SHOT, name, True, values, intervals, difference=gap)
-        )
+        entries.append(Entry(series.probe, ZERO_SHOT, name, True, values, difference=difference))
         if series in lines:
             entries.append(_inoculated(best_dose(lines[series])))
     return entries
@@ -172,8 +180,7 @@ def best_dose(line: list[Dose]) -> Dose:
 
 def _inoculated(dose: Dose) -> Entry:
     series = dose.series
-    value, cost = dose.mean("probe_accuracy"), dose.mean("inoculation_cost")
-    low, high = dose.interval("inoculation_cost")
+    value, cost = dose.estimate("probe_accuracy"), dose.estimate("inoculation_cost")
     values = {} if value is None else {series.report_split: value}
     return Entry(
         series.probe,
@@ -181,10 +188,8 @@ def _inoculated(dose: Dose) -> Entry:
         _name(series, [dose]),
         True,
         values,
-        {series.report_split: dose.interval("probe_accuracy")},
         dose=dose.dose,
-        change=None if cost is None else -cost,
-        change_interval=(None, None) if low is None or high is None else (-high, -low),
+        change=None if cost is None else cost.negative,
         interpretable=dose.interpretable,
         difference=_gap(series, INOCULATED, values, [dose] * (dose.dose == PAPER_DOSE)),
     )
@@ -217,7 +222,9 @@ def _name(series: Series, line: list[Dose]) -> str:
     return f"{series.model}{about}{chosen}{setup}"
 
 
-def _gap(series: Series, group: str, values: dict[str, float], line: list[Dose]) -> float | None:
+def _gap(
+    series: Series, group: str, values: Mapping[str, Estimate], line: list[Dose]
+) -> float | None:
     """Ours minus the paper's of a group, by what the runs of a line recorded; None for others."""
     model = _paper_model(line)
     if model is None or not (_on_paper_task(line) and _whole(line)):
@@ -225,42 +232,5 @@ def _gap(series: Series, group: str, values: dict[str, float], line: list[Dose])
     for published in published_probes():
         same = (published.group, published.model, published.probe) == (group, model, series.probe)
         if same and published.test_accuracy is not None and "test" in values:
-            return values["test"] - published.test_accuracy
+            return values["test"].value - published.test_accuracy
     return None
-
-
-def _cells(entry: Entry, compared: bool) -> tuple[Cell, ...]:
-    cells = [Cell(entry.probe), Cell(GROUPS[entry.group])]
-    cells += [Cell(entry.model, "" if entry.ours else "paper"), Cell(count(entry.dose))]
-    for split in SPLITS:
-        interval = entry.intervals.get(split, (None, None))
-        cells.append(Cell(percent(entry.values.get(split)), between(*interval)))
-    if not entry.interpretable:
-        cells.append(Cell(NOT_INTERPRETABLE))
-    elif entry.change is None:
-        cells.append(Cell(ABSENT))
-    else:
-        cells.append(Cell(points(entry.change), points_between(*entry.change_interval)))
-    gap = ABSENT if entry.difference is None else points(entry.difference)
-    return (*cells, Cell(gap)) if compared else tuple(cells)
-
-
-def _record(entry: Entry) -> dict[str, object]:
-    record: dict[str, object] = {
-        "probe": entry.probe,
-        "group": entry.group,
-        "model": entry.model,
-        "source": "ours" if entry.ours else "paper",
-        "dose": entry.dose,
-    }
-    for split in SPLITS:
-        low, high = entry.intervals.get(split, (None, None))
-        record[f"{split}_accuracy"] = entry.values.get(split)
-        record |= {f"{split}_ci_low": low, f"{split}_ci_high": high}
-    low, high = entry.change_interval
-    record |= {"original_task_change": entry.change, "change_ci_low": low, "change_ci_high": high}
-    return {
-        **record,
-        "cost_interpretable": entry.interpretable if entry.ours else None,
-        "ours_minus_paper": entry.difference,
-    }

@@ -2,89 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import TypeVar
+
+from reports.inoculation.doses import UNTOUCHED, Dose, doses
 from reports.inoculation.facts import Inoculation, Series, inoculations
-from reports.kit.layout import (
+from reports.kit.columns import (
+    ACCURACY,
+    SIZE,
+    accuracy,
+    accuracy_cell,
+    column,
+    fields,
+    gap_cell,
+    size,
+    text,
+    whole,
+)
+from reports.kit.measured import Measured
+from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.text import (
     ABSENT,
     INTERVAL,
     NOT_INTERPRETABLE,
-    Cell,
-    Column,
-    Table,
-    accuracy_cell,
-    accuracy_record,
     between,
-    count,
     percent,
-    points,
     points_between,
     probability,
     rate,
-    size_cell,
 )
 from results.load import Results, Row
+
+Item = TypeVar("Item")
+PROBE = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
+ORIGINAL = {"before": "original_accuracy_before", "after": "original_accuracy_after"}
+BOTH = {"above chance": "aggregate_above_chance", "average": "aggregate"}
+CLUSTERS = {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"}
+COST = "inoculation_cost"
+UNTOUCHED_NOTE = (
+    f" {UNTOUCHED.capitalize()}: the probe items that have no relative in the train file, where "
+    "every seed was measured on them."
+)
 
 
 def original_table(results: Results) -> Table | None:
     """Accuracy of the original-task models."""
-    found = [
-        row
-        for row in results.rows
-        if row.protocol == "original" and row.metric == "accuracy" and row.split != "selection"
+    columns: list[Column[Row]] = [
+        text("original task", lambda row: row.probe, "task", lambda row: row.split),
+        text("model", lambda row: row.model, "model"),
+        text("part", lambda row: row.subset or "all"),
+        fields(lambda row: {"subset": row.subset, "split": row.split}),
+        accuracy("accuracy %", lambda row: row, ACCURACY),
+        size("n", lambda row: row, SIZE),
+        whole("epoch", lambda row: row.epoch),
+        whole("seed", lambda row: row.seed),
     ]
-    if not found:
-        return None
-    heads = (
-        Column("original task", "left"),
-        Column("model", "left"),
-        Column("part", "left"),
-        Column("accuracy %"),
-        Column("n"),
-        Column("epoch"),
-        Column("seed"),
-    )
-    rows = [
-        (
-            Cell(row.probe, row.split),
-            Cell(row.model),
-            Cell(row.subset or "all"),
-            Cell(percent(row.value), between(row.ci_low, row.ci_high)),
-            size_cell(row),
-            Cell(count(row.epoch)),
-            Cell(count(row.seed)),
-        )
-        for row in found
-    ]
-    records = [
-        {
-            "model": r.model,
-            "task": r.probe,
-            "subset": r.subset,
-            "split": r.split,
-            **accuracy_record(r),
-        }
-        for r in found
-    ]
-    return Table(
+    found = [row for row in results.rows if row.protocol == "original"]
+    return Declared(
         "original_task",
         "The original task, before inoculation",
         f"{INTERVAL}.",
-        heads,
-        tuple(rows),
-        tuple(records),
-    )
+        columns,
+        order="model",
+    ).of([row for row in found if row.metric == "accuracy" and row.split != "selection"])
 
 
 def inoculation_table(results: Results) -> Table | None:
     """Each inoculation run: both scores before and after, their average, and the cost."""
-    found = inoculations(results)
-    if not found:
-        return None
-    heads = [Column("probe", "left"), Column("k"), Column("setting", "left")]
-    heads += [Column(label, group="probe %") for label in ("before", "after", "n")]
-    heads += [Column(label, group="original task %") for label in ("before", "after", "n")]
-    heads += [Column("average %"), Column("cost, points"), Column("lost / gained")]
-    heads += [Column(label, group="whole clusters %") for label in ("before", "after", "n")]
-    return Table(
+    columns: list[Column[Inoculation]] = [
+        what(lambda cell: cell.series),
+        whole("k", lambda cell: cell.dose),
+        setting(lambda cell: cell),
+        *_before_and_after(PROBE, "probe %"),
+        *_before_and_after(ORIGINAL, "original task %"),
+        column(Heading("average %"), lambda cell: cell, _average_cell),
+        cost(lambda cell: cell.measured.get(COST), lambda cell: cell.interpretable),
+        column(Heading("lost / gained"), lambda cell: cell, _flips_cell),
+        *_before_and_after(CLUSTERS, "whole clusters %"),
+        fields(setting_record),
+        fields(_measured_record),
+    ]
+    return Declared(
         "inoculation",
         "Inoculation",
         "k: probe examples trained on. Rate and epoch: the setting and the checkpoint with the "
@@ -96,66 +95,82 @@ def inoculation_table(results: Results) -> Table | None:
         "whole groups where items come in groups). Above chance: the average of the scores "
         "rescaled so that chance is 0 and perfection 100. Whole clusters: groups of questions "
         "about one concept with every one right.",
-        tuple(heads),
-        tuple(_inoculation_cells(cell) for cell in found),
-        tuple(_inoculation_record(cell) for cell in found),
-    )
+        columns,
+    ).of(inoculations(results))
 
 
-def _inoculation_cells(cell: Inoculation) -> tuple[Cell, ...]:
-    measured = cell.measured
-    cells = [what_cell(cell.series), Cell(count(cell.dose)), setting_cell(cell)]
-    for before, after in (
-        ("probe_accuracy_before", "probe_accuracy"),
-        ("original_accuracy_before", "original_accuracy_after"),
-    ):
-        size = measured[after].num_items if after in measured else None
-        cells += [accuracy_cell(measured.get(before)), accuracy_cell(measured.get(after))]
-        cells.append(Cell(count(size)))
-    cells += [
-        Cell(percent(cell.value("aggregate")), _above_chance(cell)),
-        cost_cell(measured.get("inoculation_cost"), cell.interpretable),
+def seeds_table(results: Results) -> Table | None:
+    """M*_k averaged over seeds; None where every dose has one seed."""
+    lines = [dose for line in doses(inoculations(results)).values() for dose in line]
+    if all(len(dose.runs) == 1 for dose in lines):
+        return None
+    untouched = any(dose.part(UNTOUCHED).values(PROBE["after"]) for dose in lines)
+    columns: list[Column[Dose]] = [
+        what(lambda dose: dose.series),
+        whole("k", lambda dose: dose.dose),
+        whole("seeds", lambda dose: len(dose.runs)),
+        fields(lambda dose: {**dose.series._asdict(), "dose": dose.dose}),
+        fields(lambda d: {"num_seeds": len(d.runs), "cost_interpretable": d.interpretable}),
+        *_means(PROBE, "probe %"),
+        *_means(ORIGINAL, "original task %"),
+        column(Heading("mean", group="cost, points"), lambda dose: dose, _mean_cost_cell),
+        column(Heading("over seeds", group="cost, points"), lambda dose: dose, _cost_spread_cell),
+        *_means(BOTH, "both %"),
+        *_means(CLUSTERS, "whole clusters %"),
+        fields(lambda dose: _mean_record(dose, COST)),
+        *(_untouched(label, metric, untouched) for label, metric in PROBE.items()),
     ]
-    lost, gained = cell.value("mcnemar_lost"), cell.value("mcnemar_gained")
-    if lost is None or gained is None:
-        cells.append(Cell(ABSENT))
-    else:
-        p = probability(cell.value("mcnemar_p"))
-        cells.append(Cell(f"{_flips(lost)} / {_flips(gained)}", f"p {p}"))
-    clusters = measured.get("strict_cluster_accuracy")
-    num_clusters = None if clusters is None else clusters.num_items
-    cells.append(accuracy_cell(measured.get("strict_cluster_accuracy_before")))
-    return (*cells, accuracy_cell(clusters), Cell(count(num_clusters)))
+    return Declared(
+        "inoculation_seeds",
+        "Inoculation, mean over seeds",
+        "For each seed the setting and checkpoint with the best average on the selection splits; "
+        f"all seeds are in the mean. {INTERVAL}, over groups of items and over seeds (none where a "
+        "run of several seeds did not record what each item counted); over seeds: the lowest and "
+        "the highest seed. Above chance: the average of the scores rescaled so that chance is 0 "
+        "and perfection 100. Whole clusters: groups of questions about one concept with every one "
+        f"right.{UNTOUCHED_NOTE if untouched else ''}",
+        columns,
+    ).of(lines)
 
 
-def _flips(credit: float) -> str:
-    """A number of items; with one decimal where ties flipped in part."""
-    return f"{credit:,.0f}" if credit == round(credit) else f"{credit:,.1f}"
-
-
-def setting_cell(cell: Inoculation) -> Cell:
-    """The setting and its checkpoint, and what it was chosen from."""
-    epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
-    dagger = "" if cell.chosen else " †"
-    seed = "" if cell.seed is None else f", seed {cell.seed}"
-    of = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
-    of += f" ({len(cell.missing)} more have no result)" if cell.missing else ""
-    return Cell(f"rate {rate(cell.learning_rate)}{epoch}{dagger}", f"extra {cell.extra}{seed}{of}")
-
-
-def cost_cell(row: Row | None, interpretable: bool) -> Cell:
-    """A cost with its interval, or that it cannot be read."""
-    if not interpretable:
-        return Cell(NOT_INTERPRETABLE)
-    if row is None:
-        return Cell(ABSENT)
-    return Cell(points(row.value), points_between(row.ci_low, row.ci_high))
-
-
-def what_cell(series: Series) -> Cell:
+def what(series: Callable[[Item], Series]) -> Column[Item]:
     """The probe and, in smaller type, the model, its original task and what is unusual."""
-    origin = f"originally {series.original_task}" if series.original_task else ""
-    return Cell(series.probe, ", ".join(t for t in (series.model, origin, series.remarks) if t))
+
+    def about(item: Item) -> str:
+        own = series(item)
+        origin = f"originally {own.original_task}" if own.original_task else ""
+        return ", ".join(part for part in (own.model, origin, own.remarks) if part)
+
+    return text("probe", lambda item: series(item).probe, small=about)
+
+
+def setting(of: Callable[[Item], Inoculation]) -> Column[Item]:
+    """The setting and its checkpoint, and what it was chosen from."""
+
+    def chosen(item: Item) -> str:
+        cell = of(item)
+        epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
+        return f"rate {rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}"
+
+    def among(item: Item) -> str:
+        cell = of(item)
+        seed = "" if cell.seed is None else f", seed {cell.seed}"
+        best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
+        more = f" ({len(cell.missing)} more have no result)" if cell.missing else ""
+        return f"extra {cell.extra}{seed}{best}{more}"
+
+    return text("setting", chosen, small=among)
+
+
+def cost(
+    of: Callable[[Item], Measured | None], interpretable: Callable[[Item], bool]
+) -> Column[Item]:
+    """A cost with its interval, or that it cannot be read."""
+    return column(
+        Heading("cost, points"),
+        lambda item: item,
+        lambda item: gap_cell(of(item)) if interpretable(item) else Cell(NOT_INTERPRETABLE),
+    )
 
 
 def setting_record(cell: Inoculation) -> dict[str, object]:
@@ -176,8 +191,41 @@ def setting_record(cell: Inoculation) -> dict[str, object]:
     }
 
 
-def _inoculation_record(cell: Inoculation) -> dict[str, object]:
-    record = {**setting_record(cell), "cost_interpretable": cell.interpretable}
+def _before_and_after(metrics: Mapping[str, str], group: str) -> list[Column[Inoculation]]:
+    before, after = metrics["before"], metrics["after"]
+
+    def num_items(cell: Inoculation) -> int | None:
+        return cell.measured[after].num_items if after in cell.measured else None
+
+    return [
+        accuracy("before", lambda cell: cell.measured.get(before), group=group),
+        accuracy("after", lambda cell: cell.measured.get(after), group=group),
+        whole("n", num_items, group=group),
+    ]
+
+
+def _average_cell(cell: Inoculation) -> Cell:
+    """The average and, below it, that of both scores rescaled to 0 at chance."""
+    above = cell.value("aggregate_above_chance")
+    small = "" if above is None else f"{percent(above)} above chance"
+    return Cell(percent(cell.value("aggregate")), small)
+
+
+def _flips_cell(cell: Inoculation) -> Cell:
+    lost, gained = cell.value("mcnemar_lost"), cell.value("mcnemar_gained")
+    if lost is None or gained is None:
+        return Cell(ABSENT)
+    said = f"p {probability(cell.value('mcnemar_p'))}"
+    return Cell(f"{_flips(lost)} / {_flips(gained)}", said)
+
+
+def _flips(credit: float) -> str:
+    """A number of items; with one decimal where ties flipped in part."""
+    return f"{credit:,.0f}" if credit == round(credit) else f"{credit:,.1f}"
+
+
+def _measured_record(cell: Inoculation) -> dict[str, object]:
+    record: dict[str, object] = {"cost_interpretable": cell.interpretable}
     for metric, row in cell.measured.items():
         record[metric] = row.value
         if row.ci_low is not None or row.ci_high is not None:
@@ -187,7 +235,59 @@ def _inoculation_record(cell: Inoculation) -> dict[str, object]:
     return record
 
 
-def _above_chance(cell: Inoculation) -> str:
-    """The average with both scores rescaled to 0 at chance: the smaller print below it."""
-    value = cell.value("aggregate_above_chance")
-    return "" if value is None else f"{percent(value)} above chance"
+def _means(metrics: Mapping[str, str], group: str) -> list[Column[Dose]]:
+    """Means side by side; the seeds' spread is that of the last one."""
+    last = list(metrics.values())[-1]
+    means = [_mean(label, metric, group) for label, metric in metrics.items()]
+    spread: Column[Dose] = column(
+        Heading("over seeds", group=group),
+        lambda dose: dose.spread(last),
+        lambda ends: Cell(between(*ends) if ends else ABSENT),
+    )
+    return [*means, spread]
+
+
+def _mean(label: str, metric: str, group: str) -> Column[Dose]:
+    return Column(
+        Heading(label, group=group),
+        lambda dose: accuracy_cell(dose.estimate(metric)),
+        lambda dose: _mean_record(dose, metric),
+    )
+
+
+def _mean_record(dose: Dose, metric: str) -> dict[str, object]:
+    values, (low, high) = dose.values(metric), dose.interval(metric)
+    record: dict[str, object] = {metric: dose.mean(metric)}
+    if low is not None:
+        record |= {f"{metric}_ci_low": low, f"{metric}_ci_high": high}
+    if values:
+        record |= {f"{metric}_min": min(values), f"{metric}_max": max(values)}
+        record |= {f"{metric}_median": median(values)}
+    return record
+
+
+def _mean_cost_cell(dose: Dose) -> Cell:
+    return gap_cell(dose.estimate(COST)) if dose.interpretable else Cell(NOT_INTERPRETABLE)
+
+
+def _cost_spread_cell(dose: Dose) -> Cell:
+    spread = dose.spread(COST) if dose.interpretable else None
+    return Cell(points_between(*spread) if spread else ABSENT)
+
+
+def _untouched(label: str, metric: str, shown: bool) -> Column[Dose]:
+    """A mean over the probe items that have no relative in the train file."""
+    name = f"{metric}_{UNTOUCHED.replace(' ', '_')}"
+
+    def record(dose: Dose) -> dict[str, object]:
+        mean = dose.part(UNTOUCHED).estimate(metric)
+        if mean is None:
+            return {}
+        return {name: mean.value, f"{name}_ci_low": mean.ci_low, f"{name}_ci_high": mean.ci_high}
+
+    made: Column[Dose] = Column(
+        Heading(label, group=f"probe, {UNTOUCHED} %"),
+        lambda dose: accuracy_cell(dose.part(UNTOUCHED).estimate(metric)),
+        record,
+    )
+    return made if shown else made.hidden

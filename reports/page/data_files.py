@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.catalog import load_probe_config, probe_names
-from reports.kit.layout import ABSENT
+from reports.kit.text import ABSENT
 from results.load import Results, Run
 from storage.errors import ConfigError
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from reports.curve.summary import role_of
-from reports.kit.layout import Cell, Table, count, to_markdown
-from reports.kit.style import PALETTE, Figure
-from reports.page.findings import findings
+from reports.kit.figure import PALETTE, Figure
+from reports.kit.section import Made
+from reports.kit.table import Cell, Table, to_markdown
+from reports.kit.text import count
 from reports.page.provenance import commits, duration, notices, total_seconds
 from results.load import Results
 from storage.escaping import markdown
@@ -22,55 +21,7 @@ from storage.escaping import markdown
 TEMPLATE_PATH = Path(__file__).with_name("page.html")
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: figures first, then the tables with the numbers."""
-
-    name: str
-    title: str
-    figures: tuple[Figure, ...]
-    tables: tuple[Table, ...]
-
-
-SECTIONS = (
-    ("before", "Before any training", ("zero_shot*", "predicted_shares")),
-    ("grids", "Predictions over all pairs of values", ("grid", "sizes_grid")),
-    ("curves", "Learning curves", ("learning_curve*", "curve_*")),
-    ("analyses", "What the answers follow", ("taxonomy_distance", "unigrams")),
-    (
-        "inoculation",
-        "Inoculation",
-        (
-            "inoculation",
-            "inoculation_seeds",
-            "science_models",
-            "difficulty",
-            "pareto",
-            "selection",
-            "original_task",
-            "inoculation_parts",
-        ),
-    ),
-    ("provenance", "Where the numbers come from", ("models", "data", "software", "runs")),
-)
-
-
-def sections(figures: Sequence[Figure], tables: Sequence[Table]) -> list[Section]:
-    """Figures and tables by section; a section with neither is left out."""
-    made = []
-    for name, title, members in SECTIONS:
-        own_figures = tuple(figure for figure in figures if _among(figure.name, members))
-        own_tables = tuple(table for table in tables if _among(table.name, members))
-        if own_figures or own_tables:
-            made.append(Section(name, title, own_figures, own_tables))
-    return made
-
-
-def _among(name: str, members: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, member) for member in members)
-
-
-def to_html(results: Results, figures: Sequence[Figure], tables: Sequence[Table]) -> str:
+def to_html(results: Results, sections: Sequence[Made]) -> str:
     """The whole page; its only variable parts are the numbers."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.lstrip_blocks = True
@@ -85,20 +36,22 @@ def to_html(results: Results, figures: Sequence[Figure], tables: Sequence[Table]
     return template.render(
         title=title(results),
         facts=facts(results),
-        findings=findings(results),
+        findings=[sentence for section in sections for sentence in section.findings],
         left_out=results.left_out,
         notices=notices(results),
-        sections=sections(figures, tables),
+        sections=[section for section in sections if section.figures or section.tables],
     )
 
 
-def to_markdown_report(results: Results, figures: Sequence[Figure], tables: Sequence[Table]) -> str:
+def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
     """The same in Markdown; figures are linked as files."""
     parts = [f"# {markdown(title(results))}", markdown(", ".join(facts(results)) + ".")]
     if results.left_out:
         parts += ["**Left out of this report:**", _bullets(results.left_out)]
-    parts += ["## What was found", _bullets(findings(results))]
-    for section in sections(figures, tables):
+    parts += ["## What was found", _bullets([text for own in sections for text in own.findings])]
+    for section in sections:
+        if not (section.figures or section.tables):
+            continue
         parts.append(f"## {section.title}")
         for figure in section.figures:
             parts.append(f"![{markdown(figure.title)}](figures/{figure.name}.png)")

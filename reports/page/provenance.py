@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from reports.kit.layout import ABSENT, Cell, Column, Table, count
-from reports.page.data_files import data_files
+from reports.kit.columns import column, field, fields, text, whole
+from reports.kit.section import Section
+from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.text import ABSENT, count
+from reports.page.data_files import DataFile, data_files
 from results.load import Results, Run
-
-
-def provenance_tables(results: Results) -> list[Table]:
-    """Models, data files, software and runs."""
-    makers: tuple[Callable[[Results], Table], ...] = (_models, _data, _software, _runs)
-    return [table for table in (make(results) for make in makers) if table.rows]
 
 
 def notices(results: Results) -> list[str]:
@@ -48,42 +47,50 @@ def commits(results: Results) -> list[str]:
     return sorted({run.git_commit for run in results.runs if run.git_commit})
 
 
-def _models(results: Results) -> Table:
-    found: dict[tuple[str, str, str], int] = {}
-    for run in results.runs:
-        if run.model:
-            name = (run.model, run.protocol.replace("_", " "), run.model_sha256 or ABSENT)
-            found[name] = found.get(name, 0) + 1
-    named = sorted(found.items())
-    return Table(
+class Weights(NamedTuple):
+    """What runs of a protocol recorded of a model."""
+
+    model: str
+    protocol: str
+    sha256: str
+
+
+def models_table(results: Results) -> Table | None:
+    """Which weights were used, and in how many runs."""
+    runs = Counter(
+        Weights(run.model, run.protocol.replace("_", " "), run.model_sha256 or ABSENT)
+        for run in results.runs
+        if run.model
+    )
+    columns: list[Column[Weights]] = [
+        text("model", lambda weights: weights.model, "model"),
+        text("protocol", lambda weights: weights.protocol, "protocol"),
+        text("sha256 of the weights", lambda weights: weights.sha256, "sha256", code=True),
+        whole("runs", lambda weights: runs[weights], "runs"),
+    ]
+    return Declared(
         "models",
         "Models",
         "The checksum is of the weights that the run recorded. A run that trains the network (an "
         "original task, an inoculation, a fully trained curve) records those it kept at the end; "
         "any other the ones it was given: pretrained for zero shot and for heads on a frozen "
         "encoder (without the heads), those of the original task before inoculation.",
-        (
-            Column("model", "left"),
-            Column("protocol", "left"),
-            Column("sha256 of the weights", "left", code=True),
-            Column("runs"),
-        ),
-        tuple((Cell(m), Cell(p), Cell(sha), Cell(count(n))) for (m, p, sha), n in named),
-        tuple({"model": m, "protocol": p, "sha256": sha, "runs": n} for (m, p, sha), n in named),
-    )
+        columns,
+    ).of(sorted(runs))
 
 
-def _data(results: Results) -> Table:
-    files = data_files(results)
-    rows = [(Cell(file.name), Cell(_number(file.num_items)), Cell(file.sha256)) for file in files]
-    heads = (Column("file", "left"), Column("items"), Column("sha256", "left", code=True))
-    records = [
-        {"path": file.name, "num_items": file.num_items, "sha256": file.sha256} for file in files
+def data_table(results: Results) -> Table | None:
+    """Which files were read."""
+    columns: list[Column[DataFile]] = [
+        text("file", lambda file: file.name, "path"),
+        column(Heading("items"), lambda file: file.num_items, _number_cell, "num_items"),
+        text("sha256", lambda file: file.sha256, "sha256", code=True),
     ]
-    return Table("data", "Data files", "", heads, tuple(rows), tuple(records))
+    return Declared("data", "Data files", "", columns).of(data_files(results))
 
 
-def _software(results: Results) -> Table:
+def software_table(results: Results) -> Table | None:
+    """Versions of packages, and the commits."""
     found: dict[str, set[str]] = {}
     for run in results.runs:
         versions = run.facts.get("versions")
@@ -92,59 +99,57 @@ def _software(results: Results) -> Table:
                 found.setdefault(str(package), set()).add(str(version))
     for commit in commits(results):
         found.setdefault("Probelight, git commit", set()).add(commit)
-    named = [(package, ", ".join(sorted(found[package]))) for package in found]
-    return Table(
-        "software",
-        "Software",
-        "",
-        (Column("package", "left"), Column("version", "left", code=True)),
-        tuple((Cell(package), Cell(version)) for package, version in named),
-        tuple({"package": package, "version": version} for package, version in named),
-    )
+    columns: list[Column[str]] = [
+        text("package", lambda package: package, "package"),
+        text("version", lambda package: ", ".join(sorted(found[package])), "version", code=True),
+    ]
+    return Declared("software", "Software", "", columns).of(list(found))
 
 
-def _runs(results: Results) -> Table:
-    heads = (
-        Column("run", "left", code=True),
-        Column("protocol", "left"),
-        Column("model", "left"),
-        Column("probe", "left"),
-        Column("counts", "left"),
-        Column("seeds", "left"),
-        Column("seconds"),
-    )
-    rows = tuple(tuple(Cell(text or ABSENT) for text in _run_texts(run)) for run in results.runs)
-    records = [
-        {
-            "run": run.key,
-            "path": run.path,
-            "protocol": run.protocol,
-            "model": run.model,
-            "probe": run.probe,
-            "counts": _said(run.facts.get("counts")),
-            "seeds": _said(run.facts.get("seeds")),
-            "seconds": run.seconds,
-            "git_commit": run.git_commit,
-        }
-        for run in results.runs
+def runs_table(results: Results) -> Table | None:
+    """Every run."""
+    columns: list[Column[Run]] = [
+        text("run", lambda run: run.key, "run", code=True),
+        field("path", lambda run: run.path),
+        fields(lambda run: {name: getattr(run, name) for name in ("protocol", "model", "probe")}),
+        text("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT),
+        text("model", lambda run: run.model or ABSENT),
+        text("probe", lambda run: run.probe or ABSENT),
+        *(_recorded(name) for name in ("counts", "seeds")),
+        column(
+            Heading("seconds"),
+            lambda run: run.seconds,
+            lambda seconds: Cell(ABSENT if seconds is None else f"{seconds:,.1f}"),
+            "seconds",
+        ),
+        field("git_commit", lambda run: run.git_commit),
     ]
     note = f"{duration(total_seconds(results))} of computing in all."
-    return Table("runs", "Runs", note, heads, rows, tuple(records))
+    return Declared("runs", "Runs", note, columns).of(results.runs)
 
 
-def _run_texts(run: Run) -> tuple[str, ...]:
-    seconds = "" if run.seconds is None else f"{run.seconds:,.1f}"
-    protocol = run.protocol.replace("_", " ")
-    counts, seeds = _said(run.facts.get("counts")), _said(run.facts.get("seeds"))
-    return (run.key, protocol, run.model, run.probe, counts, seeds, seconds)
+PROVENANCE = Section(
+    name="provenance",
+    title="Where the numbers come from",
+    tables=(models_table, data_table, software_table, runs_table),
+)
 
 
-def _number(value: object) -> str:
-    return count(value) if isinstance(value, int) else ABSENT
+def _recorded(name: str) -> Column[Run]:
+    """Counts or seeds, in whatever simple form a run recorded them."""
+    return column(
+        Heading(name, "left"),
+        lambda run: _said(run.facts.get(name)),
+        lambda said: Cell(said or ABSENT),
+        name,
+    )
+
+
+def _number_cell(value: object) -> Cell:
+    return Cell(count(value) if isinstance(value, int) else ABSENT)
 
 
 def _said(value: object) -> str:
-    """Counts and seeds, in whatever simple form a run recorded them."""
     if value is None:
         return ""
     if isinstance(value, Mapping):

@@ -10,6 +10,8 @@ from typing import Literal
 from results.load import Results, Row, Run
 
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
+AT_CHANCE = "not distinguishable from chance"  # verdicts as findings say them
+NO_BETTER = "no better than always giving the most frequent answer"
 WHOLE = ("", "standard")  # what `control` says of an unchanged probe
 
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from reports.build import build_report
-from reports.kit.style import drawn
+from reports.kit.figure import drawn
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from reports.kit.layout import Cell, Column, Table
+from reports.kit.table import Cell, Heading, Table
 from reports.terminal import _rich
 
 
@@ -18,7 +18,8 @@ def shown(table: Table, width: int) -> str:
 
 
 def made(num_rows: int, num_columns: int) -> Table:
-    heads = [Column("model", "left"), *(Column(f"c{i} %", group="g") for i in range(num_columns))]
+    heads = [Heading("model", "left")]
+    heads += [Heading(f"c{i} %", group="g") for i in range(num_columns)]
     row = [Cell("a model with a name", "dev")]
     row += [Cell(f"{10 + i}.0", "10.0–20.0") for i in range(num_columns)]
     return Table("t", "A table", "", tuple(heads), (tuple(row),) * num_rows, ())

@@ -5,31 +5,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from reports.analyses.tables import ranks_table, taxonomy_distance_table, unigrams_table
-from reports.tables import tables
-from results.load import Results, load_results
+from reports.analyses.tables import taxonomy_distance_table, unigrams_table
+from results.load import load_results
 
 WriteRun = Callable[..., Path]
-
-
-def test_ranks_stand_in_a_table_of_their_own(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = rows.zero_shot("age", 30, 60, 2)
-    fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
-    found.append({**fields, "metric": "median_gold_rank", "value": 1234.5, "num_items": 60})
-    found.append({**rows.accuracy(15, 60, **fields), "metric": "gold_in_top10"})
-    found.append({**rows.accuracy(6, 60, **fields), "metric": "all_in_top10"})
-    write_run(tmp_path, "zero_shot-age", found)
-    write_run(tmp_path, "zero_shot-other", rows.zero_shot("other", 30, 60, 2))
-    table = ranks_table(load_results(tmp_path))
-    assert table is not None
-    assert [[cell.text for cell in row] for row in table.rows] == [
-        ["age", "embedded", "1,234.5", "25.0", "10.0", "60"]
-    ]
-    assert table.records[0]["all_in_top10"] == 0.1
-    names = [table.name for table in tables(load_results(tmp_path))]
-    assert "zero_shot_ranks" in names
 
 
 def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[dict[str, Any]]:
@@ -87,10 +66,3 @@ def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: 
     assert [cell.text for cell in table.rows[0]] == ["a against b", "p", "−25.0", "+0.500", "1,200"]
     assert "is −0.40 over 8 probes, 95% interval −0.90 to 0.50, permutation p = 0.330" in table.note
     assert "The paper has 0.22" in table.note
-
-
-def test_nothing_to_show() -> None:
-    empty = Results("empty", ())
-    assert [make(empty) for make in (ranks_table, taxonomy_distance_table, unigrams_table)] == [
-        None
-    ] * 3

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from reports.curve.figures import curve_figures
-from reports.kit.style import Figure
+from reports.kit.figure import Figure
 from results.load import Results, load_results
+from tests.fixtures.report import texts_of
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
@@ -69,7 +70,7 @@ def test_many_panels_are_a_figure_a_probe(
 def test_many_panels_of_a_probe_are_cut_and_said(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.kit.figures.MAX_PANELS", 2)
+    monkeypatch.setattr("reports.kit.axes.MAX_PANELS", 2)
     monkeypatch.setattr("reports.curve.figures.MAX_PANELS", 2)
     for name in ("a", "b", "c"):
         found = rows.curve("p", "standard", {62: [5], 125: [6]}, 10, model=name)
@@ -83,3 +84,8 @@ def test_many_panels_of_a_probe_are_cut_and_said(
 
 def test_no_curve_no_figure() -> None:
     assert curve_figures(Results("empty", ())) == []
+
+
+def test_curve_names_its_lines(demo_folder: Path) -> None:
+    said = texts_of(curve_figures(load_results(demo_folder))[0])
+    assert {"standard", "no language", "chance 50.0", "0", "62", "500"} <= set(said)

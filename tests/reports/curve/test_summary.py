@@ -52,14 +52,14 @@ def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     gap = found.lang_gap("perturbed_language")
     assert gap is not None
     assert gap.value == pytest.approx(-0.05)
-    assert gap.low is not None
-    assert gap.high is not None
-    assert gap.low < -0.05 < gap.high
+    assert gap.ci_low is not None
+    assert gap.ci_high is not None
+    assert gap.ci_low < -0.05 < gap.ci_high
     ws = found.scores["mlp_ws"]
     # Three seeds 0.05 apart: the standard error of their mean is 0.0289, Student's quantile 4.30.
-    assert ws.low is not None
-    assert ws.high is not None
-    assert 0.22 < ws.high - ws.low < 0.28
+    assert ws.ci_low is not None
+    assert ws.ci_high is not None
+    assert 0.22 < ws.ci_high - ws.ci_low < 0.28
 
 
 def test_the_paper_stands_beside_the_same_model_and_points(
@@ -134,18 +134,18 @@ def test_differences_pair_items_and_seeds(tmp_path: Path, write_curve_runs: Writ
     gap = difference("weighted_sum", one, other)
     assert gap is not None
     assert gap.value == pytest.approx(0.1)
-    assert gap.low is not None
-    assert gap.high is not None
+    assert gap.ci_low is not None
+    assert gap.ci_high is not None
     # The same seeds and mostly the same items are right: much narrower than each curve's own.
     own = other.scores["mlp_ws"]
-    assert gap.high - gap.low < 0.6 * ((own.high or 0) - (own.low or 0))
+    assert gap.ci_high - gap.ci_low < 0.6 * ((own.ci_high or 0) - (own.ci_low or 0))
     assert difference("zero_shot", one, other) is None
     best = difference("maximum", one, other)
     assert best is not None
     assert best.value == pytest.approx(0.1)
     unpaired = difference("weighted_sum", one, third)
     assert unpaired is not None
-    assert unpaired.low is None
+    assert unpaired.ci_low is None
 
 
 def test_old_results_have_no_interval(
@@ -155,7 +155,7 @@ def test_old_results_have_no_interval(
     (found,) = read(tmp_path)
     assert found.weighted_sum is not None
     assert found.weighted_sum.value == pytest.approx(0.65)
-    assert found.weighted_sum.low is None
+    assert found.weighted_sum.ci_low is None
     assert not found.complete
     assert found.lang_sense("no_language") is None
 

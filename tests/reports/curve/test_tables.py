@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.curve.against import curve_against_table
 from reports.curve.parts import curve_parts_table
 from reports.curve.summary_tables import curve_summary_tables
-from reports.curve.tables import curve_table
-from reports.kit.layout import Cell, Table
+from reports.curve.tables import curve_against_table, curve_table
+from reports.kit.table import Cell, Table
 from results.load import load_results
+from tests.fixtures.report import labels, tables
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
@@ -23,10 +23,6 @@ def shares(control: str, num_train: int, seed: int) -> float:
         return 0.5
     level = {"standard": 0.9, "no_language": 0.5, "perturbed_language": 0.95}[control]
     return level + 0.05 * (seed - 2)
-
-
-def labels(table: Table) -> list[str]:
-    return [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
 
 
 def named(table: Table, place: int) -> dict[str, Cell]:
@@ -187,3 +183,19 @@ def test_parts_untrained_and_at_the_end(tmp_path: Path, write_curve_runs: Write)
     assert record["num_items"] == 30
     assert 0.3 < float(str(record["zero_shot"])) < 0.7
     assert float(str(record["trained"])) > 0.7
+
+
+def test_curve_row_by_hand(demo_folder: Path) -> None:
+    table = tables(demo_folder)["learning_curve"]
+    row = dict(zip(labels(table), table.rows[1], strict=True))
+    assert row["N"] == Cell("62")
+    assert row["trained"] == Cell("mlp", "rate 0.001")
+    # (262 + 281) / 1000; seeds 52.4 and 56.2
+    assert row["standard: accuracy %"].text == "54.3"
+    assert row["standard: over seeds"] == Cell("52.4–56.2")
+    assert row["standard: seeds"] == Cell("2")
+    assert row["no language: accuracy %"].text == "51.1"
+    assert row["no language: standard − control"] == Cell("+3.2", "+2.6 to +3.8")
+    untrained = dict(zip(labels(table), table.rows[0], strict=True))
+    assert untrained["standard: over seeds"] == Cell("–")
+    assert untrained["no language: standard − control"] == Cell("−1.4", "one seed")

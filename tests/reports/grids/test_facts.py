@@ -10,16 +10,10 @@ import matplotlib as mpl
 import pytest
 
 from reports.build import build_report
-from reports.grids.facts import (
-    PAPER_SIZES_WRONG,
-    Grid,
-    grid_table,
-    grids,
-    paper_says,
-    sizes_table,
-)
+from reports.grids.facts import PAPER_SIZES_WRONG, Grid, grids, paper_says
 from reports.grids.figures import age_grid_figure, shades, size_grid_figure
 from reports.grids.findings import compared
+from reports.grids.tables import grid_table, sizes_table
 from results.load import Results, load_results
 
 WriteRun = Callable[..., Path]

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from reports.inoculation.candidates import candidates, pareto_table
-from reports.inoculation.pareto import pareto_figure
-from reports.kit.layout import Cell
-from reports.kit.style import BLUE, ORANGE, Figure
+from reports.inoculation.figures.pareto import pareto_figure
+from reports.kit.figure import BLUE, ORANGE, Figure
+from reports.kit.table import Cell
 from results.load import Results, load_results
 
 WriteRun = Callable[..., Path]

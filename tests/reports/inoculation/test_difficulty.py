@@ -17,7 +17,7 @@ from reports.inoculation.difficulty import (
     difficulty_table,
     heat_maps,
 )
-from reports.inoculation.difficulty_figures import difficulty_figure
+from reports.inoculation.figures.difficulty import difficulty_figure
 from results.load import Results, load_results
 
 WriteRun = Callable[..., Path]

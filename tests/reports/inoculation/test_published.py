@@ -10,7 +10,7 @@ import pytest
 from reports.inoculation.doses import doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.published import best_dose, science_models_table
-from reports.kit.layout import Table
+from reports.kit.table import Table
 from results.load import load_results
 
 WriteRun = Callable[..., Path]

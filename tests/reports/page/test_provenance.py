@@ -7,15 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from probes.catalog import load_probe_config
-from reports.kit.layout import Table
-from reports.page.provenance import duration, notices, provenance_tables, total_seconds
+from reports.kit.table import Table
+from reports.page.provenance import duration, notices, total_seconds
 from results.load import load_results
+from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]
-
-
-def made(folder: Path) -> dict[str, Table]:
-    return {table.name: table for table in provenance_tables(load_results(folder))}
 
 
 def texts(table: Table) -> list[list[str]]:
@@ -45,12 +42,12 @@ def test_everything_is_listed_once(
         seeds=[1, 2],
         seconds=None,
     )
-    tables = made(tmp_path)
-    assert texts(tables["models"]) == [["embedded", "zero shot", "w1", "3"]]
+    made = tables(tmp_path)
+    assert texts(made["models"]) == [["embedded", "zero shot", "w1", "3"]]
     # Read for p by two runs and for q by one, so it cannot be told whose it is.
-    assert texts(tables["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
-    assert texts(tables["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
-    last = texts(tables["runs"])[-1]
+    assert texts(made["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
+    assert texts(made["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
+    last = texts(made["runs"])[-1]
     assert last[1:] == ["zero shot", "embedded", "q", "items 10, scored 9", "1, 2", "–"]
     assert total_seconds(load_results(tmp_path)) == 25.0
 
@@ -73,7 +70,7 @@ def test_files_are_named_with_their_probe(
         ("f", "", files("x1"), {}),
     ):
         write_run(tmp_path, name, rows.zero_shot(probe, 5, 10, 2), data=data, **facts)
-    named = {row[2]: row[0] for row in texts(made(tmp_path)["data"])}
+    named = {row[2]: row[0] for row in texts(tables(tmp_path)["data"])}
     assert named == {
         released: "definitions/train.jsonl.gz",  # in the catalogue
         "x1": "hypernymy/train.jsonl.gz",  # of one probe with two original tasks
@@ -97,7 +94,7 @@ def test_weights_are_told_apart_by_what_ran(
         epoch=1,
     )
     write_run(tmp_path, "b", found, model_sha256="trained")
-    table = made(tmp_path)["models"]
+    table = tables(tmp_path)["models"]
     assert texts(table) == [
         ["embedded", "inoculation", "trained", "1"],
         ["embedded", "zero shot", "given", "1"],
@@ -118,11 +115,11 @@ def test_odd_facts_do_no_harm(tmp_path: Path, write_run: WriteRun, rows: SimpleN
         git_commit="",
         model_sha256="",
     )
-    tables = made(tmp_path)
-    assert "data" not in tables
-    assert "software" not in tables
-    assert texts(tables["models"]) == [["embedded", "zero shot", "–", "1"]]
-    assert texts(tables["runs"])[0][4:6] == ["truncated train 3, ok true", "7"]
+    made = tables(tmp_path)
+    assert "data" not in made
+    assert "software" not in made
+    assert texts(made["models"]) == [["embedded", "zero shot", "–", "1"]]
+    assert texts(made["runs"])[0][4:6] == ["truncated train 3, ok true", "7"]
 
 
 def test_notices_are_said_once(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from reports.kit.figures import limits
-from reports.kit.style import apart, head, log_positions, panels, short_count
+from reports.kit.axes import apart, limits, log_positions, short_count
+from reports.kit.figure import head, panels
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from matplotlib.lines import Line2D
 
 from reports.inoculation.candidates import Candidate, Choice, candidates, several_settings
 from reports.inoculation.facts import inoculations
-from reports.kit.figures import left_out
-from reports.kit.layout import count
-from reports.kit.style import (
+from reports.inoculation.figures.marks import EXTRAS_NOTE, extra_mark, extra_marks
+from reports.kit.axes import left_out
+from reports.kit.figure import (
     BLUE,
-    EXTRAS_NOTE,
     GREEN,
     INK,
     MAX_PANELS,
@@ -25,12 +24,11 @@ from reports.kit.style import (
     Figure,
     Line,
     drawn,
-    extra_mark,
-    extra_marks,
     head,
     panels,
     styled,
 )
+from reports.kit.text import count
 from results.load import Results
 
 # Seeds differ by colour and dash, add-some by the mark.

@@ -8,10 +8,9 @@ from matplotlib.axes import Axes
 
 from reports.inoculation.doses import doses
 from reports.inoculation.facts import ON_REPORTED, Inoculation, inoculations
-from reports.inoculation.figures import ORIGINAL, PROBE, plot_line
-from reports.kit.figures import left_out, limits
-from reports.kit.layout import count, rate
-from reports.kit.style import (
+from reports.inoculation.figures.marks import ORIGINAL, PROBE, plot_line
+from reports.kit.axes import end_labels, left_out, limits
+from reports.kit.figure import (
     INK,
     MAX_PANELS,
     MUTED,
@@ -19,11 +18,11 @@ from reports.kit.style import (
     Figure,
     Line,
     drawn,
-    end_labels,
     head,
     panels,
     styled,
 )
+from reports.kit.text import count, rate
 from results.load import Results
 
 AVERAGE = Line(MUTED, (0, (1.2, 1.6)), "^")

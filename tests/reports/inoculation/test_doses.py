@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from reports.inoculation.doses import UNTOUCHED, doses
+from reports.inoculation.doses import UNTOUCHED, doses, interval_over_seeds
 from reports.inoculation.facts import inoculations
-from reports.inoculation.findings import inoculated
-from reports.inoculation.seed_intervals import interval_over_seeds
+from reports.inoculation.findings import paragraph
 from results.inoculation_hits import read_sides
 from results.load import load_results
 
@@ -119,10 +118,10 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert dose.recorded
     assert dose.interval("aggregate") == (None, None)
     assert dose.part(UNTOUCHED).interval("probe_accuracy") == (None, None)  # no such rows
-    assert "did not record" not in inoculated(line)
+    assert "did not record" not in paragraph(line)
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)
     assert "hits.json: it has no `probe` and `original`" in results.left_out[0]
     [line] = doses(inoculations(results)).values()
     assert line[0].interval("inoculation_cost") == (None, None)
-    assert "did not record what each item counted" in inoculated(line)
+    assert "did not record what each item counted" in paragraph(line)

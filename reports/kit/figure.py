@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 
 # Each colour has one job and stands once in the page's style sheet, where the dark theme has its
 # own. The hues are Okabe and Ito's; lines differ by dash and marker too.
@@ -37,11 +36,6 @@ PALETTE = {
 }
 MAX_PANELS = 24
 HEAD_WIDTH = 60  # characters of small print over one of two panels side by side
-EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some, in every figure of inoculation
-EXTRAS_NOTE = (
-    "Extra: original-task examples added to the probe's, none, as many (x1) or twice as many (x2, "
-    "at most 3,000)."
-)
 
 STYLE: Any = {  # matplotlib types its keys as literals that differ between versions
     "text.parse_math": False,  # names may hold dollar signs
@@ -153,78 +147,3 @@ def head(axis: Axes, title: str, subtitle: str) -> None:
         0, 1.025, "\n".join(lines), transform=axis.transAxes, fontsize=7.5, color=MUTED,
         va="bottom",
     )  # fmt: skip
-
-
-def extra_mark(extra: str) -> str:
-    """The mark of an add-some setting."""
-    return EXTRAS.get(extra, "D")
-
-
-def extra_marks(extras: Collection[str]) -> list[Line2D]:
-    """What the marks of these add-some settings mean, for a legend."""
-    known = [*EXTRAS, *sorted(set(extras) - set(EXTRAS))]
-    return [
-        Line2D(
-            [], [], marker=extra_mark(extra), color=INK, markersize=5, linestyle="none",
-            label=f"extra {extra}",
-        )
-        for extra in known
-        if extra in extras
-    ]  # fmt: skip
-
-
-def end_labels(axis: Axes, x: float, labels: Sequence[tuple[float, str, str]], gap: float) -> None:
-    """Writes (y, text, color) right of `x`, moved apart so that none covers another."""
-    # Grid lines end where the labels begin.
-    axis.axvspan(x, axis.get_xlim()[1], color=PAPER, linewidth=0, zorder=0.6)
-    for y, (at, text, color) in zip(
-        apart([label[0] for label in labels], gap), labels, strict=True
-    ):
-        axis.annotate(
-            text,
-            (x, at),
-            xytext=(x, y),
-            textcoords="data",
-            color=color,
-            fontsize=8,
-            va="center",
-            annotation_clip=False,
-        )
-
-
-def apart(values: Sequence[float], gap: float) -> list[float]:
-    """The values moved as little as needed for neighbours to be `gap` apart, order kept."""
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    groups: list[tuple[float, list[int]]] = []  # (mean wanted, members), merged while they collide
-    for index in order:
-        groups.append((values[index], [index]))
-        while len(groups) > 1:
-            (low, below), (high, above) = groups[-2:]
-            if high - low >= gap * (len(below) + len(above)) / 2:
-                break
-            members = below + above
-            groups[-2:] = [(math.fsum(values[i] for i in members) / len(members), members)]
-    placed = [0.0] * len(values)
-    for centre, members in groups:
-        for rank, index in enumerate(members):
-            placed[index] = centre + gap * (rank - (len(members) - 1) / 2)
-    return placed
-
-
-def dodge(rank: int, number: int, span: float) -> float:
-    """A shift that keeps the whiskers of neighbouring lines off each other."""
-    return (rank - (number - 1) / 2) * 0.012 * span
-
-
-def log_positions(sizes: Sequence[int]) -> dict[int, float]:
-    """Where numbers of examples stand on a log axis; 0 has a place of its own left of it."""
-    positive = sorted({size for size in sizes if size > 0})
-    positions = {size: math.log2(size) for size in positive}
-    if 0 in sizes:
-        positions[0] = math.log2(positive[0]) - 1.2 if positive else 0.0
-    return positions
-
-
-def short_count(number: int) -> str:
-    """A tick label: 1,000 as 1k."""
-    return f"{number // 1000}k" if number >= 1000 and number % 1000 == 0 else f"{number:,}"

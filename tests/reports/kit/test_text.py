@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.kit.layout import (
-    Cell,
-    Column,
-    Table,
+from reports.kit.text import (
     between,
     count,
     percent,
@@ -13,8 +10,6 @@ from reports.kit.layout import (
     points_between,
     probability,
     rate,
-    to_csv,
-    to_markdown,
     unsigned,
 )
 
@@ -48,26 +43,3 @@ from reports.kit.layout import (
 )
 def test_numbers_for_the_eye(formatted: str, expected: str) -> None:
     assert formatted == expected
-
-
-TABLE = Table(
-    "scores",
-    "Scores",
-    "",
-    (Column("probe", "left"), Column("accuracy %", group="m")),
-    ((Cell("a|b", "dev"), Cell("61.3", "57.3–65.1")), (Cell("c"), Cell("5.0"))),
-    ({"probe": "a|b", "accuracy": 1 / 3}, {"probe": "c", "accuracy": None, "n": 3}),
-)
-
-
-def test_markdown_is_aligned_and_escaped() -> None:
-    assert to_markdown(TABLE).splitlines() == [
-        "| probe      |    m: accuracy % |",
-        "| ---------- | ---------------: |",
-        "| a\\|b (dev) | 61.3 (57.3–65.1) |",
-        "| c          |              5.0 |",
-    ]
-
-
-def test_csv_has_every_column_at_full_precision() -> None:
-    assert to_csv(TABLE).splitlines() == ["probe,accuracy,n", f"a|b,{1 / 3!r},", "c,,3"]

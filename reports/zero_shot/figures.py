@@ -1,29 +1,24 @@
-"""The figures of a report, one function a figure; None where there is nothing to show."""
+"""The figure of what models scored before any training."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from reports.kit.layout import between, percent
-from reports.kit.style import (
+from reports.kit.figure import (
     BLUE,
     GREEN,
     INK,
-    MAX_PANELS,
     MUTED,
     ORANGE,
     PAPER,
     PURPLE,
     Figure,
     drawn,
-    log_positions,
-    short_count,
     styled,
 )
+from reports.kit.text import between, percent
 from reports.zero_shot.facts import ZeroShot, zero_shots
 from results.load import Results
 
@@ -66,36 +61,6 @@ def zero_shot_figure(results: Results) -> Figure | None:
             "the chance line shows nothing.",
             canvas,
         )
-
-
-def limits(values: Sequence[float | None]) -> tuple[float, float]:
-    """Limits of an accuracy axis in per cent: what is shown, with a margin, within 0 to 100."""
-    known = [100 * value for value in values if value is not None]
-    margin = max(4.0, 0.08 * (max(known) - min(known)))
-    return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
-
-
-def left_out(number: int) -> str:
-    """Says how many panels a figure lacks."""
-    return "" if number <= MAX_PANELS else f" The first {MAX_PANELS} of {number} are drawn."
-
-
-def example_axis(axis: Axes, sizes: Sequence[int], label: str) -> dict[int, float]:
-    """Makes x an axis of numbers of examples and gives each number's position."""
-    positions = log_positions(sizes)
-    axis.set_xticks([positions[s] for s in positions], [short_count(s) for s in positions])
-    axis.set_xlabel(label)
-    axis.grid(axis="x", visible=False)
-    first, last = min(positions.values()), max(positions.values())
-    span = max(last - first, 1.0)
-    axis.set_xlim(first - 0.06 * span, last + 0.42 * span)  # the labels of the lines stand right
-    axis.spines["bottom"].set_bounds(first - 0.06 * span, last)
-    if 0 in positions and len(positions) > 1:
-        axis.text(
-            first + 0.6, 0, "//", transform=axis.get_xaxis_transform(), fontsize=7, color=MUTED,
-            ha="center", va="center", bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
-        )  # fmt: skip
-    return positions
 
 
 def _bars(axis: Axes, place: int, entries: list[ZeroShot], models: list[str]) -> None:

@@ -17,7 +17,7 @@ from reports.inoculation.difficulty import (
     dose_title,
     heat_maps,
 )
-from reports.kit.style import RULE, Figure, drawn, styled
+from reports.kit.figure import RULE, Figure, drawn, styled
 from results.load import Results
 
 # The cells are a picture that does not follow the page's theme, and neither may what is on them.

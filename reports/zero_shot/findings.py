@@ -1,41 +1,21 @@
-"""What was found, in sentences made from the numbers alone."""
+"""What models knew before any training, in sentences made from the numbers alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.curve.findings import knew, learned
-from reports.grids.findings import compared
-from reports.inoculation.doses import doses
-from reports.inoculation.facts import inoculations
-from reports.inoculation.findings import AT_CHANCE, NO_BETTER, inoculated
-from reports.kit.layout import between, percent, sample
-from reports.zero_shot.facts import Verdict, ZeroShot, zero_shots
+from reports.kit.text import between, percent, sample
+from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, ZeroShot, zero_shots
 from results.load import Results, Row
 
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
-MAX_TOLD = 6  # of each kind; the tables hold the rest
 
 
-def findings(results: Results) -> list[str]:
-    """The findings in the order of the page: before training, curves, inoculation."""
+def before_training(results: Results) -> list[str]:
+    """A paragraph a model."""
     found = zero_shots(results)
     models = dict.fromkeys(entry.label for entry in found)
-    lines = doses(inoculations(results)).values()
-    return [
-        *_few([_before_training(m, [e for e in found if e.label == m]) for m in models], "models"),
-        *_few(compared(results), "models"),
-        *_few(knew(results, list(models)), "models"),
-        *_few(learned(results), "curves"),
-        *_few([inoculated(line) for line in lines], "inoculations"),
-    ]
-
-
-def _few(sentences: list[str], noun: str) -> list[str]:
-    rest = len(sentences) - MAX_TOLD
-    if rest <= 0:
-        return sentences
-    return [*sentences[:MAX_TOLD], f"{rest} more {noun} stand in the tables below."]
+    return [_before_training(model, [e for e in found if e.label == model]) for model in models]
 
 
 def _before_training(model: str, entries: list[ZeroShot]) -> str:

@@ -12,11 +12,17 @@ from matplotlib.transforms import ScaledTranslation
 
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import Series, inoculations
-from reports.kit.figures import example_axis, left_out, limits
-from reports.kit.layout import percent
-from reports.kit.style import (
-    BLUE,
+from reports.inoculation.figures.marks import (
     EXTRAS_NOTE,
+    ORIGINAL,
+    PROBE,
+    extra_mark,
+    extra_marks,
+    plot_line,
+)
+from reports.kit.axes import dodge, end_labels, example_axis, left_out, limits
+from reports.kit.figure import (
+    BLUE,
     GREEN,
     INK,
     MAX_PANELS,
@@ -26,19 +32,14 @@ from reports.kit.style import (
     PURPLE,
     Figure,
     Line,
-    dodge,
     drawn,
-    end_labels,
-    extra_mark,
-    extra_marks,
     head,
     panels,
     styled,
 )
+from reports.kit.text import percent
 from results.load import Results
 
-PROBE = Line(BLUE, "-", "o")
-ORIGINAL = Line(ORANGE, (0, (5, 2)), "s")
 ORIGINAL_METRICS = ("original_accuracy_before", "original_accuracy_after")
 BOUNDED = ("probe_accuracy_before", "probe_accuracy", *ORIGINAL_METRICS)
 CHANCES = ("chance_probe", "chance_original")
@@ -239,11 +240,3 @@ def _seed_marks(axis: Axes, x: float, dose: Dose, metric: str, look: Line, by_ex
                 markeredgewidth=0.3 if by_extra else 0, linestyle="none",
                 transform=axis.transData + beside,
             )  # fmt: skip
-
-
-def plot_line(axis: Axes, xs: list[float], ys: list[float], look: Line, width: float = 1.7) -> None:
-    """Draws a line with its marks."""
-    axis.plot(
-        xs, ys, color=look.color, linestyle=look.dash, linewidth=width, marker=look.marker,
-        markersize=4.8,
-    )  # fmt: skip

@@ -1,0 +1,36 @@
+"""What the report says of models before any training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reports.kit.section import Section
+from reports.kit.text import few
+from reports.zero_shot.findings import before_training
+from reports.zero_shot.tables import (
+    parts_table,
+    predicted_shares_table,
+    ranks_table,
+    zero_shot_table,
+)
+from results.load import Results
+
+if TYPE_CHECKING:
+    from reports.kit.figure import Figure
+
+
+def _figures(results: Results) -> Sequence[Figure | None]:
+    from reports.zero_shot.figures import zero_shot_figure
+
+    return [zero_shot_figure(results)]
+
+
+ZERO_SHOT = Section(
+    name="before",
+    title="Before any training",
+    tables=(zero_shot_table, predicted_shares_table, parts_table, ranks_table),
+    figures=_figures,
+    findings=lambda results: few(before_training(results), "models"),
+    printed={"zero_shot": (zero_shot_table, parts_table, ranks_table)},
+)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from reports.sections import made_sections
+from results.load import Results
+from tests.fixtures.report import findings, tables
+
+WriteRun = Callable[..., Path]
+
+
+def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
+    assert list(tables(demo_folder)) == [
+        "zero_shot",
+        "predicted_shares",
+        "zero_shot_parts",
+        "curve_summary_age_comparison",
+        "curve_medals",
+        "learning_curve",
+        "inoculation",
+        "models",
+        "data",
+        "software",
+        "runs",
+    ]
+
+
+def test_every_row_is_as_long_as_its_heading(demo_folder: Path) -> None:
+    for table in tables(demo_folder).values():
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_long_folders_are_told_briefly(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    more: dict[str, Any] = {"selection": [(0.2, 0.2), (0.3, 0.2)], "epoch": 1}
+    more |= {"probe_correct": (200, 210), "original_correct": (100, 98)}
+    for dose in (100, 250, 500):
+        write_run(tmp_path, f"d{dose}", rows.inoculation(dose=dose, **more))
+        write_run(tmp_path, f"e{dose}", rows.inoculation(dose=dose, probe="hyponymy", **more))
+    for i in range(8):
+        write_run(tmp_path, f"c{i}", rows.curve(f"p{i}", "standard", {62: [5]}, 10))
+    said = findings(tmp_path)
+    assert len(said) == 6 + 1 + 2
+    assert said[6] == "2 more curves stand in the tables below."
+    assert [text[:12] for text in said[7:]] == ["With k = 500", "With k = 500"]
+
+
+def test_nothing_to_show() -> None:
+    empty = Results("empty", ())
+    assert all(not (own.tables or own.figures or own.findings) for own in made_sections(empty))
