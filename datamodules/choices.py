@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 from datamodules.encoding.encoded_set import ChoiceEncoder, EncodedSet
 from datamodules.loader_workers import outlive_sigterm
 from datamodules.resumable import ResumableData, ResumableLoader
-from datamodules.sampler import EpochBatchSampler, evaluation_batches
+from datamodules.sampler import EpochBatchSampler, Share, evaluation_batches
 from probes.record import Record
 from storage.config.ranges import BatchSize, NumProcesses, NumTokens, Seed
 
@@ -104,8 +104,7 @@ class ChoiceDataModule(ResumableData):
             len(self.train_set),
             self.batch_size,
             seed=self.seed,
-            num_replicas=trainer.world_size,
-            rank=trainer.global_rank,
+            share=Share(trainer.global_rank, trainer.world_size),
         )
         loader = ResumableLoader(
             _Identity(len(self.train_set)),
@@ -133,8 +132,7 @@ class ChoiceDataModule(ResumableData):
             encoded.lengths,
             self.max_eval_tokens,
             num_sequences=encoded.num_sequences,
-            num_replicas=trainer.world_size,
-            rank=trainer.global_rank,
+            share=Share(trainer.global_rank, trainer.world_size),
         )
         # Its own generator: measuring must not move the random state of the training.
         return DataLoader(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,13 +45,29 @@ def token_budget_batches(
     return batches
 
 
+class Share(NamedTuple):
+    """Which process of how many; one process has everything."""
+
+    rank: int = 0
+    num_replicas: int = 1
+
+
+class Budget(NamedTuple):
+    """Batches by tokens: each item's length, and the padded tokens of a global batch."""
+
+    lengths: ArrayLike
+    max_tokens: int
+
+
+ALL = Share()
+
+
 def evaluation_batches(
     lengths: ArrayLike,
     max_tokens: int,
     *,
     num_sequences: ArrayLike | None = None,
-    num_replicas: int = 1,
-    rank: int = 0,
+    share: Share = ALL,
 ) -> list[list[int]]:
     """One process's batches for measuring: long items first, similar lengths together.
 
@@ -60,8 +77,8 @@ def evaluation_batches(
     """
     order = np.argsort(-np.asarray(lengths), kind="stable")
     batches = token_budget_batches(lengths, max_tokens, order, num_sequences)
-    batches += [[PADDING_ITEM]] * (-len(batches) % num_replicas)
-    return batches[rank::num_replicas]
+    batches += [[PADDING_ITEM]] * (-len(batches) % share.num_replicas)
+    return batches[share.rank :: share.num_replicas]
 
 
 class EpochBatchSampler(Sampler[list[int]]):
@@ -73,13 +90,11 @@ class EpochBatchSampler(Sampler[list[int]]):
 
     Args:
         num_items: Size of the dataset.
-        batch_size: Items in a global batch (all processes together). Ignored with `max_tokens`.
+        batch_size: Items in a global batch (all processes together). Ignored with a budget.
         seed: Run seed.
-        lengths: Tokens of each item; needed with `max_tokens`.
-        max_tokens: Padded tokens in a global batch; batches are then made of similar lengths.
+        budget: Batches are then made of similar lengths, and hold so many padded tokens.
         shuffle: Draw a new order in each epoch. False keeps the dataset's order.
-        num_replicas: Number of processes.
-        rank: This process.
+        share: This process.
     """
 
     def __init__(
@@ -88,29 +103,25 @@ class EpochBatchSampler(Sampler[list[int]]):
         batch_size: int = 16,
         *,
         seed: int = 0,
-        lengths: ArrayLike | None = None,
-        max_tokens: int | None = None,
+        budget: Budget | None = None,
         shuffle: bool = True,
-        num_replicas: int = 1,
-        rank: int = 0,
+        share: Share = ALL,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be positive")
-        if max_tokens is None and batch_size % num_replicas:
+        if budget is None and batch_size % share.num_replicas:
             raise ValueError(
-                f"batch_size={batch_size} is not a multiple of the {num_replicas} processes: "
+                f"batch_size={batch_size} is not a multiple of the {share.num_replicas} processes: "
                 "choose one that is, so that every process holds the same share of a batch"
             )
-        if max_tokens is not None and (lengths is None or np.shape(lengths) != (num_items,)):
-            raise ValueError("max_tokens needs the lengths of the items")
+        if budget is not None and np.shape(budget.lengths) != (num_items,):
+            raise ValueError("a budget needs the lengths of the items")
         self.num_items = num_items
         self.batch_size = batch_size
         self.seed = seed
-        self.lengths = lengths
-        self.max_tokens = max_tokens
+        self.budget = budget
         self.shuffle = shuffle
-        self.num_replicas = num_replicas
-        self.rank = rank
+        self.share = share
         self.epoch = 0
         self.sampler = self  # where Lightning looks for `set_epoch`
         self._planned: tuple[int, list[list[int]], list[int]] | None = None
@@ -137,25 +148,26 @@ class EpochBatchSampler(Sampler[list[int]]):
     @property
     def plan(self) -> dict[str, int]:
         """The settings that decide the batches; the number of processes is not among them."""
-        size = {"batch_size": self.batch_size} if self.max_tokens is None else {}
-        budget = {"max_tokens": self.max_tokens} if self.max_tokens is not None else {}
-        return {"num_items": self.num_items, "seed": self.seed, **size, **budget}
+        size = {"batch_size": self.batch_size}
+        if self.budget is not None:
+            size = {"max_tokens": self.budget.max_tokens}
+        return {"num_items": self.num_items, "seed": self.seed, **size}
 
     def _global_batches(self, epoch: int) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, epoch])
         order = rng.permutation(self.num_items) if self.shuffle else np.arange(self.num_items)
-        if self.max_tokens is None:
+        if self.budget is None:
             size = self.batch_size
             return [order[i : i + size].tolist() for i in range(0, self.num_items, size)]
-        assert self.lengths is not None
-        by_length = order[np.argsort(np.asarray(self.lengths)[order], kind="stable")]
-        batches = token_budget_batches(self.lengths, self.max_tokens, by_length)
+        by_length = order[np.argsort(np.asarray(self.budget.lengths)[order], kind="stable")]
+        batches = token_budget_batches(*self.budget, by_length)
         return [batches[i] for i in rng.permutation(len(batches))] if self.shuffle else batches
 
     def _shard(self, batch: list[int]) -> list[int]:
-        share = -(-len(batch) // self.num_replicas)
-        padded = batch + [PADDING_ITEM] * (share * self.num_replicas - len(batch))
-        return padded[self.rank * share : (self.rank + 1) * share]
+        rank, num_replicas = self.share
+        size = -(-len(batch) // num_replicas)
+        padded = batch + [PADDING_ITEM] * (size * num_replicas - len(batch))
+        return padded[rank * size : (rank + 1) * size]
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches())

@@ -244,22 +244,12 @@ def _from_hub(
     source = config.hub
     if source is None or split not in source.splits:
         raise ConfigError(f"{config.name}: the Hub has no {split!r} split of it; use --mirror")
-    leave_out = config.leave_out.get(split, ())
-    records = read_hub(
-        source,
-        split,
-        config.setup,
-        name=config.name,
-        cache_dir=cache_dir,
-        offline=offline,
-        leave_out=leave_out,
-        ids_repeat=config.ids_repeat,
-    )
+    records = read_hub(config, source, split, cache_dir=cache_dir, offline=offline)
     rows = [[r.id, r.stem, r.choices, r.answer] for r in records]
     sha256 = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
     where = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
     notices = notices_of(records)
-    if leave_out:
+    if leave_out := config.leave_out.get(split):
         notices += (f"{len(leave_out)} rows left out by the config",)
     records, unmatched = _with_arguments(config, records)
     files = (DataFile(where, sha256, len(records)),)

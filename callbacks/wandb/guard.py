@@ -31,6 +31,8 @@ class WandbGuard(Logger):
         save_dir: Where offline runs are written.
         make: Makes the inner logger; a parameter for tests.
         courier: The thread that talks to W&B; the process has one.
+
+    Attributes:
         patience: Seconds that `close` waits.
     """
 
@@ -42,7 +44,6 @@ class WandbGuard(Logger):
         save_dir: Path,
         make: Callable[..., Any] = WandbLogger,
         courier: Courier | None = None,
-        patience: float = FINISH_SECONDS,
     ) -> None:
         super().__init__()
         self.run_id = run_id
@@ -51,7 +52,7 @@ class WandbGuard(Logger):
         self._dir = save_dir
         self._make = make
         self._courier = courier or shared_courier()
-        self._patience = patience
+        self.patience = FINISH_SECONDS
         self._inner: Any = None
         self._problem: Exception | None = None
         self._started = self._warned = False
@@ -89,10 +90,10 @@ class WandbGuard(Logger):
     def close(self, exit_code: int = 0) -> None:
         """Ends the W&B run, and says what went wrong with it."""
         self._send(lambda: self._inner.experiment.finish(exit_code=exit_code))
-        finished = self._courier.wait(self._patience)
+        finished = self._courier.wait(self.patience)
         self._warn()
         if not finished and not self._warned:
-            _warn(f"Weights & Biases has not ended after {self._patience:g} s; not waited for")
+            _warn(f"Weights & Biases has not ended after {self.patience:g} s; not waited for")
         elif self._num_lost:
             _warn(f"Weights & Biases was too slow: {self._num_lost:,} calls were left out")
 

@@ -17,7 +17,7 @@ from torch.utils.data import Dataset
 from datamodules.pretraining.document_store import DocumentStore, tokenise
 from datamodules.pretraining.vocabulary import frequent_nouns, train_wordpiece
 from datamodules.resumable import ResumableData, ResumableLoader
-from datamodules.sampler import EpochBatchSampler
+from datamodules.sampler import Budget, EpochBatchSampler
 from probes.sources.gcide import DEFAULT_PATH, read_gcide
 from probes.sources.verbalise import gcide_documents, plain, wordnet_documents
 from probes.sources.wordnet import DEFAULT_DIR, open_wordnet
@@ -130,8 +130,7 @@ class DictionaryText(ResumableData):
         sampler = EpochBatchSampler(
             len(documents),
             seed=self.seed,
-            lengths=self.lengths[documents],
-            max_tokens=self.max_tokens,
+            budget=Budget(self.lengths[documents], self.max_tokens),
             shuffle=shuffle,
         )
         pairs = MaskedPairs(self.store, documents, sampler if shuffle else None, self)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probes.catalog import HubSource
+from probes.catalog import HubSource, ProbeConfig
 from probes.importers.ai2 import refuse_repeated_ids
 from probes.importers.ai2_row import LABELS, record_from_row
-from probes.record import Record, Setup
+from probes.record import Record
 from storage.errors import RecordError
 from storage.limits import MAX_ITEMS
 from storage.web.download import ADVICE, DownloadError, is_offline
@@ -21,27 +21,22 @@ Row = Mapping[str, Any]
 
 
 def read_hub(
+    config: ProbeConfig,
     source: HubSource,
     split: str,
-    setup: Setup,
     *,
-    name: str,
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
-    leave_out: tuple[int, ...] = (),
-    ids_repeat: bool = False,
 ) -> tuple[Record, ...]:
     """The records of one split.
 
     Args:
+        config: The probe. Rows without an id become `<name>-<row>`; those of its `leave_out`,
+            counted from 1, are not read.
         source: Repository (or a local folder of data files), its config and split names.
         split: Our name of the split.
-        setup: See `probes.record.validate`.
-        name: Rows without an id become `<name>-<row>`.
         cache_dir: Where `datasets` keeps its files; its own cache by default.
         offline: Use what `datasets` has in its cache alone.
-        leave_out: Rows, counted from 1, not to read.
-        ids_repeat: Whether ids may repeat.
 
     Raises:
         DownloadError: If the data set cannot be had.
@@ -54,11 +49,11 @@ def read_hub(
     adapter = _adapter(set(rows.column_names), where)
     records = []
     for number, row in enumerate(rows, start=1):
-        if number in leave_out:
+        if number in config.leave_out.get(split, ()):
             continue
         try:
             record = record_from_row(
-                adapter(row), setup, default_id=f"{name}-{number}", position=number
+                adapter(row), config.setup, default_id=f"{config.name}-{number}", position=number
             )
         except RecordError as error:
             raise RecordError(
@@ -66,7 +61,7 @@ def read_hub(
                 f"config `leave_out: {{{split}: [{number}]}}`"
             ) from None
         records.append(replace(record, file=where))
-    if not ids_repeat:
+    if not config.ids_repeat:
         refuse_repeated_ids(records)
     return tuple(records)
 

@@ -12,7 +12,9 @@ from torch.utils.data import Dataset
 from datamodules.resumable import ResumableLoader
 from datamodules.sampler import (
     PADDING_ITEM,
+    Budget,
     EpochBatchSampler,
+    Share,
     evaluation_batches,
     token_budget_batches,
 )
@@ -60,7 +62,7 @@ def test_processes_measure_the_batches_of_one(max_tokens: int, replicas: int) ->
     lengths = np.random.default_rng(0).integers(3, 30, size=53)
     whole = evaluation_batches(lengths, max_tokens)
     shares = [
-        evaluation_batches(lengths, max_tokens, num_replicas=replicas, rank=rank)
+        evaluation_batches(lengths, max_tokens, share=Share(rank, replicas))
         for rank in range(replicas)
     ]
     assert len({len(share) for share in shares}) == 1
@@ -75,7 +77,7 @@ def test_processes_measure_the_batches_of_one(max_tokens: int, replicas: int) ->
 
 
 def test_an_empty_set_has_no_batches() -> None:
-    assert evaluation_batches([], 100, num_replicas=2, rank=1) == []
+    assert evaluation_batches([], 100, share=Share(1, 2)) == []
 
 
 def test_epochs_are_permutations_fixed_by_seed_and_epoch() -> None:
@@ -99,14 +101,12 @@ def test_shares_make_the_same_global_batches(
     lengths = np.random.default_rng(1).integers(3, 20, size=31)
     options: dict[str, Any] = {
         "seed": 2,
-        "lengths": lengths,
-        "max_tokens": max_tokens,
+        "budget": None if max_tokens is None else Budget(lengths, max_tokens),
         "shuffle": shuffle,
     }
     one = EpochBatchSampler(31, 6, **options)
     many = [
-        EpochBatchSampler(31, 6, **options, num_replicas=replicas, rank=rank)
-        for rank in range(replicas)
+        EpochBatchSampler(31, 6, **options, share=Share(rank, replicas)) for rank in range(replicas)
     ]
     for sampler in (one, *many):
         sampler.set_epoch(3)
@@ -118,21 +118,17 @@ def test_shares_make_the_same_global_batches(
 
 
 def test_a_batch_smaller_than_the_processes_leaves_some_only_padding() -> None:
-    shares = [
-        list(EpochBatchSampler(5, 4, shuffle=False, num_replicas=4, rank=r)) for r in range(4)
-    ]
+    shares = [list(EpochBatchSampler(5, 4, shuffle=False, share=Share(r, 4))) for r in range(4)]
     assert [share[1] for share in shares] == [[4], [PADDING_ITEM], [PADDING_ITEM], [PADDING_ITEM]]
 
 
 def test_what_can_not_be_planned_is_refused() -> None:
     with pytest.raises(ValueError, match="batch_size=6 is not a multiple of the 4 processes"):
-        EpochBatchSampler(10, 6, num_replicas=4)
+        EpochBatchSampler(10, 6, share=Share(0, 4))
     # With a budget the batch size has no say.
-    EpochBatchSampler(2, 6, lengths=[1, 1], max_tokens=10, num_replicas=4)
+    EpochBatchSampler(2, 6, budget=Budget([1, 1], 10), share=Share(0, 4))
     with pytest.raises(ValueError, match="needs the lengths"):
-        EpochBatchSampler(10, 6, max_tokens=100)
-    with pytest.raises(ValueError, match="needs the lengths"):
-        EpochBatchSampler(10, 6, max_tokens=100, lengths=[1, 2])
+        EpochBatchSampler(10, 6, budget=Budget([1, 2], 100))
     with pytest.raises(ValueError, match="positive"):
         EpochBatchSampler(10, 0)
 
@@ -229,7 +225,7 @@ def test_items_of_a_step() -> None:
 
 
 def test_the_number_of_processes_may_change_on_resume() -> None:
-    state = EpochBatchSampler(12, 4, num_replicas=2).plan
+    state = EpochBatchSampler(12, 4, share=Share(0, 2)).plan
     assert EpochBatchSampler(12, 4).plan == state
 
 

@@ -51,7 +51,11 @@ def guard(tmp_path: Path, make: Any = Recorder, **more: Any) -> WandbGuard:
     settings = more.pop("settings", ONLINE)
     config = {"protocol": "inoculation_cell", "dose": 3}
     more.setdefault("courier", Courier())
-    return WandbGuard(settings, "run-1", config, tmp_path, make=make, **more)
+    patience = more.pop("patience", None)
+    logger = WandbGuard(settings, "run-1", config, tmp_path, make=make, **more)
+    if patience is not None:
+        logger.patience = patience
+    return logger
 
 
 def test_a_run_has_a_fixed_id_a_group_and_no_uploaded_models(tmp_path: Path) -> None:
@@ -187,8 +191,9 @@ def test_the_real_package_writes_an_offline_run(
     monkeypatch.setenv("WANDB_SILENT", "true")
     settings = WandbSettings(project="p", group="sweep", mode="offline")
     logger = WandbGuard(
-        settings, "cell-0123456789ab", {"protocol": "x"}, tmp_path, patience=60, courier=Courier()
+        settings, "cell-0123456789ab", {"protocol": "x"}, tmp_path, courier=Courier()
     )
+    logger.patience = 60
     logger.log_hyperparams({})
     for step in range(20):
         logger.log_metrics({"val/probe_accuracy": step / 20}, step)

@@ -7,7 +7,7 @@ from typing import Any
 import datasets
 import pytest
 
-from probes.catalog import HubSource
+from probes.catalog import HubSource, ProbeConfig
 from probes.importers.hub import read_hub
 from probes.record import Record
 from probes.source import load_probe
@@ -49,8 +49,11 @@ def hub(folder: Path, *rows: dict[str, Any]) -> HubSource:
     return HubSource(str(folder), {"train": "train"})
 
 
-def read(source: HubSource, folder: Path, **options: Any) -> tuple[Record, ...]:
-    return read_hub(source, "train", "mc_qa", name="p", cache_dir=folder / "cache", **options)
+def read(
+    source: HubSource, folder: Path, offline: bool | None = None, **config: Any
+) -> tuple[Record, ...]:
+    probe = ProbeConfig("p", "mc_qa", 5, 0.2, **config)
+    return read_hub(probe, source, "train", cache_dir=folder / "cache", offline=offline)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,7 @@ def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -
         RecordError, match=r"row 2: the gold .* twice.*`leave_out: \{train: \[2\]\}`"
     ):
         read(source, tmp_path)
-    assert [record.position for record in read(source, tmp_path, leave_out=(2,))] == [1]
+    assert [record.position for record in read(source, tmp_path, leave_out={"train": (2,)})] == [1]
 
 
 def test_unknown_columns_are_named(tmp_path: Path) -> None:

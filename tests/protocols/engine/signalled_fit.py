@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from datamodules.resumable import ResumableLoader
-from datamodules.sampler import EpochBatchSampler
+from datamodules.sampler import EpochBatchSampler, Share
 from jobs.context import RunContext, TrainerSettings
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
@@ -36,8 +36,7 @@ class Shared(Points):
         sampler = EpochBatchSampler(
             len(data),
             batch_size=8,
-            num_replicas=self.trainer.world_size,
-            rank=self.trainer.global_rank,
+            share=Share(self.trainer.global_rank, self.trainer.world_size),
         )
         return self.resumable(ResumableLoader(data, sampler, num_workers=self.num_workers))
 
