@@ -11,8 +11,8 @@ from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, ModelSettings
-from protocols.inoculation.configs import INOCULATION
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting
+from protocols.inoculation.command import inoculate_here
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting, Subject
 from protocols.zero_shot.data import load_sets
 from results.run_folder import CommandFolder
 from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed, Settings
@@ -74,24 +74,22 @@ def demo(
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.trace import trace_curves
-    from protocols.inoculation.once import inoculate_once
-    from protocols.inoculation.steps import InoculationSteps
     from protocols.report import said_of_page
     from protocols.zero_shot.run import PROTOCOL as ZERO_SHOT
     from protocols.zero_shot.run import score_sets
     from reports.build import build_report
     from reports.terminal import print_tables
 
+    context = RunContext(trainer)
     score_sets(folder, sets, [model], trainer)
     print_tables(folder.path, ZERO_SHOT)
-    trace_curves(folder, plan.curve_probes, [model], plan.curve, RunContext(trainer))
+    trace_curves(folder, plan.curve_probes, [model], plan.curve, context)
     print_tables(folder.path, CURVE)
-    steps = InoculationSteps(model, plan.original, plan.probe, RunContext(trainer))
-    for dose in plan.doses:
-        setting = Setting(dose, "none", plan.learning_rate, plan.epochs, plan.batch_size, plan.seed)
-        inoculate_once(folder, steps, setting)
-    folder.write_results()
-    print_tables(folder.path, INOCULATION)
+    settings = [
+        Setting(dose, "none", plan.learning_rate, plan.epochs, plan.batch_size, plan.seed)
+        for dose in plan.doses
+    ]
+    inoculate_here(folder, Subject(model, plan.original, plan.probe), settings, context)
     page = build_report(folder.path)
     print(f"\n{time.perf_counter() - start:.0f} seconds\n{said_of_page(page)}")
     return page

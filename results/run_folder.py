@@ -147,6 +147,11 @@ class RunFolder:
         return run
 
     @property
+    def best_dir(self) -> Path:
+        """Where the selected model of the run is kept."""
+        return self.checkpoint_dir / "best"
+
+    @property
     def result_path(self) -> Path:
         """result.json: the run is finished when it is there."""
         return self.path / "result.json"

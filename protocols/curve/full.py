@@ -33,7 +33,7 @@ from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
-from protocols.engine.training import FitPlan, best_dir, fit
+from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.web.download import cache_folder
@@ -210,7 +210,7 @@ def _trained(
         num_workers=trainer.num_workers,
         cache_dir=cache_folder(),
     )
-    keep = AggregateCheckpoint(best_dir(run), monitor=HELD_OUT)
+    keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
     watchers: list[Callback] = []
     if settings.patience is not None:
         watchers = [
@@ -222,7 +222,7 @@ def _trained(
     problems = fit(module, data, run, plan, context)
     if keep.best is None:
         return module, settings.epochs, problems
-    return saved_module(best_dir(run)), int(keep.best["epoch"]), problems
+    return saved_module(run.best_dir), int(keep.best["epoch"]), problems
 
 
 def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:

@@ -17,7 +17,7 @@ from protocols.curve.data import CurveData
 from protocols.engine.evaluation import Predictions, accuracy_row, predict
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
-from protocols.engine.training import FitPlan, best_dir, fit
+from protocols.engine.training import FitPlan, fit
 from results.provenance import data_files, git_commit, versions
 from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
@@ -85,7 +85,7 @@ def first_stage_model(
     run = folder.run(f"first-stage-{name}-{control}-{model.label}", config)
     if run.result() is None:
         _train(run, model, stage, control, context)
-    return best_dir(run)
+    return run.best_dir
 
 
 def _train(
@@ -120,7 +120,7 @@ def _train(
     )
     plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
     problems = fit(module, data, run, plan, context)
-    module.save_pretrained(best_dir(run))
+    module.save_pretrained(run.best_dir)
     said = predict(module, {"facts": facts}, context.trainer)["facts"]
     run.finish(
         {

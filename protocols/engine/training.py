@@ -232,8 +232,3 @@ def quiet_lightning() -> None:
         ".*callbacks used to create the checkpoint need to be provided.*",
     ):
         warnings.filterwarnings("ignore", message=message)
-
-
-def best_dir(run: RunFolder) -> Path:
-    """Where the selected model of a run is kept."""
-    return run.checkpoint_dir / "best"

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from jobs.here import run_here
 from protocols.engine.kinds import check_questions
 from protocols.engine.own_files import checksums_of, config_of, fitting_probe, own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
-from protocols.inoculation.configs import INOCULATION, ORIGINAL_TASK, original_config
 from protocols.inoculation.data import original_splits
-from protocols.inoculation.settings import Extra, OriginalTask, ProbeOrFiles, Setting
-from results.run_folder import CommandFolder
+from protocols.inoculation.jobs import (
+    INOCULATION,
+    ORIGINAL_TASK,
+    inoculation_jobs,
+    original_config,
+    original_jobs,
+)
+from protocols.inoculation.settings import Extra, OriginalTask, ProbeOrFiles, Setting, Subject
+from results.run_folder import CommandFolder, RunFolder
 from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed
 from storage.errors import UsageError
 
@@ -80,16 +88,32 @@ def inoculate(
         config["data"] = checksums_of(own, data)
     folder = CommandFolder(Path(output_dir), config, own.values())
     context = RunContext(trainer, wandb, mirror, {probe.name: config_of(own)} if own else {})
-    # Only now: what trains imports torch and Lightning, which takes seconds.
-    from protocols.inoculation.once import inoculate_once
-    from protocols.inoculation.steps import InoculationSteps
+    [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
+    return run.result() or {}
+
+
+def inoculate_here(
+    folder: CommandFolder, subject: Subject, settings: Sequence[Setting], context: RunContext
+) -> list[RunFolder]:
+    """Makes the inoculations that a command's folder does not have, and prints what all cost.
+
+    Returns:
+        The run of each setting.
+
+    Raises:
+        UsageError: If a dose is too large; it is said before hours of training.
+    """
     from reports.terminal import print_tables
 
-    steps = InoculationSteps(model, original, probe, context)
-    result = inoculate_once(folder, steps, setting)
+    plan = inoculation_jobs(subject, settings, context)
+    made = {run.key for run in run_here(plan, folder, context)}
+    runs = [folder.run(job.name, job.config) for job in plan[-len(settings) :]]
+    for run in runs:
+        if run.key not in made:
+            print(f"{run.key}: complete")
     folder.write_results()
     print_tables(folder.path, INOCULATION)
-    return result
+    return runs
 
 
 def original_task(
@@ -121,12 +145,13 @@ def original_task(
     splits = original_splits(original, context)
     config = {"command": "original", **original_config(model, original, splits, trainer)}
     folder = CommandFolder(Path(output_dir), config, splits.files)
-    # Only now, as above.
-    from protocols.inoculation.original_task import original_model
     from reports.terminal import print_tables
 
-    trained = original_model(folder, model, original, splits, context)
+    plan = original_jobs(model, original, context)
+    run_here(plan, folder, context)
     folder.write_results()
     print_tables(folder.path, ORIGINAL_TASK)
+    given = original.checkpoint
+    trained = Path(given) if given else folder.run(plan[-1].name, plan[-1].config).best_dir
     print(f"model: {trained}")
     return trained

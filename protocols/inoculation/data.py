@@ -6,9 +6,9 @@ and disjoint from every dose, and reported on items that nothing was chosen with
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 from jobs.context import RunContext
 from probes.record import Record, chance_of
@@ -20,7 +20,10 @@ from protocols.inoculation.settings import (
     FirstStage,
     InoculatedProbe,
     OriginalTask,
+    Setting,
+    Subject,
 )
+from results.run_folder import config_hash
 from storage.errors import UsageError
 
 
@@ -81,8 +84,31 @@ class Splits:
         ]
 
 
+class Parts(NamedTuple):
+    """The items of both tasks of an inoculation."""
+
+    probe: Splits
+    original: Splits
+
+
+def parts_of(subject: Subject, context: RunContext) -> Parts:
+    """The items of a probe and of an original task."""
+    return Parts(probe_splits(subject.probe, context), original_splits(subject.original, context))
+
+
 def original_splits(task: OriginalTask, context: RunContext) -> Splits:
     """Train, selection, reserved and report items of the original task."""
+    name = f"original task {config_hash(asdict(task))}"
+    return context.remembered(name, lambda: _original_splits(task, context))
+
+
+def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
+    """The pool of doses, selection and report items of the probe."""
+    name = f"inoculated probe {config_hash(asdict(probe))}"
+    return context.remembered(name, lambda: _probe_splits(probe, context))
+
+
+def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
     train, selection, reserved, report = [], [], [], []
     train_files, report_files = [], []
     for name in task.sets:
@@ -149,8 +175,7 @@ def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Spl
     )
 
 
-def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
-    """The pool of doses, selection and report items of the probe."""
+def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
     source = context.probe(probe.name)
     train = load_probe(source, probe.train_split, mirror=context.mirror)
     report_files, group_by = [], train.config.group_by
@@ -179,6 +204,16 @@ def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
         (train,),
         tuple(report_files),
     )
+
+
+def items_of(parts: Parts, setting: Setting) -> list[Record]:
+    """What an inoculation trains on: the dose and the original-task items that balance it.
+
+    Raises:
+        UsageError: If the dose, or the balance, is more than there is.
+    """
+    dose = dose_of(parts.probe, setting.dose, setting.seed)
+    return dose + add_some(parts.original, setting.dose, setting.extra, setting.seed)
 
 
 def dose_of(splits: Splits, dose: int, seed: int) -> list[Record]:
@@ -212,4 +247,4 @@ def add_some(splits: Splits, dose: int, extra: Extra, seed: int) -> list[Record]
 
 
 def _in_set(record: Record, data: ProbeData) -> Record:
-    return dataclasses.replace(record, meta={**record.meta, "source_set": data.config.name})
+    return replace(record, meta={**record.meta, "source_set": data.config.name})

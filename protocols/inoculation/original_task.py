@@ -1,4 +1,4 @@
-"""The original-task model: trained once, shared by every inoculation of it."""
+"""How an original-task model is trained, which every inoculation of it shares."""
 
 from __future__ import annotations
 
@@ -18,46 +18,14 @@ from protocols.engine.evaluation import Predictions, grouped_row, predict, score
 from protocols.engine.model_source import original_source
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
-from protocols.engine.training import FitPlan, best_dir, fit
-from protocols.inoculation.configs import FIRST, ORIGINAL_TASK, first_stage_config, original_config
-from protocols.inoculation.data import Splits, first_stage_splits
+from protocols.engine.training import FitPlan, fit
+from protocols.inoculation.data import Splits
+from protocols.inoculation.jobs import FIRST, ORIGINAL_TASK
 from protocols.inoculation.rows import UNTOUCHED
 from protocols.inoculation.settings import FirstStage, OriginalTask
 from results.provenance import data_files, git_commit, versions
-from results.run_folder import CommandFolder, RunFolder
+from results.run_folder import RunFolder
 from storage.web.download import cache_folder
-
-
-def original_model(
-    folder: CommandFolder,
-    model: ModelSettings,
-    task: OriginalTask,
-    splits: Splits,
-    context: RunContext,
-) -> Path:
-    """Folder of the original-task model, trained in a run of its own unless one was given.
-
-    The epoch with the best accuracy on the selection split is kept.
-    """
-    if task.checkpoint is not None:
-        return Path(task.checkpoint)
-    start = None
-    if task.first is not None:
-        stage = first_stage_splits(task.first, task.seed, context)
-        first = folder.run(
-            f"{FIRST}-{task.first.name}-{model.label}",
-            first_stage_config(model, task, stage, context.trainer),
-        )
-        if first.result() is None:
-            train_first_stage(first, model, task, stage, context)
-        start = best_dir(first)
-    run = folder.run(
-        f"{ORIGINAL_TASK}-{task.name}-{model.label}",
-        original_config(model, task, splits, context.trainer),
-    )
-    if run.result() is None:
-        train_original(run, model, task, splits, start, context)
-    return best_dir(run)
 
 
 def train_first_stage(
@@ -81,7 +49,7 @@ def train_first_stage(
     keep, problems = _fit(run, module, stage, task, splits, context)
     fields = _fields(FIRST, model, stage, task.seed, splits)
     rows = _selection_rows(fields, keep.history, splits)
-    result = result_of(best_dir(run), FIRST, model, stage.name, rows, splits, problems, began)
+    result = result_of(run.best_dir, FIRST, model, stage.name, rows, splits, problems, began)
     run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
 
 
@@ -116,7 +84,7 @@ def train_original(
         else saved_module(start, learning_rate=task.learning_rate, num_choices=task.num_choices)
     )
     keep, problems = _fit(run, module, task, task, splits, context)
-    chosen = saved_module(best_dir(run))
+    chosen = saved_module(run.best_dir)
     report = predict(chosen, {"original": splits.report}, context.trainer)["original"]
     run.write_lines("predictions.jsonl", report.rows())
     fields = _fields(ORIGINAL_TASK, model, task, task.seed, splits)
@@ -129,9 +97,7 @@ def train_original(
     chance = {"metric": "chance", "split": "report", "value": splits.chance}
     rows.append({**fields, **chance, "num_items": len(splits.report)})
     problems = (*problems, *score_notices(report))
-    result = result_of(
-        best_dir(run), ORIGINAL_TASK, model, task.name, rows, splits, problems, began
-    )
+    result = result_of(run.best_dir, ORIGINAL_TASK, model, task.name, rows, splits, problems, began)
     run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
 
 
@@ -153,7 +119,7 @@ def _fit(
         num_workers=trainer.num_workers,
         cache_dir=cache_folder(),
     )
-    keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
+    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
     plan = FitPlan(
         epochs=stage.epochs,
         batch_size=stage.batch_size,

@@ -11,8 +11,8 @@ from rich.console import Console
 from jobs.context import RunContext, TrainerSettings
 from jobs.planned import Planned, wandb_group
 from jobs.settings import EngineSettings
-from protocols.inoculation.cells import SweepGrid, SweepRow, enumerate_cells
 from protocols.inoculation.data import original_splits, probe_splits
+from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
 
@@ -32,7 +32,7 @@ def plan_sweep(
     folder: Path, grid: SweepGrid, storage: str | None, engine: EngineSettings, context: RunContext
 ) -> None:
     """Queues the cells that have no result, and says what they cost and what they can show."""
-    cells = enumerate_cells(grid, context)
+    cells = sweep_jobs(grid, context)
     CommandFolder(folder, {"command": "sweep"})
     queue = Queue(open_study(folder, storage, create=True))
     Planned(context, engine, tuple(cell.key for cell in cells)).keep(folder)

@@ -20,7 +20,7 @@ from metrics.intervals import group_indices
 from metrics.paired import paired_difference
 from probes.record import chance_of
 from protocols.engine.evaluation import Predictions, grouped_row, proportion_row, tied_row
-from protocols.inoculation.data import Splits
+from protocols.inoculation.data import Parts, Splits
 from results.hits import written_hits
 
 Row = dict[str, Any]
@@ -60,8 +60,7 @@ def selection_rows(
 
 def report_rows(
     fields: Row,
-    probe_data: Splits,
-    original_data: Splits,
+    parts: Parts,
     before: Mapping[str, Predictions],
     after: Mapping[str, Predictions],
     history: Sequence[Scores],
@@ -71,8 +70,7 @@ def report_rows(
 
     Args:
         fields: Columns that all rows share.
-        probe_data: The probe's items.
-        original_data: The original task's.
+        parts: The items of both tasks.
         before: Scores before inoculation.
         after: Scores of the chosen checkpoint.
         history: Selection scores of each epoch.
@@ -80,6 +78,7 @@ def report_rows(
             if they were cut down, strict cluster accuracy means nothing.
     """
     fields = {**fields, "split": "report", "epoch": int(best_of(history)["epoch"])}
+    probe_data, original_data = parts
     probe_before, probe_after = before[f"report_{PROBE}"], after[f"report_{PROBE}"]
     old, new = before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]
     chances = (probe_data.chance, original_data.chance)
@@ -114,8 +113,7 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
 
 
 def reported_hits(
-    probe_data: Splits,
-    original_data: Splits,
+    parts: Parts,
     before: Mapping[str, Predictions],
     after: Mapping[str, Predictions],
     whole_clusters: bool,
@@ -123,14 +121,13 @@ def reported_hits(
     """What hits.json holds: each reported item's credit before and after, and its group.
 
     Args:
-        probe_data: The probe's items.
-        original_data: The original task's.
+        parts: The items of both tasks.
         before: Scores before inoculation.
         after: Scores of the chosen checkpoint.
         whole_clusters: See `report_rows`.
     """
     sides: dict[str, Any] = {}
-    for name, data in ((PROBE, probe_data), (ORIGINAL, original_data)):
+    for name, data in ((PROBE, parts.probe), (ORIGINAL, parts.original)):
         was, now = before[f"report_{name}"], after[f"report_{name}"]
         names = json.dumps([record.name for record in now.records])
         sides[name] = {
@@ -145,7 +142,7 @@ def reported_hits(
     return {
         "probe": {
             **sides[PROBE],
-            "untouched": written_hits([float(c) for c in probe_data.not_in_train(records)]),
+            "untouched": written_hits([float(c) for c in parts.probe.not_in_train(records)]),
             "clusters": group_indices(clusters).tolist() if whole else None,
         },
         "original": sides[ORIGINAL],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from protocols.engine.settings import ModelSettings
 from storage.config.ranges import (
     BatchSize,
     LearningRate,
@@ -131,6 +132,21 @@ class ProbeOrFiles(InoculatedProbe):
     """
 
     name: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is inoculated with what: the same whatever the dose and the setting.
+
+    Attributes:
+        model: The pre-trained model.
+        original: The original task.
+        probe: The probe.
+    """
+
+    model: ModelSettings
+    original: OriginalTask
+    probe: InoculatedProbe
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from protocols.engine.evaluation import Predictions, predict, score_notices
 from protocols.engine.model_source import original_source
 from protocols.engine.models import saved_module
 from protocols.engine.settings import ModelSettings
-from protocols.engine.training import FitPlan, best_dir, fit
-from protocols.inoculation.configs import INOCULATION
-from protocols.inoculation.data import Splits, add_some, dose_of, original_splits, probe_splits
+from protocols.engine.training import FitPlan, fit
+from protocols.inoculation.data import Parts, items_of, parts_of
+from protocols.inoculation.jobs import INOCULATION
 from protocols.inoculation.original_task import result_of
 from protocols.inoculation.rows import (
     cost_interpretable,
@@ -31,9 +32,9 @@ from protocols.inoculation.rows import (
     selection_rows,
     setup_of,
 )
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting
+from protocols.inoculation.settings import OriginalTask, Setting, Subject
 from results.provenance import data_files
-from results.run_folder import RunFolder
+from results.run_folder import RunFolder, config_hash
 from storage.left_files import check_left
 from storage.web.download import cache_folder
 
@@ -43,38 +44,49 @@ HITS = "hits.json"
 Scored = Mapping[str, Predictions]
 
 
+@dataclass(frozen=True)
+class Inoculated:
+    """An inoculated model, and how it came about.
+
+    Attributes:
+        setting: The setting that it was trained with.
+        checkpoint: Its folder: the best epoch.
+        history: Selection scores of each epoch.
+        problems: What went wrong on the way and was mended.
+    """
+
+    setting: Setting
+    checkpoint: Path
+    history: Sequence[Scores]
+    problems: tuple[str, ...]
+
+
 class InoculationSteps:
-    """What one model, original task and probe have in common, whatever the dose and setting.
+    """The steps of all inoculations of one subject.
 
     Args:
-        model: The pre-trained model.
-        original: The original task.
-        probe: The probe.
+        subject: What is inoculated with what.
         context: What the runs are made under.
     """
 
-    def __init__(
-        self,
-        model: ModelSettings,
-        original: OriginalTask,
-        probe: InoculatedProbe,
-        context: RunContext,
-    ) -> None:
-        self.model = model
-        self.original = original
-        self.probe = probe
+    def __init__(self, subject: Subject, context: RunContext) -> None:
+        self.subject = subject
         self.context = context
-        self._scored: dict[Path, dict[str, Predictions]] = {}
+
+    @property
+    def model(self) -> ModelSettings:
+        """The pre-trained model."""
+        return self.subject.model
+
+    @property
+    def original(self) -> OriginalTask:
+        """The original task."""
+        return self.subject.original
 
     @cached_property
-    def original_data(self) -> Splits:
-        """The parts of the original task."""
-        return original_splits(self.original, self.context)
-
-    @cached_property
-    def probe_data(self) -> Splits:
-        """The parts of the probe."""
-        return probe_splits(self.probe, self.context)
+    def parts(self) -> Parts:
+        """The items of both tasks."""
+        return parts_of(self.subject, self.context)
 
     @cached_property
     def source(self) -> dict[str, Any]:
@@ -84,21 +96,12 @@ class InoculationSteps:
     @property
     def probe_name(self) -> str:
         """The probe's name in tables; its setting may be the path of a config."""
-        return self.probe_data.files[0].config.name
+        return self.parts.probe.files[0].config.name
 
     def sets(self, split: str) -> dict[str, Sequence[Record]]:
         """Probe and original items of a split, "selection" or "report"."""
-        parts = {PROBE: self.probe_data, ORIGINAL: self.original_data}
+        parts = {PROBE: self.parts.probe, ORIGINAL: self.parts.original}
         return {f"{split}_{name}": getattr(data, split) for name, data in parts.items()}
-
-    def items(self, setting: Setting) -> list[Record]:
-        """The dose and the original-task items that balance it.
-
-        Raises:
-            UsageError: If the dose, or the balance, is more than there is.
-        """
-        dose = dose_of(self.probe_data, setting.dose, setting.seed)
-        return dose + add_some(self.original_data, setting.dose, setting.extra, setting.seed)
 
     def score(self, folder: Path, sets: Mapping[str, Sequence[Record]]) -> dict[str, Predictions]:
         """Scores of the model in a folder."""
@@ -112,9 +115,9 @@ class InoculationSteps:
         """Scores before inoculation, kept so that a resumed run does not compute them again."""
         if run.read(BEFORE_FILE) is not None:
             return self.kept(run)
-        if model_folder not in self._scored:  # all doses of a command share it
-            self._scored[model_folder] = self.score(model_folder, self._all_sets())
-        scored = self._scored[model_folder]
+        sets = self._all_sets()
+        known = f"before {model_folder} {config_hash(asdict(self.subject))}"  # of another dose
+        scored = self.context.remembered(known, lambda: self.score(model_folder, sets))
         self.keep(run, scored)
         # Not read again: of a DDP run's processes one writes, and the others may be faster.
         return scored
@@ -151,12 +154,12 @@ class InoculationSteps:
 
     def train(
         self, run: RunFolder, model_folder: Path, setting: Setting, before: Scored
-    ) -> tuple[list[Scores], tuple[str, ...]]:
-        """Inoculates, keeps the best epoch; returns each epoch's selection scores and problems."""
+    ) -> Inoculated:
+        """Inoculates and keeps the best epoch."""
         task: ChoiceModule = self._module(model_folder)
         trainer = self.context.trainer
         selection = self.sets(SELECTION)
-        items = self.items(setting)
+        items = items_of(self.parts, setting)
         data = ChoiceDataModule(
             train=items,
             evaluation={name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)},
@@ -166,10 +169,10 @@ class InoculationSteps:
             num_workers=trainer.num_workers,
             cache_dir=cache_folder(),
         )
-        keep = AggregateCheckpoint(best_dir(run))
+        keep = AggregateCheckpoint(run.best_dir)
         start = {f"val/{n}_accuracy": before[f"selection_{n}"].accuracy for n in (PROBE, ORIGINAL)}
         cost = InoculationCost(
-            start, cost_interpretable(self.original_data, before[f"{REPORT}_{ORIGINAL}"])
+            start, cost_interpretable(self.parts.original, before[f"{REPORT}_{ORIGINAL}"])
         )
         plan = FitPlan(
             epochs=setting.epochs,
@@ -184,7 +187,7 @@ class InoculationSteps:
         )
         module = Inoculation(task, learning_rate=setting.learning_rate)
         problems = fit(module, data, run, plan, self.context)
-        return keep.history, problems
+        return Inoculated(setting, run.best_dir, keep.history, problems)
 
     def fields(self, protocol: str, setting: Setting) -> dict[str, Any]:
         """The columns that all rows of a setting share."""
@@ -202,28 +205,18 @@ class InoculationSteps:
         }
 
     def report(
-        self,
-        run: RunFolder,
-        model_folder: Path,
-        setting: Setting,
-        before: Scored,
-        after: Scored,
-        history: Sequence[Scores],
-        problems: tuple[str, ...],
-        start: float,
+        self, run: RunFolder, chosen: Inoculated, before: Scored, start: float
     ) -> dict[str, Any]:
-        """Writes the predictions on the report items and gives the content of result.json.
+        """Takes the chosen model to the report items; gives the content of result.json.
 
         Args:
             run: The run's folder.
-            model_folder: Where the chosen checkpoint is.
-            setting: The setting that it was chosen from.
+            chosen: The model.
             before: Scores on selection and report items before inoculation.
-            after: Scores of the chosen checkpoint on the report items.
-            history: Selection scores of each epoch of the setting.
-            problems: What went wrong on the way and was mended.
             start: `time.perf_counter()` at the start of the run.
         """
+        setting, history = chosen.setting, chosen.history
+        after = self.score(chosen.checkpoint, self.sets(REPORT))
         names = list(self.sets(REPORT))
         run.write_lines(
             "predictions.jsonl",
@@ -232,15 +225,14 @@ class InoculationSteps:
         )
         fields = self.fields(INOCULATION, setting)
         rows = selection_rows(fields, before, history)
-        whole = self.probe.report_items is None
-        data = self.probe_data, self.original_data
-        chosen, interpretable = report_rows(
-            fields, *data, before, after, history, whole_clusters=whole
+        whole = self.subject.probe.report_items is None
+        reported, interpretable = report_rows(
+            fields, self.parts, before, after, history, whole_clusters=whole
         )
-        run.write_lines(HITS, [reported_hits(*data, before, after, whole_clusters=whole)])
+        run.write_lines(HITS, [reported_hits(self.parts, before, after, whole_clusters=whole)])
         scores = [f"before inoculation: {n}" for n in score_notices(*(before[n] for n in names))]
-        problems = (*problems, *scores, *score_notices(*(after[n] for n in names)))
-        result = self.result(model_folder, INOCULATION, rows + chosen, problems, start)
+        problems = (*chosen.problems, *scores, *score_notices(*(after[n] for n in names)))
+        result = self.result(chosen.checkpoint, INOCULATION, rows + reported, problems, start)
         return result | {
             "setup": setup_of(before),
             "hits": HITS,
@@ -259,18 +251,18 @@ class InoculationSteps:
         start: float,
     ) -> dict[str, Any]:
         """What the result.json of every step holds."""
-        name, data = self.probe_name, self.probe_data
+        name, data = self.probe_name, self.parts.probe
         result = result_of(model_folder, protocol, self.model, name, rows, data, problems, start)
         return result | {
             **self.source,
             "original_task": self.original.name,
-            "selection": self.probe.selection,
-            "report_split": self.probe.report_split,
-            "report_items": self.probe.report_items,
-            "data": data_files(data.files + self.original_data.files),
+            "selection": self.subject.probe.selection,
+            "report_split": self.subject.probe.report_split,
+            "report_items": self.subject.probe.report_items,
+            "data": data_files(data.files + self.parts.original.files),
             "counts": {
                 **result["counts"],
-                "original_selection": len(self.original_data.selection),
-                "original_report": len(self.original_data.report),
+                "original_selection": len(self.parts.original.selection),
+                "original_report": len(self.parts.original.report),
             },
         }

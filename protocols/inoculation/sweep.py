@@ -9,7 +9,7 @@ from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.planned import Planned
 from jobs.settings import DEFAULT_ENGINE, EngineSettings
-from protocols.inoculation.cells import SweepGrid
+from protocols.inoculation.grid import SweepGrid
 
 
 def plan(

@@ -15,7 +15,7 @@ from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import Batch, ChoiceModule
-from protocols.engine.training import FitPlan, best_dir, fit
+from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
 
 NUM_ITEMS, STEP, EPOCHS = 11, 4, 2  # steps of 4, 4 and 3 items
@@ -92,7 +92,7 @@ def train(folder: Path, accumulate: int, stop_at: int | None = None) -> tuple[Li
         accumulate=accumulate,
     )
     run, module = RunFolder(folder / "runs", "run", {"a": 1}), Linear(stop_at)
-    keep = AggregateCheckpoint(best_dir(run), monitor=ORIGINAL)
+    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
     plan = FitPlan(EPOCHS, STEP, 2, [keep], "tiny")
     data = Questions(settings.micro_batch(STEP))
     fit(module, data, run, plan, RunContext(settings))

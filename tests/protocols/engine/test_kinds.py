@@ -18,7 +18,7 @@ from probes.source import load_probe
 from protocols.engine.kinds import KINDS, ModelKind, check_questions
 from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
-from protocols.inoculation.cells import SweepGrid, SweepRow, enumerate_cells
+from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from results.provenance import ROOT
 from results.row import read_results
@@ -87,7 +87,7 @@ def test_a_sweep_refuses_it_when_it_is_planned() -> None:
         [SweepRow("mine", "task", InoculatedProbe("hypernymy_small"))],
     )
     with pytest.raises(UsageError, match=r"rows: number 1: model\.kind mlm_baseline"):
-        enumerate_cells(grid, RunContext())
+        sweep_jobs(grid, RunContext())
 
 
 def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from probes.catalog import ProbeConfig
 from probes.record import Record
 from probes.source import ProbeData
 from protocols.engine.evaluation import Predictions
-from protocols.inoculation.data import Splits
+from protocols.inoculation.data import Parts, Splits
 from protocols.inoculation.rows import forgotten, report_rows, reported_hits
 from results.inoculation_hits import read_sides
 
@@ -42,7 +42,7 @@ def test_the_original_task_also_without_what_train_has() -> None:
     }
     worse = {**said, "report_original": Predictions("r", original, [RIGHT, RIGHT, WRONG, WRONG])}
     found, _ = report_rows(
-        {}, splits("probe", probe), data, said, worse, HISTORY, whole_clusters=True
+        {}, Parts(splits("probe", probe), data), said, worse, HISTORY, whole_clusters=True
     )
     values = {
         row["metric"]: (row["value"], row.get("num_items"))
@@ -71,8 +71,8 @@ def rows() -> dict[tuple[str, str], Any]:
         "report_probe": Predictions("report_probe", probe, [RIGHT, TWO, TWO, CONSTANT]),
         "report_original": Predictions("report_original", original, [CONSTANT] * 4),
     }
-    parts = (splits("probe", probe), splits("original", original))
-    found, _ = report_rows({}, *parts, before, after, HISTORY, whole_clusters=True)
+    parts = Parts(splits("probe", probe), splits("original", original))
+    found, _ = report_rows({}, parts, before, after, HISTORY, whole_clusters=True)
     assert [f["id"] for f in forgotten(before["report_original"], after["report_original"])] == [
         "0", "1", "2"
     ]  # fmt: skip
@@ -112,8 +112,8 @@ def test_hits_hold_what_each_reported_item_counts() -> None:
         "report_probe": Predictions("report_probe", probe, [RIGHT, RIGHT, RIGHT, WRONG]),
         "report_original": Predictions("report_original", original, [WRONG, RIGHT, WRONG]),
     }
-    parts = (splits("probe", probe), splits("original", original))
-    found = reported_hits(*parts, before, after, whole_clusters=True)
+    parts = Parts(splits("probe", probe), splits("original", original))
+    found = reported_hits(parts, before, after, whole_clusters=True)
     assert found["probe"]["before"] == [1.0, 0.0, 0.5, 1.0]
     assert found["probe"]["after"] == "1110"
     assert found["probe"]["clusters"] == [0, 0, 1, 1]
@@ -121,4 +121,4 @@ def test_hits_hold_what_each_reported_item_counts() -> None:
     sides = read_sides(found, "hits.json")
     assert sides["original"].groups == (0, 1, 2)
     assert sides["probe"].items != sides["original"].items
-    assert reported_hits(*parts, before, after, whole_clusters=False)["probe"]["clusters"] is None
+    assert reported_hits(parts, before, after, whole_clusters=False)["probe"]["clusters"] is None

@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser
 
 from protocols.inoculation.command import inoculate
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def load(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What each cell of an inoculation sweep does, in a process of its own."""
+"""What each job of an inoculation does: one of its own, or a cell of a sweep."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from jobs.context import RunContext
 from metrics.aggregate import best_checkpoint
 from protocols.engine.evaluation import grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
-from protocols.engine.training import best_dir
-from protocols.inoculation.configs import BEFORE, CELL, FIRST, ORIGINAL_TASK, checkpoint_sha256
 from protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
 from protocols.inoculation.original_task import train_first_stage, train_original
 from protocols.inoculation.rows import selection_rows, setup_of
 from protocols.inoculation.settings import (
@@ -23,8 +22,9 @@ from protocols.inoculation.settings import (
     InoculatedProbe,
     OriginalTask,
     Setting,
+    Subject,
 )
-from protocols.inoculation.steps import REPORT, InoculationSteps
+from protocols.inoculation.steps import REPORT, Inoculated, InoculationSteps
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.left_files import read_result
@@ -34,28 +34,28 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Work:
-    """One cell and how it is run; see `run_cell`."""
+    """One job and what it is run under; see `run_job`."""
 
     run: RunFolder
     config: Config
     context: RunContext
 
     def steps(self) -> InoculationSteps:
-        """The steps of the inoculation that the cell is a part of."""
-        steps = InoculationSteps(
+        """The steps of the inoculation that the job is a part of."""
+        subject = Subject(
             ModelSettings(**self.config["model"]),
             _task(self.config["original"]),
             InoculatedProbe(**self.config["probe"]),
-            self.context,
         )
-        self.check_data(steps.probe_data, steps.original_data)
+        steps = InoculationSteps(subject, self.context)
+        self.check_data(*steps.parts)
         return steps
 
     def check_data(self, *parts: Splits) -> None:
-        """Refuses other data than the cell's key was made with.
+        """Refuses other data than the job's key was made with.
 
         Raises:
-            UsageError: If a file is another one than when the cell was planned.
+            UsageError: If a file is another one than when the job was planned.
         """
         read = {f.sha256: f.path for part in parts for data in part.files for f in data.files}
         planned = self.config["data"]
@@ -64,15 +64,16 @@ class Work:
             raise _changed(others or list(read.values()))
 
 
-def run_cell(run: RunFolder, config: Config, context: RunContext) -> None:
-    """Runs one cell to its end, or goes on with it, and writes its result.json.
+def run_job(run: RunFolder, config: Config, context: RunContext) -> None:
+    """Runs one job to its end, or goes on with it, and writes its result.json.
 
     Raises:
         FileNotFoundError: If a run that it needs is not finished.
         UsageError: If the data, or a given model, is another one than when it was planned.
     """
-    kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _inoculate}
-    kinds.get(config["protocol"], _report_best)(Work(run, config, context))
+    kinds = {FIRST: _first, ORIGINAL_TASK: _original, BEFORE: _before, CELL: _candidate}
+    last = _report_best if "candidates" in config else _inoculate
+    kinds.get(config["protocol"], last)(Work(run, config, context))
 
 
 def _first(work: Work) -> None:
@@ -93,7 +94,7 @@ def _original(work: Work) -> None:
     task = _task(work.config["original"])
     splits = original_splits(task, work.context)
     work.check_data(splits)
-    start = [best_dir(_finished(work.run, key)) for key in work.config["model_run"]]
+    start = [_finished(work.run, key).best_dir for key in work.config["model_run"]]
     train_original(
         work.run,
         ModelSettings(**work.config["model"]),
@@ -119,7 +120,7 @@ def _before(work: Work) -> None:
         "dose": 0,
         "epoch": 0,
     }
-    parts = {"probe": steps.probe_data, "original": steps.original_data}
+    parts = {"probe": steps.parts.probe, "original": steps.parts.original}
     rows: list[dict[str, Any]] = []
     for name, said in scored.items():
         split, _, part = name.partition("_")
@@ -135,16 +136,26 @@ def _before(work: Work) -> None:
 
 
 def _inoculate(work: Work) -> None:
+    """The one setting there is: its scores before, its training and its report."""
+    start = time.perf_counter()
+    steps, run = work.steps(), work.run
+    model_folder = _original_folder(run, work.config)
+    before = steps.before(run, model_folder)
+    chosen = steps.train(run, model_folder, Setting(**work.config["setting"]), before)
+    steps.keep(run, before)  # somebody may have removed them in the meantime
+    run.finish(steps.report(run, chosen, before, start))
+
+
+def _candidate(work: Work) -> None:
+    """One setting of several, scored on the selection items alone."""
     start = time.perf_counter()
     steps = work.steps()
     before = steps.kept(_finished(work.run, work.config["before_run"]))
     setting = Setting(**work.config["setting"])
-    history, problems = steps.train(
-        work.run, _original_folder(work.run, work.config), setting, before
-    )
-    rows = selection_rows(steps.fields(CELL, setting), before, history)
-    result = steps.result(best_dir(work.run), CELL, rows, problems, start)
-    how = {"setup": setup_of(before), "setting": work.config["setting"], "history": history}
+    found = steps.train(work.run, _original_folder(work.run, work.config), setting, before)
+    rows = selection_rows(steps.fields(CELL, setting), before, found.history)
+    result = steps.result(found.checkpoint, CELL, rows, found.problems, start)
+    how = {"setup": setup_of(before), "setting": work.config["setting"], "history": found.history}
     work.run.finish({**result, **how})
 
 
@@ -160,13 +171,14 @@ def _report_best(work: Work) -> None:
             f"{work.run.key}: none of its {len(results)} candidates is finished"
         )
     best = best_candidate(finished)
-    setting = Setting(**finished[best]["setting"])
-    checkpoint = best_dir(_finished(work.run, best))
+    chosen = Inoculated(
+        Setting(**finished[best]["setting"]),
+        _finished(work.run, best).best_dir,
+        finished[best]["history"],
+        tuple(f"not among the candidates: {key} has no result" for key in missing),
+    )
     before = steps.kept(_finished(work.run, work.config["before_run"]))
-    after = steps.score(checkpoint, steps.sets(REPORT))
-    history = finished[best]["history"]
-    problems = tuple(f"not among the candidates: {key} has no result" for key in missing)
-    result = steps.report(work.run, checkpoint, setting, before, after, history, problems, start)
+    result = steps.report(work.run, chosen, before, start)
     work.run.finish({**result, "chosen": best, "candidates": sorted(finished), "missing": missing})
 
 
@@ -186,14 +198,15 @@ def _task(config: Config) -> OriginalTask:
 
 
 def _original_folder(run: RunFolder, config: Config) -> Path:
-    if config["original"]["checkpoint"] is not None:
-        folder = Path(config["original"]["checkpoint"])
-        planned, found = config["checkpoint"], checkpoint_sha256(folder)
-        if found != planned:
-            names = sorted({*planned, *found})
-            raise _changed([str(folder / n) for n in names if planned.get(n) != found.get(n)])
-        return folder
-    return best_dir(_finished(run, config["model_run"][0]))
+    task = _task(config["original"])
+    if task.checkpoint is None:
+        return _finished(run, config["model_run"][0]).best_dir
+    planned, found = config["checkpoint"], given_checkpoint(task) or {}
+    if found != planned:
+        names = sorted({*planned, *found})
+        changed = [name for name in names if planned.get(name) != found.get(name)]
+        raise _changed([str(Path(task.checkpoint) / name) for name in changed])
+    return Path(task.checkpoint)
 
 
 def _changed(paths: Sequence[str]) -> UsageError:

@@ -17,8 +17,9 @@ from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
 from lightning_modules.baselines.esim import ESIM
 from protocols.engine.settings import ModelSettings
-from protocols.inoculation.cell_runs import best_candidate, run_cell
-from protocols.inoculation.cells import SweepGrid, SweepRow, enumerate_cells, weights_bytes
+from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from protocols.inoculation.jobs import weights_bytes
+from protocols.inoculation.runs import best_candidate, run_job
 from protocols.inoculation.settings import FirstStage, InoculatedProbe, OriginalTask, ProbeOrFiles
 from protocols.inoculation.steps import REPORT
 from results.provenance import ROOT
@@ -72,13 +73,13 @@ def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, dict[s
     for cell in cells:
         run = RunFolder(output_dir / "runs", cell.name, json.loads(json.dumps(cell.config)))
         assert run.key == cell.key
-        run_cell(run, run.config, under(mirror))
+        run_job(run, run.config, under(mirror))
     paths = output_dir.glob("runs/*/result.json")
     return {path.parent.name: json.loads(path.read_text()) for path in paths}
 
 
 def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str) -> None:
-    cells = enumerate_cells(grid, under(mirror))
+    cells = sweep_jobs(grid, under(mirror))
     # One original task, one scoring before, then 2 rates x 2 extras and one choice for each dose.
     settings = ["inoculation_cell"] * 4 + ["inoculation"]
     assert kinds(cells) == ["original", "before", *settings, *settings]
@@ -93,7 +94,7 @@ def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str
 def test_a_second_row_shares_the_original_task(grid: SweepGrid, mirror: str) -> None:
     [row] = grid.rows
     more = replace(grid, rows=[row, replace(row, doses=[8, 16])])
-    alone, both = (enumerate_cells(g, under(mirror)) for g in (grid, more))
+    alone, both = (sweep_jobs(g, under(mirror)) for g in (grid, more))
     assert [c.key for c in both[: len(alone)]] == [c.key for c in alone]
     assert kinds(both[len(alone) :]) == ["inoculation_cell"] * 4 + ["inoculation"]
 
@@ -110,7 +111,7 @@ def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_p
     copy = tmp_path / "mirror"
     with_a_line_less(mirror, copy, "second")
     before, after = (
-        {c.name: c.key for c in enumerate_cells(grid, under(m))} for m in (mirror, str(copy))
+        {c.name: c.key for c in sweep_jobs(grid, under(m))} for m in (mirror, str(copy))
     )
     changed = {name.split("-")[0] for name in before if before[name] != after[name]}
     assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
@@ -131,12 +132,12 @@ def test_a_cell_refuses_other_data_than_it_was_planned_with(
 ) -> None:
     stage = FirstStage("race", [str(tiny_probes / "second.yaml")])
     task = replace(grid.originals["colours"], first=stage)
-    cells = enumerate_cells(replace(grid, originals={"colours": task}), under(mirror))
+    cells = sweep_jobs(replace(grid, originals={"colours": task}), under(mirror))
     cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
     path = with_a_line_less(mirror, tmp_path / "mirror", probe)
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     with pytest.raises(UsageError, match=f"{path}: changed since it was planned; run `train.py"):
-        run_cell(run, run.config, under(str(tmp_path / "mirror")))
+        run_job(run, run.config, under(str(tmp_path / "mirror")))
 
 
 def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
@@ -146,17 +147,17 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     task = replace(grid.originals["colours"], checkpoint=str(folder))
     given = replace(grid, originals={"colours": task})
     with pytest.raises(UsageError, match=r"rows: number 1: .*given holds no \*\.safetensors"):
-        enumerate_cells(given, under(mirror))
+        sweep_jobs(given, under(mirror))
     folder.mkdir()
     path = folder / "model.safetensors"
     save_file({"a": torch.zeros(2)}, path)
-    cell = enumerate_cells(given, under(mirror))[0]
+    cell = sweep_jobs(given, under(mirror))[0]
     assert cell.config["protocol"] == "before"
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
         change()
         with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
-            run_cell(run, run.config, under(mirror))
+            run_job(run, run.config, under(mirror))
 
 
 def test_a_first_stage_comes_before_the_original_task(
@@ -164,13 +165,13 @@ def test_a_first_stage_comes_before_the_original_task(
 ) -> None:
     stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
     task = replace(grid.originals["colours"], first=stage)
-    cells = enumerate_cells(replace(grid, originals={"colours": task}), under(mirror))
+    cells = sweep_jobs(replace(grid, originals={"colours": task}), under(mirror))
     assert kinds(cells)[:3] == ["first", "original", "before"]
     assert cells[1].needs == (cells[0].key,)
 
 
 def test_tpe_draws_its_settings_when_a_cell_is_claimed(grid: SweepGrid, mirror: str) -> None:
-    cells = enumerate_cells(replace(grid, search="tpe", num_trials=3), under(mirror))
+    cells = sweep_jobs(replace(grid, search="tpe", num_trials=3), under(mirror))
     [trial, *_] = [cell for cell in cells if cell.search]
     assert kinds(cells).count("inoculation_cell") == 2 * 3
     assert trial.search["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
@@ -182,7 +183,7 @@ def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -
     [row] = grid.rows
     tpe = replace(grid, search="tpe", num_trials=2)
     rows = [row, replace(row, learning_rates=[1e-3, 1e-5]), replace(row, extras=["none"])]
-    plans = [enumerate_cells(replace(tpe, rows=[row]), under(mirror)) for row in rows]
+    plans = [sweep_jobs(replace(tpe, rows=[row]), under(mirror)) for row in rows]
     keys = [{cell.key for cell in plan if cell.search} for plan in plans]
     assert [len(found) for found in keys] == [4, 4, 4]
     assert len(set.union(*keys)) == 12
@@ -193,7 +194,7 @@ def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -
 def test_cells_of_a_grid_have_the_fields_that_their_keys_were_made_of(
     grid: SweepGrid, mirror: str
 ) -> None:
-    cells = enumerate_cells(grid, under(mirror))
+    cells = sweep_jobs(grid, under(mirror))
     common = {"protocol", "model", "original", "data", "precision", "threads", "model_run"}
     inoculated = common | {"probe", "checkpoint"}
     more = {"before_run", "candidates", "dose", "seed"}
@@ -214,9 +215,9 @@ def test_a_row_without_settings_is_refused(grid: SweepGrid, empty: str) -> None:
 def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: str) -> None:
     [row] = grid.rows
     with pytest.raises(UsageError, match="rows: number 1: model is 'huge'; there are tiny"):
-        enumerate_cells(replace(grid, rows=[replace(row, model="huge")]), under(mirror))
+        sweep_jobs(replace(grid, rows=[replace(row, model="huge")]), under(mirror))
     with pytest.raises(UsageError, match="rows: number 1: --dose 61: only 60"):
-        enumerate_cells(replace(grid, rows=[replace(row, doses=[61])]), under(mirror))
+        sweep_jobs(replace(grid, rows=[replace(row, doses=[61])]), under(mirror))
 
 
 def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_weights_of_esim_are_those_of_the_module() -> None:
 
 
 def test_planning_imports_no_lightning() -> None:
-    code = "import sys, protocols.inoculation.cells; sys.exit('torch' in sys.modules)"
+    code = "import sys, protocols.inoculation.grid; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
 
 
@@ -243,7 +244,7 @@ def test_the_cells_give_what_one_command_gives(
 
     [row] = grid.rows
     small = replace(grid, rows=[replace(row, doses=[12], extras=["x1"])])
-    cells = enumerate_cells(small, under(mirror))
+    cells = sweep_jobs(small, under(mirror))
     results = run_all(cells, tmp_path / "sweep", mirror)
     chosen = results[cells[-1].key]
     candidates = {key: results[key] for key in cells[-1].needs}
@@ -278,7 +279,7 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
 ) -> None:
     row = replace(grid.rows[0], doses=[12], learning_rates=[4e-4], extras=["x1"])
     small = replace(grid, models={"tiny": ModelSettings(kind="esim", max_length=12)}, rows=[row])
-    cells = enumerate_cells(small, under(mirror))
+    cells = sweep_jobs(small, under(mirror))
     results = run_all(cells, tmp_path, mirror)
     original, before, trained, chosen = (results[cell.key] for cell in cells)
     assert chosen["model"] == "ESIM (word_vectors)"
