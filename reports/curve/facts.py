@@ -20,6 +20,7 @@ from metrics.intervals import (
     num_groups,
     sum_interval,
 )
+from probes.controls import STANDARD
 from reports.curve.points import Difference, Point
 from reports.kit.measured import Bounds, Estimate
 from reports.kit.paper_identity import paper_model
@@ -27,7 +28,6 @@ from reports.zero_shot.facts import chance_levels
 from results.hits import Hits, Place, joined, runs_by_place
 from results.load import Results, Row, Run
 
-STANDARD = "standard"
 NO_LANGUAGE = "no_language"
 PERTURBED = "perturbed_language"
 TRAIN_ACCURACY = "train_accuracy"

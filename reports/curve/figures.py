@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from reports.curve.facts import NO_LANGUAGE, PERTURBED, STANDARD, Curve
+from probes.controls import STANDARD
+from reports.curve.facts import NO_LANGUAGE, PERTURBED, Curve
 from reports.curve.summary import Summary, rivals, summaries
 from reports.curve.summary_tables import TRAINED
 from reports.kit.axes import end_labels, example_axis, left_out, limits
@@ -38,6 +40,12 @@ LOOKS = {
     NO_LANGUAGE: Line(ORANGE, (0, (5, 2)), "s"),
     PERTURBED: Line(GREEN, (0, (1.5, 1.5)), "^"),
 }
+# Of controls that have no look of their own, in the order of their names.
+FURTHER = (
+    Line(INK, (0, (1, 2)), "*"),
+    Line(MUTED, (0, (3, 1, 1, 1)), "d"),
+    Line(INK, (0, (4, 1, 1, 1, 1, 1)), "x"),
+)
 LINEAR = Line(MUTED, "-", "")
 RANDOM = Line(PURPLE, (0, (6, 2, 1.5, 2)), "D")
 BASELINES = (Line(INK, (0, (3, 1.2)), "v"), Line(INK, (0, (1, 1)), "P"))
@@ -175,18 +183,21 @@ def _others(summary: Summary, found: Sequence[Summary]) -> list[Summary]:
 
 def _controls(summary: Summary, found: Sequence[Summary]) -> list[Drawn]:
     curve = summary.curve
-    lines = [Drawn(curve, c, c.replace("_", " "), LOOKS[c]) for c in curve.points if c in LOOKS]
+    looks = LOOKS | dict(
+        zip(sorted(curve.points.keys() - LOOKS.keys()), cycle(FURTHER), strict=False)
+    )
+    lines = [Drawn(curve, c, c.replace("_", " "), looks[c]) for c in curve.points]
     if summary.role != "model":
         return lines
     if linear := _linear(summary, found):
         lines.append(Drawn(linear.curve, STANDARD, "standard, linear", LINEAR))
-    looks = iter(BASELINES * len(found))
+    baselines = cycle(BASELINES)
     for other in rivals(summary, found):
         if other.role == "random":
             lines.append(Drawn(other.curve, STANDARD, "random weights", RANDOM))
         else:
             name = other.curve.model.split(" (")[0]
-            lines.append(Drawn(other.curve, STANDARD, name, next(looks)))
+            lines.append(Drawn(other.curve, STANDARD, name, next(baselines)))
     return lines
 
 

@@ -14,15 +14,8 @@ from metrics.learning_curve import (
     weighted_sum,
     weights_over,
 )
-from reports.curve.facts import (
-    NO_LANGUAGE,
-    PERTURBED,
-    STANDARD,
-    Curve,
-    Part,
-    curves,
-    interval_of,
-)
+from probes.controls import STANDARD
+from reports.curve.facts import NO_LANGUAGE, PERTURBED, Curve, Part, curves, interval_of
 from reports.kit.measured import Estimate
 from reports.kit.published import BASELINES, RANDOM_WEIGHTS, PublishedCurve
 from reports.kit.published import published_curves as _published_curves

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.curve.facts import STANDARD, Curve, curves
+from probes.controls import STANDARD
+from reports.curve.facts import Curve, curves
 from reports.curve.points import Difference, Point
 from reports.curve.summary import Score, Summary, difference, rivals, summaries
 from reports.curve.summary_tables import points_text

@@ -46,6 +46,7 @@ def test_a_registered_control_is_measured_and_reported(
     assert train.main(["report", str(tmp_path)]) == 0
     table = (tmp_path / "tables" / "learning_curve.csv").read_text("utf-8")
     assert "shouted" in table
+    assert "shouted" in (tmp_path / "figures" / "learning_curve.svg").read_text("utf-8")
 
 
 def test_an_unknown_control_is_refused_with_those_there_are(
