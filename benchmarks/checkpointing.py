@@ -24,7 +24,7 @@ from callbacks.checkpoint_io import AtomicCheckpointIO
 from callbacks.last_state import LastState
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
-from lightning_modules.pretrained import EMBEDDED
+from lightning_modules.checkpoints.source import EMBEDDED
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.source import load_probe
 from protocols.engine.training import make_trainer

@@ -32,6 +32,7 @@ from torch.nn import functional as F
 from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
+from lightning_modules.checkpoints.weights import run_encoder
 from lightning_modules.heads.cached_heads import (
     CachedItems,
     HeadPlan,
@@ -42,7 +43,6 @@ from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.modes import HeadMode
 from lightning_modules.optimization import adamw_groups, slanted_triangular
-from lightning_modules.pretrained import run_encoder
 from probes.build.templated import age_comparison
 from probes.catalog import load_probe_config
 from probes.controls import draw_substitutes, no_language, perturbed_language

@@ -23,7 +23,7 @@ from benchmarks.results import report
 from callbacks.predictions import scores_by_item
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
-from lightning_modules.pretrained import EMBEDDED
+from lightning_modules.checkpoints.source import EMBEDDED
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 from probes.source import load_probe

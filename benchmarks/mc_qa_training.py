@@ -34,7 +34,7 @@ from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
-from lightning_modules.pretrained import EMBEDDED, resolve
+from lightning_modules.checkpoints.source import EMBEDDED, resolve
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 from probes.source import load_probe

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transformers import AutoTokenizer, BertConfig
 
-from lightning_modules.pretrained import EMBEDDED_DIR
+from lightning_modules.checkpoints.source import EMBEDDED_DIR
 
 
 def write_random_model(

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
+from lightning_modules.checkpoints.loading import load_pretrained
+from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.heads.last_layer import EncoderAt
 from lightning_modules.modes import Mode
-from lightning_modules.pretrained import EMBEDDED, load_pretrained, quiet_transformers
 from storage.config.ranges import GradNorm, LearningRate, MaxLength, Seed, ShareOrAll, WeightDecay
 from storage.folders import whole_folder
 

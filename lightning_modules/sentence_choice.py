@@ -17,24 +17,19 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.heads.last_layer import EncoderAt
-from lightning_modules.model_folder import (
+from lightning_modules.checkpoints.description import has_choice_head
+from lightning_modules.checkpoints.fit import agree
+from lightning_modules.checkpoints.folder import (
+    PretrainedError,
     check_input_sizes,
     check_numbers,
     one_error,
     read_settings,
 )
-from lightning_modules.pretrained import (
-    EMBEDDED,
-    PretrainedError,
-    agree,
-    has_choice_head,
-    load_pretrained,
-    own_random_state,
-    quiet_transformers,
-    resolve,
-    run_encoder,
-)
+from lightning_modules.checkpoints.loading import load_pretrained
+from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers, resolve
+from lightning_modules.checkpoints.weights import own_random_state, run_encoder
+from lightning_modules.heads.last_layer import EncoderAt
 from storage.config.ranges import (
     GradNorm,
     LearningRate,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from safetensors import safe_open
 
-from lightning_modules.pretrained import EMBEDDED_DIR, load_pretrained
+from lightning_modules.checkpoints.loading import load_pretrained
+from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from probes.catalog import load_probe_config, probe_names
 from probes.controls import NONSENSE_WORDS
 from probes.source import load_probe

@@ -26,8 +26,9 @@ from lightning_modules.baselines.word_folder import (
     word_settings,
 )
 from lightning_modules.baselines.word_rows import VectorRows, WordRows, origin
+from lightning_modules.checkpoints.fit import agree
+from lightning_modules.checkpoints.weights import own_random_state
 from lightning_modules.optimization import halved_on_plateau
-from lightning_modules.pretrained import agree, own_random_state
 from storage.config.ranges import (
     GradNorm,
     LearningRate,

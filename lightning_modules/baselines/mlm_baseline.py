@@ -24,8 +24,8 @@ from lightning_modules.baselines.word_rows import (
     WordRows,
     origin,
 )
+from lightning_modules.checkpoints.weights import own_random_state
 from lightning_modules.optimization import halved_on_plateau
-from lightning_modules.pretrained import own_random_state
 from storage.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from lightning_modules.model_folder import (
+from lightning_modules.checkpoints.folder import (
     PretrainedError,
     check_input_sizes,
     check_numbers,

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from lightning_modules.pretrained import PretrainedError, run_encoder
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.weights import run_encoder
 
 
 class UnsupportedHeadError(PretrainedError):

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lightning_modules.pretrained import run_encoder
+from lightning_modules.checkpoints.weights import run_encoder
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from torch import Tensor, nn
 
 from lightning_modules.base import Batch
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from storage.errors import UsageError
 
 if TYPE_CHECKING:

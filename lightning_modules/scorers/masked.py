@@ -12,9 +12,10 @@ from torch import Tensor
 
 from datamodules.encoding.masked import MaskedChoiceEncoder
 from lightning_modules.base import Batch
+from lightning_modules.checkpoints.description import check_pretrained
+from lightning_modules.checkpoints.fit import Kind
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.model_fit import Kind
-from lightning_modules.pretrained import check_pretrained, model_fingerprint
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
 from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
 from lightning_modules.scorers.ranks import log_probabilities

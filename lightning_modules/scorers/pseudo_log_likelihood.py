@@ -12,9 +12,10 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, mask_choices
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.heads.last_layer import EncoderAt
-from lightning_modules.pretrained import PretrainedError, load_pretrained
 from lightning_modules.scorers.base import Question, Scorer
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lightning_modules.base import ChoiceModule
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.base import Question, Scorer
 
 

@@ -21,8 +21,8 @@ from callbacks.patience import Patience
 from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import sample_orders
-from lightning_modules.pretrained import model_fingerprint
 from probes.controls import STANDARD
 from probes.record import Record
 from probes.splits import grouped_split

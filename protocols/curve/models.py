@@ -8,7 +8,7 @@ from dataclasses import replace
 from datamodules.encoding.candidates import CandidateTable
 from datamodules.encoding.masked import MaskedChoiceEncoder
 from datamodules.encoding.token_store import tokenise
-from lightning_modules.pretrained import load_tokenizer
+from lightning_modules.checkpoints.description import load_tokenizer
 from probes.catalog import ProbeConfig
 from probes.controls import NONSENSE_WORDS, NonsenseError, choose_nonsense
 from probes.record import Record

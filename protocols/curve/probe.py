@@ -14,6 +14,7 @@ from datamodules.encoding.encoded_set import EncodedSet
 from datamodules.sampler import token_budget_batches
 from jobs.context import TrainerSettings
 from lightning_modules.base import ChoiceModule
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import (
     CachedItems,
     HeadPlan,
@@ -23,7 +24,6 @@ from lightning_modules.heads.cached_heads import (
     sample_orders,
 )
 from lightning_modules.modes import HeadMode
-from lightning_modules.pretrained import model_fingerprint
 from probes.record import Record
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement

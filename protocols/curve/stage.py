@@ -9,7 +9,7 @@ from typing import Any
 
 from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from probes.controls import STANDARD, control_named
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of

@@ -17,7 +17,7 @@ from callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
 from callbacks.predictions import PredictionWriter
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from protocols.engine.arguments import OneLineErrors
 from protocols.engine.fit_ranges import lightning_options
 from protocols.engine.training import quiet_lightning

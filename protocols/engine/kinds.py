@@ -202,7 +202,7 @@ def saved_kind(folder: str | Path) -> str:
     """
     # Only here: it imports torch, which takes seconds.
     from lightning_modules.baselines.word_folder import WORD_SETTINGS, is_word_folder, word_settings
-    from lightning_modules.model_folder import PretrainedError
+    from lightning_modules.checkpoints.folder import PretrainedError
 
     if not is_word_folder(folder):
         return TRANSFORMER

@@ -54,7 +54,7 @@ def _recorded(checkpoint: Path) -> Mapping[str, Any]:
     if not isinstance(result, Mapping) or result.get("protocol") != "original":
         return {}
     # Only here: it imports torch and transformers.
-    from lightning_modules.pretrained import model_fingerprint
+    from lightning_modules.checkpoints.weights import model_fingerprint
     from protocols.engine.models import saved_module
 
     same = model_fingerprint(saved_module(checkpoint)) == result.get("model_sha256")

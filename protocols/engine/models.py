@@ -115,7 +115,7 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
     """
     part = trained_for(model, setup).checkpoint
     if part is not None:
-        from lightning_modules.pretrained import check_pretrained
+        from lightning_modules.checkpoints.description import check_pretrained
 
         check_pretrained(part, model.name_or_path, model.revision, model.random_weights)
 

@@ -13,7 +13,7 @@ from callbacks.learning_curve import LearningCurve
 from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from protocols.engine.evaluation import Predictions, grouped_row, predict, score_notices, tied_row
 from protocols.engine.model_source import original_source
 from protocols.engine.models import module_for, saved_module

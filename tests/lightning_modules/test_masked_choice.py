@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import model_fingerprint
 from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
 from lightning_modules.scorers.trained import TrainedScorer
 from lightning_modules.sentence_choice import SentenceChoice

@@ -14,8 +14,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModelForMultipleChoice, AutoTokenizer
 
+from lightning_modules.checkpoints.description import has_choice_head
+from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import PretrainedError, has_choice_head
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 from tests.lightning_modules.conftest import CONFIGS

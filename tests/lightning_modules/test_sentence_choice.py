@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModel
 
-from lightning_modules.pretrained import PretrainedError
+from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.sentence_choice import (
     HEAD_SETTINGS,
     HEAD_WEIGHTS,

@@ -14,8 +14,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from datamodules.choices import ChoiceDataModule
 from lightning_modules.baselines.esim import ESIM, BiLSTM, SequenceDropout
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.inoculation import Inoculation
-from lightning_modules.pretrained import PretrainedError, model_fingerprint
 from probes.record import Record
 
 WORDS = "cat dog cow hen fox ant which is a not".split()

@@ -9,7 +9,7 @@ import torch
 
 from datamodules.words.vectors import WordVectors
 from lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 
 TEXT = "cat 1 2\ndog 3 4\n"
 

@@ -19,8 +19,8 @@ from transformers import (
     PreTrainedModel,
 )
 
+from lightning_modules.checkpoints.weights import run_encoder
 from lightning_modules.heads.candidate_head import CandidateHead, UnsupportedHeadError
-from lightning_modules.pretrained import run_encoder
 
 Model = Callable[..., PreTrainedModel]
 MakeBatch = Callable[..., dict[str, Tensor]]

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedModel
 
+from lightning_modules.checkpoints.weights import run_encoder
 from lightning_modules.heads.last_layer import EncoderAt
-from lightning_modules.pretrained import run_encoder
 from tests.lightning_modules.conftest import CONFIGS, VOCAB_SIZE
 
 REDUCED = ["bert", "distilbert", "electra", "mpnet", "roberta", "xlm_r"]

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import PretrainedError, model_fingerprint
 from lightning_modules.scorers.base import Question
 from lightning_modules.scorers.masked import MaskedScorer, check, load
 from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood

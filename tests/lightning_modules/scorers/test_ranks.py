@@ -6,8 +6,8 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from jobs.context import TrainerSettings
+from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import EMBEDDED_DIR
 from lightning_modules.scorers.base import Question, Scorer
 from lightning_modules.scorers.masked import MaskedScorer
 from lightning_modules.scorers.ranks import candidate_ranks, log_probabilities

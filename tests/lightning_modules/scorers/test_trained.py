@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.trained import TrainedScorer
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import train
-from lightning_modules.pretrained import EMBEDDED_DIR
+from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from probes.build.prediction_grids import age_grids
 from protocols.analyses.prediction_grid import grid_matrix, grid_rows
 from protocols.analyses.settings import GridSettings

@@ -11,7 +11,7 @@ import torch
 
 import train
 from lightning_modules.baselines.mlm_baseline import MLMBaseline
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from probes.source import load_probe
 from probes.splits import group_of
 from protocols.curve.data import load_curve_data

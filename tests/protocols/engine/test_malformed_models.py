@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, T5Config, ViTConfig
 
 import train
-from lightning_modules.model_folder import PretrainedError
+from lightning_modules.checkpoints.folder import PretrainedError
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
 from protocols.engine.models import module_for, saved_module

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightning_modules.pretrained import model_fingerprint
+from lightning_modules.checkpoints.weights import model_fingerprint
 from protocols.engine.model_source import hub_id, original_source
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings

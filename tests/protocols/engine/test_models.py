@@ -9,8 +9,8 @@ import yaml
 
 from lightning_modules.baselines.esim import ESIM
 from lightning_modules.baselines.mlm_baseline import MLMBaseline
+from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.pretrained import PretrainedError
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.catalog import ROOT
 from protocols.engine.models import module_for, saved_module

@@ -16,7 +16,7 @@ from transformers import (
 )
 
 import train
-from lightning_modules.pretrained import EMBEDDED_DIR
+from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from metrics.intervals import wilson
 from probes.importers.ai2 import write_ai2
 from probes.record import Record

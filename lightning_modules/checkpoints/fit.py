@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from torch import nn
 from transformers import (
@@ -14,9 +14,10 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from lightning_modules.model_folder import PretrainedError, one_error
+from lightning_modules.checkpoints.folder import PretrainedError, one_error
 
 Kind = Literal["masked_lm", "encoder", "multiple_choice"]
+T = TypeVar("T")
 
 
 def refuse_other_kinds(kind: Kind, config: Any, source: str) -> None:
@@ -86,3 +87,16 @@ def num_positions(model: PreTrainedModel) -> int:
         return sys.maxsize  # positions are relative, or rotations
     first = 0 if rows.padding_idx is None else rows.padding_idx + 1
     return rows.num_embeddings - first
+
+
+def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
+    """What is asked for, or what a model was saved with where nothing is asked for.
+
+    Raises:
+        PretrainedError: If both are there and differ.
+    """
+    if given is not None and saved is not None and given != saved:
+        raise PretrainedError(
+            f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
+        )
+    return saved if given is None else given

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -12,14 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, PreTrainedModel
 
-from lightning_modules import pretrained
-from lightning_modules.pretrained import (
-    PretrainedError,
-    load_pretrained,
-    model_fingerprint,
-    resolve,
-    run_encoder,
-)
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.loading import load_pretrained
+from lightning_modules.checkpoints.weights import model_fingerprint
 
 Checkpoint = Callable[..., Path]
 
@@ -152,57 +146,7 @@ def test_a_causal_model_is_refused_by_name(folder: Path) -> None:
         load_pretrained("masked_lm", str(folder))
 
 
-def test_a_folder_that_is_not_there_is_refused() -> None:
-    with pytest.raises(PretrainedError, match=r"no folder \./runs/model-7"):
-        load_pretrained("masked_lm", "./runs/model-7")
-
-
-def test_a_file_is_refused(folder: Path) -> None:
-    with pytest.raises(PretrainedError, match="is a file; give the folder"):
-        load_pretrained("masked_lm", str(folder / "model.safetensors"))
-
-
 def test_a_name_on_the_hub_while_offline_is_one_clear_error() -> None:
     match = r"'no-such/model' \(a name on the Hub\).*HF_HUB_OFFLINE"
     with pytest.raises(PretrainedError, match=match):
         load_pretrained("masked_lm", "no-such/model")
-
-
-def test_embedded_is_the_folder_in_the_repository(
-    checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert pretrained.EMBEDDED_DIR.parts[-2:] == ("assets", "dictionary-lm")
-    monkeypatch.setattr(pretrained, "EMBEDDED_DIR", checkpoint("bert"))
-    assert resolve("embedded") == str(checkpoint("bert"))
-    monkeypatch.setattr(pretrained, "EMBEDDED_DIR", tmp_path / "gone")
-    with pytest.raises(PretrainedError, match="the embedded model is missing"):
-        resolve("embedded")
-
-
-def test_the_fingerprint_is_that_of_names_and_values() -> None:
-    layer = torch.nn.Linear(2, 1)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor([[1.0, 2.0]]))
-        layer.bias.zero_()
-    digest = hashlib.sha256()
-    digest.update(b"bias torch.float32 (1,)\n" + bytes(4))
-    digest.update(b"weight torch.float32 (1, 2)\n" + bytes.fromhex("0000803f00000040"))
-    assert model_fingerprint(layer) == digest.hexdigest()
-    with torch.no_grad():
-        layer.bias.add_(1e-6)
-    assert model_fingerprint(layer) != digest.hexdigest()
-
-
-def test_an_encoder_gets_only_the_inputs_it_knows(checkpoint: Checkpoint) -> None:
-    ids = torch.tensor([[2, 7, 3]])
-    batch = {
-        "input_ids": ids,
-        "attention_mask": torch.ones_like(ids),
-        "token_type_ids": ids * 0 + 1,
-    }
-    for architecture in ("bert", "distilbert"):
-        model, _ = load_pretrained("encoder", str(checkpoint(architecture)))
-        with torch.no_grad():
-            found = run_encoder(model, {**batch, "labels": ids}).last_hidden_state
-            plain = model(ids).last_hidden_state
-        assert torch.allclose(found, plain) is (architecture == "distilbert")

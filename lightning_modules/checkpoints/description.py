@@ -1,0 +1,142 @@
+"""What can be told of a checkpoint without reading its weights, and what is refused by it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from lightning_modules.checkpoints.fit import Kind, refuse_foreign_tokenizer, refuse_other_kinds
+from lightning_modules.checkpoints.folder import (
+    CONFIG,
+    PretrainedError,
+    check_config,
+    check_size,
+    check_tokenizer_files,
+    check_weights,
+    one_error,
+)
+from lightning_modules.checkpoints.source import hub_options, quiet_transformers, resolve
+from lightning_modules.checkpoints.weights import own_random_state
+
+AUTO_CLASS: dict[str, Any] = {
+    "masked_lm": AutoModelForMaskedLM,
+    "encoder": AutoModel,
+    "multiple_choice": AutoModelForMultipleChoice,
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint whose weights were not read.
+
+    Attributes:
+        kind: What of it is meant, see `load_pretrained`.
+        source: Its folder, or its name on the Hub.
+        options: What `from_pretrained` is given for it.
+        config: Its settings.
+        tokenizer: Its tokenizer.
+    """
+
+    kind: Kind
+    source: str
+    options: dict[str, Any]
+    config: PreTrainedConfig
+    tokenizer: PreTrainedTokenizerBase
+
+    def outline(self) -> PreTrainedModel:
+        """A model of the right shapes without numbers, which takes no memory."""
+        with one_error(self.source, "configuration"), torch.device("meta"), own_random_state(0):
+            model: PreTrainedModel = AUTO_CLASS[self.kind].from_config(copy.deepcopy(self.config))
+        return model
+
+
+def describe(
+    kind: Kind, name_or_path: str, revision: str | None, random_weights: bool
+) -> Checkpoint:
+    """Reads a checkpoint's settings and tokenizer.
+
+    Raises:
+        PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
+            supported, or its settings are of a model that its files, or this machine, cannot hold.
+    """
+    source, options = resolve(name_or_path), hub_options(revision)
+    with quiet_transformers():
+        config = _load_config(kind, source, options)
+        found = Checkpoint(kind, source, options, config, _load_tokenizer(source, options))
+        if Path(source).is_dir():  # the Hub's files are not here yet
+            num_bytes = None if random_weights else check_weights(Path(source))
+            num_weights = sum(p.numel() for p in found.outline().parameters())
+            check_size(source, num_weights, num_bytes)
+    return found
+
+
+def check_pretrained(
+    kind: Kind, name_or_path: str, revision: str | None = None, random_weights: bool = False
+) -> PreTrainedTokenizerBase:
+    """Refuses a checkpoint for what can be told without reading its weights; gives its tokenizer.
+
+    Raises:
+        PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
+    """
+    found = describe(kind, name_or_path, revision, random_weights)
+    with quiet_transformers():
+        refuse_foreign_tokenizer(kind, found.source, found.outline(), found.tokenizer)
+    return found.tokenizer
+
+
+def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
+    """Whether a checkpoint was saved as one of transformers' models for multiple choice.
+
+    Raises:
+        PretrainedError: If its config cannot be read, or is of a kind that is not supported.
+    """
+    source = resolve(name_or_path)
+    if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
+        return False
+    with quiet_transformers():
+        config = _load_config("encoder", source, hub_options(revision))
+    with one_error(source, "configuration"):
+        return any(name.endswith("ForMultipleChoice") for name in config.architectures or ())
+
+
+def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
+    """Loads the tokenizer of a checkpoint without its weights.
+
+    Raises:
+        PretrainedError: If there is none, or it cannot be read.
+    """
+    with quiet_transformers():
+        return _load_tokenizer(resolve(name_or_path), hub_options(revision))
+
+
+def _load_config(kind: Kind, source: str, options: dict[str, Any]) -> PreTrainedConfig:
+    with one_error(source, "configuration"):
+        if Path(source).is_dir():
+            check_config(Path(source))
+        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options)
+    refuse_other_kinds(kind, config, source)
+    return config
+
+
+def _load_tokenizer(source: str, options: dict[str, Any]) -> PreTrainedTokenizerBase:
+    with one_error(source, "tokenizer"):
+        if Path(source).is_dir():
+            check_tokenizer_files(Path(source))
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(source, **options)
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
+        raise PretrainedError(f"{source}: the tokenizer's vocabulary is empty")
+    return tokenizer

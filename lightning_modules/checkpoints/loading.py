@@ -1,0 +1,126 @@
+"""Loading of checkpoints: whole or refused, quiet, and with one clear error when they are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from lightning_modules.checkpoints.description import (
+    AUTO_CLASS,
+    Checkpoint,
+    describe,
+    has_choice_head,
+)
+from lightning_modules.checkpoints.fit import Kind, num_positions, refuse_foreign_tokenizer
+from lightning_modules.checkpoints.folder import PretrainedError, check_numbers, one_error
+from lightning_modules.checkpoints.source import quiet_transformers
+from lightning_modules.checkpoints.weights import own_random_state
+
+
+def load_pretrained(
+    kind: Kind,
+    name_or_path: str,
+    revision: str | None = None,
+    random_weights: bool = False,
+    seed: int = 0,
+    *,
+    pooler: bool = False,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Loads a model in single precision and eval mode, and its tokenizer.
+
+    Args:
+        kind: "masked_lm" for a model with its masked-token head, "encoder" for one without heads,
+            "multiple_choice" for one with the head that gives a question's choices their logits.
+        name_or_path: "embedded" (the model in this repository), a folder, or a name on the Hub.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: The same architecture with fresh weights (SPEC E9's architecture control).
+        seed: Of the fresh weights.
+        pooler: Keep an encoder's pooler, and ask that the checkpoint has it. Otherwise the pooler
+            is dropped: it would be trained by nothing.
+
+    Returns:
+        The model and the tokenizer.
+
+    Raises:
+        PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
+            supported, it lacks weights, or the tokenizer does not fit the model.
+    """
+    found = describe(kind, name_or_path, revision, random_weights)
+    with quiet_transformers():
+        model = _fresh_model(found, seed) if random_weights else _trained_model(found, pooler)
+    tokenizer = found.tokenizer
+    refuse_foreign_tokenizer(kind, found.source, model, tokenizer)
+    _settle_pooler(model, kind, found.source, pooler=pooler)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
+    model.train(False)
+    return model, tokenizer
+
+
+def _fresh_model(found: Checkpoint, seed: int) -> PreTrainedModel:
+    with one_error(found.source, "configuration"), own_random_state(seed):
+        model: PreTrainedModel = AUTO_CLASS[found.kind].from_config(
+            found.config, dtype=torch.float32
+        )
+    return model
+
+
+def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
+    kind, source, options = found.kind, found.source, dict(found.options)
+    if any(Path(source).glob("*.safetensors")):
+        options["use_safetensors"] = True  # never fall back on a pickle that lies beside it
+    model, missing = _with_missing(kind, source, options)
+    if missing and getattr(model.config, "legacy", False):
+        # Published DeBERTa-v3 checkpoints hold the new head, but their config does not say so.
+        second, still_missing = _with_missing(kind, source, {**options, "legacy": False})
+        if not still_missing:
+            model, missing = second, []
+    if not pooler:
+        missing = [name for name in missing if not name.startswith("pooler.")]
+    if missing:
+        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        advice = ""
+        if all(name.startswith("pooler.") for name in missing):
+            advice = "; head 'mlp' is a pooler with fresh weights"
+        elif kind == "masked_lm" and has_choice_head(source, options.get("revision")):
+            advice = "; it was fine-tuned to answer questions, so give it probes of setup mc_qa"
+        raise PretrainedError(
+            f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}), "
+            f"and would be random{advice}"
+        )
+    check_numbers(source, model.named_parameters())
+    return model
+
+
+def _with_missing(
+    kind: Kind, source: str, options: dict[str, Any]
+) -> tuple[PreTrainedModel, list[str]]:
+    # What is not in the checkpoint, such as a pooler that is then dropped, is drawn at random.
+    with one_error(source, "weights"), own_random_state(0):
+        model, info = AUTO_CLASS[kind].from_pretrained(
+            source,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # refused below, with their names
+            **options,
+        )
+    if info["mismatched_keys"]:
+        name, found, expected = min(info["mismatched_keys"])
+        raise PretrainedError(
+            f"{source}: the weight {name} is of shape {tuple(found)}, the config asks for "
+            f"{tuple(expected)}"
+        )
+    return model, sorted(info["missing_keys"])
+
+
+def _settle_pooler(model: Any, kind: Kind, source: str, *, pooler: bool) -> None:
+    if kind != "encoder":
+        return
+    if pooler and getattr(model, "pooler", None) is None:
+        raise PretrainedError(
+            f"{source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
+        )
+    if not pooler and hasattr(model, "pooler"):
+        model.pooler = None

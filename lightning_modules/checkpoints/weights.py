@@ -1,0 +1,46 @@
+"""Models in memory: their checksum, the random state they are drawn in, and how they are run."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def model_fingerprint(model: nn.Module) -> str:
+    """The sha256 of a model's weights, as hex: names, types, shapes and values."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        value = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def own_random_state(seed: int) -> Iterator[None]:
+    """Seeds torch on the CPU, and leaves the caller's random state as it was.
+
+    What a run draws later must not depend on how its model was made.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
+    """Runs an encoder on the inputs of `batch` that it knows.
+
+    Not every encoder takes `token_type_ids`, and some ignore what they do not know in silence.
+
+    Returns:
+        The encoder's output; `last_hidden_state` is (B, L, H).
+    """
+    known = inspect.signature(encoder.forward).parameters
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return encoder(**{name: batch[name] for name in names if name in batch and name in known})

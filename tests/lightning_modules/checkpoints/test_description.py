@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForMultipleChoice, AutoTokenizer, GPT2Config
+
+from lightning_modules.checkpoints.description import (
+    check_pretrained,
+    describe,
+    has_choice_head,
+    load_tokenizer,
+)
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.loading import load_pretrained
+
+Checkpoint = Callable[..., Path]
+
+
+@pytest.fixture
+def folder(checkpoint: Checkpoint, tmp_path: Path) -> Path:
+    """A copy of a BERT checkpoint that a test may damage."""
+    return Path(shutil.copytree(checkpoint("bert"), tmp_path / "model"))
+
+
+def test_a_check_reads_no_weights(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
+    save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer = check_pretrained("masked_lm", str(folder))
+    assert tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
+    with pytest.raises(PretrainedError, match="NaN"):
+        load_pretrained("masked_lm", str(folder))
+
+
+def test_a_check_refuses_what_settings_and_tokenizer_tell(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(PretrainedError, match="no tokenizer"):
+        check_pretrained("masked_lm", str(folder))
+    GPT2Config(vocab_size=60).save_pretrained(folder)
+    with pytest.raises(PretrainedError, match="causal language model"):
+        check_pretrained("masked_lm", str(folder))
+
+
+def test_an_outline_has_the_models_shapes_and_no_numbers(checkpoint: Checkpoint) -> None:
+    outline = describe("masked_lm", str(checkpoint()), None, random_weights=False).outline()
+    model, _ = load_pretrained("masked_lm", str(checkpoint()))
+    shapes = {name: value.shape for name, value in model.named_parameters()}
+    assert {name: value.shape for name, value in outline.named_parameters()} == shapes
+    assert all(value.is_meta for value in outline.parameters())
+
+
+def test_a_head_for_choices_is_known_by_the_config(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    assert not has_choice_head(str(checkpoint()))
+    assert not has_choice_head(str(tmp_path))
+    AutoModelForMultipleChoice.from_pretrained(checkpoint()).save_pretrained(tmp_path / "theirs")
+    AutoTokenizer.from_pretrained(checkpoint()).save_pretrained(tmp_path / "theirs")
+    assert has_choice_head(str(tmp_path / "theirs"))
