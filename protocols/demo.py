@@ -10,17 +10,17 @@ from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
 from protocols.engine.kinds import refuse_untrained
-from protocols.engine.settings import DEFAULT_FILE, ModelSettings
+from protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
 from protocols.inoculation.command import inoculate_here
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting, Subject
 from protocols.zero_shot.data import load_sets
 from results.run_folder import CommandFolder
-from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed, Settings
+from storage.config.ranges import LearningRate, NumEpochs, NumItems, Seed
 
 
-@dataclass(frozen=True)
-class DemoSettings(Settings):
-    """What the demo runs; `configs/experiment/demo.yaml` says it in one place.
+@dataclass(frozen=True, kw_only=True)
+class DemoSettings(Fit):
+    """What the demo runs, its inoculation as a `Fit`; `configs/experiment/demo.yaml` says it all.
 
     Args:
         probes: MC-MLM probes scored zero-shot on their test splits.
@@ -29,9 +29,6 @@ class DemoSettings(Settings):
         original: The original task.
         probe: The probe that is inoculated with.
         doses: Numbers of probe examples.
-        learning_rate: Peak rate of the inoculation.
-        epochs: Epochs of the inoculation.
-        batch_size: Questions in a step.
         seed: Seeds everything.
         model: The model probed.
     """
@@ -44,7 +41,6 @@ class DemoSettings(Settings):
     doses: list[NumItems] = field(default_factory=lambda: [50, 200])
     learning_rate: LearningRate = 1e-4
     epochs: NumEpochs = 2
-    batch_size: BatchSize = 16
     seed: Seed = 0
     model: ModelSettings = field(default_factory=ModelSettings)
 
@@ -86,7 +82,14 @@ def demo(
     trace_curves(folder, plan.curve_probes, [model], plan.curve, context)
     print_tables(folder.path, CURVE)
     settings = [
-        Setting(dose, "none", plan.learning_rate, plan.epochs, plan.batch_size, plan.seed)
+        Setting(
+            dose,
+            "none",
+            plan.seed,
+            learning_rate=plan.learning_rate,
+            epochs=plan.epochs,
+            batch_size=plan.batch_size,
+        )
         for dose in plan.doses
     ]
     inoculate_here(folder, Subject(model, plan.original, plan.probe), settings, context)

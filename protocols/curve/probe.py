@@ -140,7 +140,7 @@ class CurveProbe:
         settings = self.settings
         if KINDS[self.kind].is_pretrained:
             head = settings.head_fit(mode)
-            return HeadPlan(mode, head.learning_rate, head.epochs, settings.batch_size)
+            return HeadPlan(mode, head.learning_rate, head.epochs, head.batch_size)
         fit = settings.fit_of(self.kind)
         return PlateauPlan(
             mode,

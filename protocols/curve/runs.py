@@ -228,7 +228,7 @@ class CurveRuns:
             "controls": settings.controls,
         }
         if kind_of(model).is_pretrained:
-            config |= {**asdict(settings.head_fit(mode)), "batch_size": settings.batch_size}
+            config |= asdict(settings.head_fit(mode))
         else:
             config["fit"] = asdict(settings.fit_of(model.kind))
         if model.random_weights:

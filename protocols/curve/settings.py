@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from lightning_modules.modes import HeadMode
 from probes.controls import STANDARD, control_named
 from protocols.engine.kinds import KINDS
-from protocols.engine.settings import FitSettings
+from protocols.engine.settings import Fit, FitSettings
 from storage.config.ranges import (
     BatchSize,
     LearningRate,
@@ -42,19 +42,6 @@ ESIM_FIT = FitSettings(
     max_grad_norm=10.0,
     patience=10,
 )
-
-
-@dataclass(frozen=True)
-class HeadFit(Settings):
-    """How a head on a frozen encoder is trained.
-
-    Args:
-        learning_rate: Peak rate of AdamW.
-        epochs: Passes over each sample; the last one is reported.
-    """
-
-    learning_rate: LearningRate
-    epochs: NumEpochs
 
 
 @dataclass(frozen=True)
@@ -124,9 +111,10 @@ class CurveSettings(Settings):
         """Probe that lends this one its train rows; None where it has its own."""
         return _of(self.train_probe, probe)
 
-    def head_fit(self, mode: HeadMode) -> HeadFit:
+    def head_fit(self, mode: HeadMode) -> Fit:
         """How the head of a pre-trained model is trained."""
-        return HeadFit(self.learning_rate[mode], self.epochs)
+        rate = self.learning_rate[mode]
+        return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)
 
     def fit_of(self, kind: str) -> FitSettings:
         """How a baseline of this kind, or the whole network of a transformer, is trained."""

@@ -121,14 +121,27 @@ class SplitFiles:
         return {split: path for split, path in given.items() if path}
 
 
-@dataclass(frozen=True)
-class FitSettings(Settings):
-    """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
+@dataclass(frozen=True, kw_only=True)
+class Fit(Settings):
+    """What is said of every training.
 
     Args:
         learning_rate: Peak rate.
+        epochs: Passes over what is trained on.
+        batch_size: Examples in an optimiser step, all processes together.
+    """
+
+    learning_rate: LearningRate = 1e-5
+    epochs: NumEpochs = 3
+    batch_size: BatchSize = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings(Fit):
+    """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
+
+    Args:
         epochs: Passes over the sample; the most there are where `patience` stops it.
-        batch_size: Examples in an optimiser step.
         weight_decay: On everything but biases and norms.
         max_grad_norm: Clip gradients to this norm; none does not clip.
         patience: Stop after so many epochs without a better accuracy on the held-out part, and
@@ -137,9 +150,7 @@ class FitSettings(Settings):
             training; used with `patience` alone.
     """
 
-    learning_rate: LearningRate = 1e-5
     epochs: NumEpochs = 4
-    batch_size: BatchSize = 16
     weight_decay: WeightDecay = 0.1
     max_grad_norm: GradNorm | None = None
     patience: NumEpochs | None = None

@@ -76,7 +76,9 @@ def inoculate(
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
     check_questions(model, original.checkpoint)
-    setting = Setting(dose, extra, learning_rate, epochs, batch_size, seed)
+    setting = Setting(
+        dose, extra, seed, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size
+    )
     config = {
         "command": "inoculate",
         "model": model.config(),

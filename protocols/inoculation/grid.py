@@ -139,7 +139,14 @@ def _settings(
     """Label, config fields, steps and search space of each setting of a dose and seed."""
 
     def setting(extra: Extra, rate: float) -> Setting:
-        return Setting(dose, extra, rate, row.epochs, row.batch_size, seed)
+        return Setting(
+            dose,
+            extra,
+            seed,
+            learning_rate=rate,
+            epochs=row.epochs,
+            batch_size=row.batch_size,
+        )
 
     rates = [0.0] if grid.search == "tpe" else row.learning_rates
     tried = [setting(extra, rate) for extra in row.extras for rate in rates]

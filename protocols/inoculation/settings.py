@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from protocols.engine.settings import ModelSettings
+from protocols.engine.settings import Fit, ModelSettings
 from storage.config.ranges import (
-    BatchSize,
-    LearningRate,
     NumChoices,
     NumEpochs,
     NumItems,
@@ -23,7 +21,7 @@ MAX_EXTRA = 3000  # the paper's bound on x2
 
 
 @dataclass(frozen=True)
-class FirstStage(Settings):
+class FirstStage(Fit):
     """What is trained before the original task, as the paper trained on RACE before science.
 
     Args:
@@ -32,9 +30,6 @@ class FirstStage(Settings):
         train_split: Split trained on.
         train_items: Train on at most so many; none takes all.
         selection_share: Share of the train split that the epoch is chosen with.
-        epochs: Epochs of training it.
-        learning_rate: Peak rate of training it.
-        batch_size: Questions in a step of training it.
     """
 
     name: str
@@ -42,13 +37,11 @@ class FirstStage(Settings):
     train_split: str = "train"
     train_items: NumItems | None = None
     selection_share: Share = 0.05
-    epochs: NumEpochs = 2
-    learning_rate: LearningRate = 1e-5
-    batch_size: BatchSize = 16
+    epochs: NumEpochs = field(default=2, kw_only=True)
 
 
 @dataclass(frozen=True)
-class OriginalTask(Settings):
+class OriginalTask(Fit):
     """The task whose loss is the inoculation cost.
 
     Args:
@@ -70,9 +63,6 @@ class OriginalTask(Settings):
             with the model; a `checkpoint` that was saved with another one is refused.
         checkpoint: Folder of a trained original-task model; none trains one.
         first: Trained before the task itself; none begins with the pre-trained model.
-        epochs: Epochs of training it.
-        learning_rate: Peak rate of training it.
-        batch_size: Questions in a step of training it.
         seed: Seeds its splits and its training; the same for all cells of a sweep.
     """
 
@@ -91,9 +81,6 @@ class OriginalTask(Settings):
     num_choices: NumChoices = 5
     checkpoint: str | None = None
     first: FirstStage | None = None
-    epochs: NumEpochs = 3
-    learning_rate: LearningRate = 1e-5
-    batch_size: BatchSize = 16
     seed: Seed = 0
 
 
@@ -150,12 +137,9 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Setting(Settings):
+class Setting(Fit):
     """The dose and the hyper-parameters of one inoculation."""
 
     dose: NumItems
     extra: Extra
-    learning_rate: LearningRate
-    epochs: NumEpochs
-    batch_size: BatchSize
     seed: Seed

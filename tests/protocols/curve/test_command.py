@@ -12,9 +12,9 @@ from jsonargparse import ArgumentParser
 import train
 from probes.catalog import load_probe_config
 from protocols.curve.command import curve
-from protocols.curve.settings import CurveSettings, HeadFit, check_names, check_points
+from protocols.curve.settings import CurveSettings, check_names, check_points
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.settings import FitSettings
+from protocols.engine.settings import Fit, FitSettings
 from results.provenance import ROOT
 from results.row import read_results
 from storage.errors import UsageError
@@ -130,11 +130,20 @@ def test_points_that_would_be_trained_twice_are_refused(given: dict[str, Any], s
 
 
 def test_the_baselines_are_trained_as_the_authors_did() -> None:
-    authors = FitSettings(4e-4, 75, 16, weight_decay=0.1, max_grad_norm=10.0, patience=10)
+    authors = FitSettings(
+        learning_rate=4e-4, epochs=75, weight_decay=0.1, max_grad_norm=10.0, patience=10
+    )
     assert CurveSettings().fit_of("mlm_baseline") == authors
-    pairs = FitSettings(4e-4, 75, 32, weight_decay=0.0, max_grad_norm=10.0, patience=10)
+    pairs = FitSettings(
+        learning_rate=4e-4,
+        epochs=75,
+        batch_size=32,
+        weight_decay=0.0,
+        max_grad_norm=10.0,
+        patience=10,
+    )
     assert CurveSettings().fit_of("esim") == pairs
-    assert CurveSettings().head_fit("linear") == HeadFit(1e-3, 4)
+    assert CurveSettings().head_fit("linear") == Fit(learning_rate=1e-3, epochs=4)
     path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
     grid = yaml.safe_load(path.read_text())["grid"]
     assert FitSettings(**grid["mlm_baseline"]) == authors
