@@ -20,81 +20,34 @@ if __name__ == "__main__":
 import difflib
 import importlib
 import os
-import select
 import sys
-import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from protocols.cli.command import declared
+from protocols.cli.errors import BROKEN_PIPE, USAGE_ERROR, report_error, stdout_is_closed
+from protocols.cli.fit_help import LIGHTNING, fit_help
 from storage.config.yaml_file import check_configs
-from storage.disk import disk_error, line_of
-from storage.escaping import visible
 
-USAGE_ERROR, FAILURE, BROKEN_PIPE = 2, 1, 141
-# Errors by name: importing them would cost what their packages cost. The last one is Lightning's.
-USAGE_KINDS = {
-    "ConfigError",
-    "ConfigConflictError",
-    "RangeError",
-    "UsageError",
-    "MisconfigurationException",
-}
-
-# Imported when asked for: `import pytorch_lightning` alone costs seconds.
+# What a command is besides its function is declared beside that, which is imported when asked for.
 PROTOCOLS = {
-    "zero-shot": (
-        "protocols.zero_shot.command:zero_shot",
-        "what a model knows before any training",
-    ),
-    "original": (
-        "protocols.inoculation.command:original_task",
-        "train an original task once",
-    ),
-    "inoculate": (
-        "protocols.inoculation.command:inoculate",
-        "a small dose of a probe, and what it costs",
-    ),
-    "curve": ("protocols.curve.command:curve", "accuracy against the number of training examples"),
-    "grid": (
-        "protocols.analyses.command:prediction_grid",
-        "answers to every pair of values",
-    ),
-    "taxonomy-distance": (
-        "protocols.analyses.command:taxonomy_distance",
-        "the nearer hypernym?",
-    ),
-    "unigrams": (
-        "protocols.analyses.command:unigrams",
-        "does the commoner probe go better?",
-    ),
-    "demo": ("protocols.demo:demo", "all of it on the embedded model and data, with a page"),
-    "sweep plan": (
-        "protocols.inoculation.sweep:plan",
-        "queue an inoculation sweep's missing cells",
-    ),
-    "sweep work": ("protocols.inoculation.sweep:work", "run queued cells until none is left"),
-    "sweep status": (
-        "protocols.inoculation.sweep:status",
-        "what is done, running, waiting, failed",
-    ),
-    "report": ("protocols.report:report", "tables, figures and one page from result files"),
-    "probes": ("protocols.shipped:probes", "list the probes, or build the shipped ones anew"),
-    "export": (
-        "protocols.export:export_language_model",
-        "a training state as a model folder",
-    ),
+    "zero-shot": "protocols.zero_shot.command:zero_shot",
+    "original": "protocols.inoculation.command:original_task",
+    "inoculate": "protocols.inoculation.command:inoculate",
+    "curve": "protocols.curve.command:curve",
+    "grid": "protocols.analyses.command:prediction_grid",
+    "taxonomy-distance": "protocols.analyses.command:taxonomy_distance",
+    "unigrams": "protocols.analyses.command:unigrams",
+    "demo": "protocols.demo:demo",
+    "sweep plan": "protocols.inoculation.sweep:plan",
+    "sweep work": "protocols.inoculation.sweep:work",
+    "sweep status": "protocols.inoculation.sweep:status",
+    "report": "protocols.report:report",
+    "probes": "protocols.shipped:probes",
+    "export": "protocols.export:export_language_model",
 }
-INTERNAL = {"sweep cell": ("jobs.process:cell", "started by sweep work")}
-LIGHTNING = {
-    "fit": "train one module on one data module (LightningCLI)",
-    "validate": "evaluate on the validation sets",
-    "test": "evaluate on the test sets",
-    "predict": "write the score of every choice",
-}
-POSITIONAL = {"report", "export", "probes", "sweep cell"}
-DEFAULT_ARGUMENTS = {"probes": ["list"]}
-DEFAULT_CONFIG = {"demo": "configs/experiment/demo.yaml"}
+INTERNAL = {"sweep cell": "protocols.inoculation.sweep:cell"}  # started by `sweep work`
+HELPS = {"-h", "--help"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -115,12 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def dispatch(arguments: Sequence[str] | None) -> int:
     """Finds the command, runs it and turns its errors into exit codes."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    helps = {"-h", "--help"}
     group = "sweep" if arguments[:1] == ["sweep"] else ""
     words = 2 if group else 1
-    if len(arguments) < words or arguments[words - 1] in helps:
+    if len(arguments) < words or arguments[words - 1] in HELPS:
         print(overview(group))
-        return 0 if helps & {*arguments} else USAGE_ERROR
+        return 0 if HELPS & {*arguments} else USAGE_ERROR
     command, rest = " ".join(arguments[:words]), arguments[words:]
     known = [*LIGHTNING, *PROTOCOLS]
     if command not in {*known, *INTERNAL}:
@@ -141,7 +93,7 @@ def execute(command: str, arguments: list[str]) -> int:
     try:
         try:
             check_configs(arguments)
-            (run_lightning if command in LIGHTNING else run)(command, arguments)
+            run(command, arguments)
         except Exception as error:
             if isinstance(error, BrokenPipeError) and stdout_is_closed():
                 raise
@@ -159,73 +111,33 @@ def execute(command: str, arguments: list[str]) -> int:
         return STOP.code or int(said or 0)
 
 
+def run(command: str, arguments: list[str]) -> None:
+    """Hands the arguments to LightningCLI, or to the protocol whose command it is."""
+    if command not in LIGHTNING:
+        from protocols.cli.run import run_command
+
+        run_command(command, function_of(command), arguments)
+    elif HELPS & {*arguments}:
+        print(fit_help(command))
+    else:
+        from protocols.cli.lightning import run_cli
+
+        run_cli([command, *("--help" if word == "--help_all" else word for word in arguments)])
+
+
+def function_of(command: str) -> Callable[..., Any]:
+    """The function of a protocol's command."""
+    module, _, name = (PROTOCOLS | INTERNAL)[command].partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
 def overview(group: str = "") -> str:
     """The commands, or those of a group, one a line."""
-    lines = [(name, text) for name, (_, text) in PROTOCOLS.items()] + list(LIGHTNING.items())
-    lines = [line for line in lines if line[0].startswith(group)]
-    table = "\n".join(f"  {name:<19}{text}" for name, text in lines)
+    said = {name: declared(function_of(name)) for name in PROTOCOLS} | LIGHTNING
+    lines = [f"  {name:<19}{one.summary}" for name, one in said.items() if name.startswith(group)]
+    table = "\n".join(lines)
     return f"{(__doc__ or '').strip()}\n\ncommands:\n{table}\n\ntrain.py COMMAND --help says more."
-
-
-def run(command: str, arguments: list[str]) -> None:
-    """Parses the arguments of a protocol's function and calls it."""
-    from protocols.engine.arguments import OneLineErrors
-    from storage.config.ranges import check_settings
-
-    module_name, function_name = (PROTOCOLS | INTERNAL)[command][0].split(":")
-    function: Callable[..., Any] = getattr(importlib.import_module(module_name), function_name)
-    summary = (function.__doc__ or "").split("\n")[0]
-    configs = [DEFAULT_CONFIG[command]] if command in DEFAULT_CONFIG else []
-    defaults: list[str | os.PathLike[Any]] = [Path(__file__).parent / name for name in configs]
-    parser = OneLineErrors(
-        prog=f"train.py {command}", description=summary, default_config_files=defaults
-    )
-    parser.add_argument("--config", action="config", help="YAML file with any of these keys")
-    parser.add_function_arguments(function, as_positional=command in POSITIONAL)
-    arguments = arguments or DEFAULT_ARGUMENTS.get(command, [])
-    given = parser.parse_args(arguments)
-    check_settings(function, given.as_dict(), "--")
-    parsed = parser.instantiate(given)
-    parsed.pop("config", None)
-    function(**parsed)
-
-
-def run_lightning(command: str, arguments: list[str]) -> None:
-    """Hands the command to LightningCLI."""
-    from protocols.engine.cli import run_cli
-
-    run_cli([command, *arguments])
-
-
-def stdout_is_closed() -> bool:
-    """Whether nobody reads any more what is printed, as behind `| head`."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), select.POLLOUT)
-    return any(event & select.POLLERR for _, event in poll.poll(0))
-
-
-def report_error(command: str, error: Exception) -> int:
-    """Prints what went wrong, readable where the cause is known, and picks the exit code."""
-    refused = disk_error(error)
-    if refused is not None and not os.environ.get("PROBELIGHT_DEBUG"):
-        complain(f"{command}: failed: {line_of(refused)}")
-        return FAILURE
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    usage = bool(kinds & USAGE_KINDS)
-    readable = (
-        usage
-        or isinstance(error, OSError | ValueError)
-        or bool(kinds & {"UnreadableCheckpointError", "PretrainedError"})
-    )
-    if not readable or os.environ.get("PROBELIGHT_DEBUG"):
-        traceback.print_exception(error)
-    complain(f"{command}: {'error' if usage else 'failed'}: {error}")
-    return USAGE_ERROR if usage else FAILURE
-
-
-def complain(text: str) -> None:
-    """Says on stderr what went wrong; what a data file says in it does nothing to the terminal."""
-    print(visible(f"train.py {text}"), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from protocols.cli.command import Command, command
 from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
 from protocols.engine.kinds import refuse_untrained
@@ -45,6 +46,15 @@ class DemoSettings(Fit):
     model: ModelSettings = field(default_factory=ModelSettings)
 
 
+@command(
+    Command(
+        "all of it on the embedded model and data, with a page",
+        example="train.py demo --output_dir runs/demo",
+        shown="output_dir plan.probes plan.curve_probes plan.doses plan.epochs plan.seed "
+        "plan.model.name_or_path trainer.accelerator trainer.threads",
+        config="configs/experiment/demo.yaml",
+    )
+)
 def demo(
     plan: DemoSettings,
     output_dir: str = "runs/demo",

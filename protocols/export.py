@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from protocols.cli.command import Command, command
 from results.provenance import ROOT
 
 MODEL_DIR = ROOT / "assets" / "dictionary-lm"
 
 
+@command(
+    Command(
+        "a training state as a model folder",
+        example="train.py export runs/fit/checkpoints/last.ckpt --output_dir runs/model",
+        shown="state output_dir",
+        positional=True,
+    )
+)
 def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
     """Turns a pre-training state into a model folder with its measured model card.
 

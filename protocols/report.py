@@ -6,9 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from protocols.cli.command import Command, command
 from results.planned import planned_cells
 
 
+@command(
+    Command(
+        "tables, figures and one page from result files",
+        example="train.py report runs/curve --output_dir runs/report",
+        shown="folder output_dir medals wandb.project wandb.group",
+        positional=True,
+    )
+)
 def report(
     folder: Path,
     output_dir: Path | None = None,

@@ -6,11 +6,21 @@ from pathlib import Path
 from typing import Literal
 
 from probes.catalog import load_probe_config, probe_names
+from protocols.cli.command import Command, command
 from results.provenance import ROOT
 from storage.config.ranges import Seed
 from storage.files import sha256_of
 
 
+@command(
+    Command(
+        "list the probes, or build the shipped ones anew",
+        example="train.py probes build --output_dir runs/assets",
+        shown="action output_dir seed",
+        positional=True,
+        alone=("list",),
+    )
+)
 def probes(
     action: Literal["list", "build"], output_dir: str = str(ROOT / "assets"), seed: Seed = 0
 ) -> None:

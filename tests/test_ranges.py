@@ -18,7 +18,7 @@ import datamodules
 import lightning_modules
 import train
 from probes.record import Record
-from protocols.engine.fit_ranges import LightningTrainer, lightning_options
+from protocols.cli.fit_ranges import LightningTrainer, lightning_options
 from storage.config.ranges import RangeError, Within, check_settings, hints_of
 
 NAMES = ("lightning_modules", "datamodules")
@@ -40,8 +40,7 @@ def chosen_classes() -> list[type]:
 
 
 def command_functions() -> list[Callable[..., Any]]:
-    places = [place.split(":") for place, _ in train.PROTOCOLS.values()]
-    return [getattr(importlib.import_module(module), name) for module, name in places]
+    return [train.function_of(name) for name in train.PROTOCOLS]
 
 
 def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, Any]]:

@@ -8,12 +8,21 @@ from pathlib import Path
 from jobs.context import DEFAULT_TRAINER, TrainerSettings
 from probes.sources.wordnet import DEFAULT_DIR
 from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
+from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from results.run_folder import CommandFolder
 
 
+@command(
+    Command(
+        "answers to every pair of values",
+        example="train.py grid --grid.panels [A,B] --grid.step 10 --output_dir runs/grid",
+        shown="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
+        "grid.first_age grid.last_age grid.step trainer.accelerator trainer.precision",
+    )
+)
 def prediction_grid(
     output_dir: str,
     models: str | list[str] = "",
@@ -56,6 +65,13 @@ def prediction_grid(
     print_tables(folder.path, PROTOCOL)
 
 
+@command(
+    Command(
+        "the nearer hypernym?",
+        example="train.py taxonomy-distance --results runs/zero_shot --output_dir runs/distance",
+        shown="output_dir results wordnet mirror",
+    )
+)
 def taxonomy_distance(
     output_dir: str, results: str, wordnet: str = str(DEFAULT_DIR), mirror: str | None = None
 ) -> None:
@@ -75,6 +91,14 @@ def taxonomy_distance(
     measure_distances(output_dir, results, wordnet, mirror)
 
 
+@command(
+    Command(
+        "does the commoner probe go better?",
+        example="train.py unigrams --results runs/curve --model_a roberta-large --counts_a "
+        "books.txt.gz --model_b bert-large-uncased --counts_b wiki.txt.gz --output_dir runs/words",
+        shown="output_dir results model_a counts_a model_b counts_b measure mirror",
+    )
+)
 def unigrams(
     output_dir: str,
     results: str,

@@ -9,6 +9,7 @@ from typing import Literal
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from probes.catalog import ProbeConfig
+from protocols.cli.command import Command, command
 from protocols.curve.settings import (
     PROTOCOL,
     CurveSettings,
@@ -31,6 +32,14 @@ from storage.errors import UsageError
 DEFAULT_GRID = CurveSettings()
 
 
+@command(
+    Command(
+        "accuracy against the number of training examples",
+        example="train.py curve --probes age_small --grid.sizes [62,125] --output_dir runs/curve",
+        shown="output_dir probes models random_weights data.train data.dev data.setup setup "
+        "phrasings grid.sizes grid.seeds grid.modes grid.controls mirror trainer.accelerator",
+    )
+)
 def curve(
     output_dir: str,
     probes: str | list[str] = "",

@@ -10,6 +10,7 @@ from typing import Any
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.here import run_here
+from protocols.cli.command import Command, command
 from protocols.engine.kinds import check_questions
 from protocols.engine.own_files import checksums_of, config_of, fitting_probe, own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
@@ -29,6 +30,16 @@ from storage.errors import UsageError
 DEFAULT_PROBE = ProbeOrFiles()
 
 
+@command(
+    Command(
+        "a small dose of a probe, and what it costs",
+        example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
+        "--dose 100 --output_dir runs/inoculate",
+        shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
+        "data.setup model.name_or_path dose extra learning_rate epochs seed mirror "
+        "trainer.accelerator wandb.project",
+    )
+)
 def inoculate(
     output_dir: str,
     original: OriginalTask,
@@ -118,6 +129,16 @@ def inoculate_here(
     return runs
 
 
+@command(
+    Command(
+        "train an original task once",
+        example="train.py original --config configs/experiment/science_original_task.yaml "
+        "--output_dir runs/science",
+        shown="output_dir original.name original.sets original.report_sets original.train_items "
+        "original.epochs original.learning_rate original.seed model.name_or_path mirror "
+        "trainer.accelerator trainer.devices wandb.project",
+    )
+)
 def original_task(
     output_dir: str,
     original: OriginalTask,

@@ -9,9 +9,18 @@ from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.planned import Planned
 from jobs.settings import DEFAULT_ENGINE, EngineSettings
+from protocols.cli.command import Command, command
 from protocols.inoculation.grid import SweepGrid
 
 
+@command(
+    Command(
+        "queue an inoculation sweep's missing cells",
+        example="train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/sweep",
+        shown="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
+        "storage engine.max_retries mirror trainer.accelerator trainer.threads wandb.project",
+    )
+)
 def plan(
     output_dir: str,
     grid: SweepGrid,
@@ -39,6 +48,14 @@ def plan(
     plan_sweep(Path(output_dir), grid, storage, engine, RunContext(trainer, wandb, mirror))
 
 
+@command(
+    Command(
+        "run queued cells until none is left",
+        example="train.py sweep work --output_dir runs/sweep",
+        shown="output_dir storage wait engine.max_retries engine.grace_seconds mirror "
+        "trainer.accelerator trainer.devices wandb.project",
+    )
+)
 def work(
     output_dir: str,
     grid: SweepGrid | None = None,
@@ -77,6 +94,13 @@ def work(
         sys.exit(code)
 
 
+@command(
+    Command(
+        "what is done, running, waiting, failed",
+        example="train.py sweep status --output_dir runs/sweep --watch true",
+        shown="output_dir storage watch engine.poll_seconds",
+    )
+)
 def status(
     output_dir: str,
     grid: SweepGrid | None = None,
@@ -103,3 +127,15 @@ def status(
     from protocols.inoculation.queued import show_sweep
 
     show_sweep(Path(output_dir), storage, watch, engine.poll_seconds)
+
+
+@command(Command("", positional=True))
+def cell(run_dir: str) -> None:
+    """Runs one planned cell in this process; `sweep work` starts it.
+
+    Args:
+        run_dir: Folder of the cell's run.
+    """
+    from jobs.process import cell as run_cell
+
+    run_cell(run_dir)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, DEFAULT_MODEL, FileSettings, ModelSettings
@@ -14,6 +15,14 @@ from protocols.zero_shot.data import checksums, load_sets
 from results.run_folder import CommandFolder
 
 
+@command(
+    Command(
+        "what a model knows before any training",
+        example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
+        shown="output_dir probes models model.name_or_path data.path data.setup split ranks mirror "
+        "trainer.accelerator trainer.precision",
+    )
+)
 def zero_shot(
     output_dir: str,
     model: ModelSettings = DEFAULT_MODEL,

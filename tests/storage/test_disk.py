@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 
 import train
 from callbacks.checkpoint_io import AtomicCheckpointIO
+from protocols.cli.errors import FAILURE
 from storage.disk import disk_error, line_of, written_to
 from storage.files import write_bytes_atomic
 from storage.folders import whole_folder
@@ -110,7 +111,7 @@ def test_a_command_that_the_disk_refuses_says_one_line(
                 raise RuntimeError("PytorchStreamWriter failed writing file") from None
 
     monkeypatch.setattr(train, "run", refused)
-    assert train.main(["report"]) == train.FAILURE
+    assert train.main(["report"]) == FAILURE
     said = capsys.readouterr().err
     assert said == f"train.py report: failed: runs/x/last.ckpt: {os.strerror(number)}; {advice}\n"
 
@@ -124,7 +125,7 @@ def test_a_report_into_a_full_disk_says_one_line(
 ) -> None:
     zero = ["zero-shot", "--probes=age_small", f"--output_dir={disk / 'out'}"]
     fill(disk / "ballast")
-    assert train.main([*zero, "--trainer.progress_bar=false"]) == train.FAILURE
+    assert train.main([*zero, "--trainer.progress_bar=false"]) == FAILURE
     said = capsys.readouterr().err.strip().splitlines()
     assert said[-1].startswith("train.py zero-shot: failed: ")
     assert str(disk / "out") in said[-1]

@@ -13,6 +13,7 @@ from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from probes.build.prediction_grids import age_grids
 from protocols.analyses.prediction_grid import grid_matrix, grid_rows
 from protocols.analyses.settings import GridSettings
+from protocols.cli.errors import FAILURE
 from protocols.engine.evaluation import Predictions
 from results.row import read_results
 from storage.errors import UsageError
@@ -70,7 +71,7 @@ def test_candidates_that_a_model_splits_are_said(
     assert train.main(command) != 0
     assert "younger" in capsys.readouterr().err
     command[2] = str(tmp_path / "skip")
-    assert train.main([*command, "--model.multi_token", "skip"]) == train.FAILURE
+    assert train.main([*command, "--model.multi_token", "skip"]) == FAILURE
     assert "grid A: no records to batch (6 were skipped" in capsys.readouterr().err
 
 

@@ -11,6 +11,7 @@ from jsonargparse import ArgumentParser
 
 import train
 from probes.catalog import load_probe_config
+from protocols.cli.errors import FAILURE
 from protocols.curve.command import curve
 from protocols.curve.settings import CurveSettings, check_names, check_points
 from protocols.engine.chosen_models import chosen_models
@@ -199,7 +200,7 @@ def test_every_model_is_checked_before_the_first_is_trained(
     command = ["curve", f"--models={curve_model},{second}", "--grid.controls=[standard]"]
     command += [f"--probes={curve_probes / probe}.yaml", f"--mirror={curve_probes / 'mirror'}"]
     command += ["--grid.sizes=[8]", "--grid.seeds=[1]", f"--output_dir={tmp_path / 'out'}"]
-    assert train.main(command) == train.FAILURE
+    assert train.main(command) == FAILURE
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1
     assert ("second: " if fault == "vocabulary" else str(second)) in said

@@ -16,6 +16,7 @@ import yaml
 from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
 import train
+from protocols.cli.errors import FAILURE
 from protocols.engine.models import saved_module
 from protocols.inoculation.steps import InoculationSteps
 from results.provenance import ROOT
@@ -166,7 +167,7 @@ def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(
     [folder] = tmp_path.glob("out/runs/original-*/checkpoints/best")
     other = {**original, "num_choices": 5, "checkpoint": str(folder)}
     capsys.readouterr()
-    assert run({**config, "original": other}, tmp_path / "other", tmp_path) == train.FAILURE
+    assert run({**config, "original": other}, tmp_path / "other", tmp_path) == FAILURE
     [said_last] = [x for x in capsys.readouterr().err.splitlines() if x.startswith("train.py")]
     assert f"{folder} was saved with num_choices 6; num_choices=5 does not fit it" in said_last
 
@@ -197,7 +198,7 @@ def test_damaged_files_of_a_finished_run_are_named(
         finished.unlink()
     (folder / name).unlink() if text is None else (folder / name).write_text(text)
     capsys.readouterr()
-    assert run(config, tmp_path / "out", tmp_path) == train.FAILURE
+    assert run(config, tmp_path / "out", tmp_path) == FAILURE
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert f"{folder / name}: " in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,6 @@ import yaml
 import train
 from results.provenance import ROOT
 from tests.jobs.harness import queue_of
-
-WITHOUT_LIGHTNING = """
-import sys, train
-commands = [["sweep", action, *sys.argv[1:]] for action in ("plan", "status")]
-code = any(map(train.main, commands))
-heavy = {"torch", "pytorch_lightning", "transformers"} & set(sys.modules)
-sys.exit(f"imported {heavy}" if heavy else code)
-"""
 
 
 @pytest.fixture
@@ -70,17 +61,6 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     assert "0 done, 5 queued before (0 run), 0 queued now" in capsys.readouterr().out
     assert sweep("status", config_path, folder) == 0
     assert "0 done, 0 running, 5 waiting, 0 failed of 5" in capsys.readouterr().out
-
-
-def test_plan_and_status_need_no_lightning(config_path: Path, tmp_path: Path) -> None:
-    arguments = [f"--config={config_path}", f"--output_dir={tmp_path / 'out'}"]
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_LIGHTNING, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_what_runs_and_what_failed_is_shown(

@@ -21,6 +21,7 @@ from metrics.intervals import wilson
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
 from probes.source import load_probe
+from protocols.cli.errors import FAILURE
 from results.load import load_results
 from results.row import read_results
 
@@ -193,7 +194,7 @@ def test_usage_errors(
 
 def test_a_missing_file_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["zero-shot", "--output_dir", str(tmp_path / "out"), "--data.setup", "mc_mlm"]
-    assert train.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == train.FAILURE
+    assert train.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == FAILURE
     assert "none.jsonl" in capsys.readouterr().err
 
 
@@ -203,7 +204,7 @@ def test_a_model_that_cannot_be_read_is_a_failure(
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{")
     command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
-    assert train.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == train.FAILURE
+    assert train.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == FAILURE
     assert str(tmp_path / "model") in capsys.readouterr().err
 
 
@@ -330,7 +331,7 @@ def test_every_model_is_checked_before_the_first_is_scored(
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "foo", "red")  # "foo" is a word of the first one
     second = tiny_model if fault == "vocabulary" else tmp_path / "nowhere"
-    assert train.main([*command, f"--models={curve_model},{second}"]) == train.FAILURE
+    assert train.main([*command, f"--models={curve_model},{second}"]) == FAILURE
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1
     if fault == "vocabulary":

@@ -18,8 +18,8 @@ from callbacks.predictions import PredictionWriter
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
 from lightning_modules.checkpoints.weights import model_fingerprint
-from protocols.engine.arguments import OneLineErrors
-from protocols.engine.fit_ranges import lightning_options
+from protocols.cli.fit_ranges import lightning_options
+from protocols.cli.parser import OneLineErrors
 from protocols.engine.training import quiet_lightning
 from results.provenance import git_commit, versions
 from storage.config.ranges import check_settings

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser
 
-from protocols.engine.mistakes import explained
+from protocols.cli.mistakes import explained
 from storage.escaping import visible
 
 

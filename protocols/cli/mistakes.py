@@ -60,7 +60,7 @@ def _unknown_option(message: str, known: Known, configs: Sequence[str]) -> str:
     word = found[1].partition("=")[0]
     if not word.startswith("-"):
         return f"{word!r} belongs to no option; write a list without spaces: a,b"
-    return f"there is no option {word}{_meant(word.lstrip('-'), known, '--')}; --help shows all"
+    return f"there is no option {word}{_meant(word.lstrip('-'), known, '--')}; --help_all shows all"
 
 
 def _unreadable_config(message: str, known: Known, configs: Sequence[str]) -> str:

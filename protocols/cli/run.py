@@ -1,0 +1,93 @@
+"""A protocol's command from its arguments to its end."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jsonargparse import SUPPRESS
+
+from probes.catalog import ROOT
+from protocols.cli.command import Command, declared
+from protocols.cli.help import Option, short_help
+from protocols.cli.parser import OneLineErrors
+from storage.config.ranges import check_settings
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+
+def run_command(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
+    """Parses the arguments of a protocol's function and calls it."""
+    parser = command_parser(name, function)
+    given = parser.parse_args(arguments or declared(function).alone)
+    check_settings(function, given.as_dict(), "--")
+    parsed = parser.instantiate(given)
+    parsed.pop("config", None)
+    function(**parsed)
+
+
+def command_parser(name: str, function: Callable[..., Any]) -> CommandParser:
+    """The parser of a command's function, whose arguments are its options."""
+    said = declared(function)
+    parser = CommandParser(
+        prog=f"train.py {name}",
+        description=(function.__doc__ or "").split("\n")[0],
+        default_config_files=[ROOT / said.config] if said.config else [],
+    )
+    parser.add_argument("--help_all", action=_HelpAll, help="show every option and exit")
+    parser.add_argument("--config", action="config", help="YAML file with any of these keys")
+    parser.add_function_arguments(function, as_positional=said.positional)
+    parser.said = said
+    parser.needed = frozenset(action.dest for action in parser._actions if action.required)
+    return parser
+
+
+class CommandParser(OneLineErrors):
+    """A parser with a help of two screens at most; `command_parser` makes one.
+
+    Attributes:
+        said: What is declared of the command; none has jsonargparse's own help.
+        needed: The options that must be given. While it parses, jsonargparse unmarks them.
+    """
+
+    said: Command | None = None
+    needed: frozenset[str] = frozenset()
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Prints the short help, or jsonargparse's own once `--help_all` has asked for it."""
+        if self.said is None or not self.said.shown:
+            super().print_help(file)
+            return
+        known = {action.dest: action for action in self._actions if action.default != SUPPRESS}
+        shown = [known[name] for name in self.said.shown.split()]
+        places = [_typed(action) for action in shown if not action.option_strings]
+        defaults = self.get_defaults(skip_validation=True)  # those of its config among them
+        options = [
+            Option(_typed(one), f"{one.help or ''}{self._note(one, defaults.get(one.dest))}")
+            for one in shown
+        ]
+        num_more = len(known.keys() - {"config"}) - len(shown)
+        prog, summary = " ".join([self.prog, *places]), self.description or ""
+        print(short_help(prog, summary, options, self.said.example, num_more), file=file)
+
+    def _note(self, action: argparse.Action, default: Any) -> str:
+        """What stands behind the text of an option: its default, or that it must be given."""
+        if not action.option_strings or default == "":
+            return ""
+        if default is None:
+            return " (required)" if action.dest in self.needed else ""
+        return f" (default: {str(default).lower() if isinstance(default, bool) else default})"
+
+
+class _HelpAll(argparse._HelpAction):  # jsonargparse leaves this kind out of what is parsed
+    """Prints jsonargparse's own help, hundreds of lines."""
+
+    def __call__(self, parser: Any, *args: Any, **kwargs: Any) -> None:
+        parser.said = None
+        super().__call__(parser, *args, **kwargs)
+
+
+def _typed(action: argparse.Action) -> str:
+    return next(iter(action.option_strings), action.dest.upper())

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+import train
+from protocols.cli.command import declared
+from protocols.cli.fit_help import LIGHTNING, fit_help
+from protocols.cli.help import Option, short_help
+
+LINES, COLUMNS = 48, 100  # two screens
+COMMANDS = [*train.PROTOCOLS, *LIGHTNING]
+
+
+def said_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    try:
+        code = train.main(arguments)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    assert code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_fits_two_screens(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said_by([*command.split(), "--help"], capsys).splitlines()
+    assert lines[0].startswith(f"usage: train.py {command}")
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= COLUMNS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_in_it_is_one(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    short = said_by([*command.split(), "--help"], capsys)
+    full = said_by([*command.split(), "--help_all"], capsys)
+    shown = re.findall(r"^  (--[\w.]+)", short, flags=re.MULTILINE)
+    assert shown
+    assert set(shown) <= set(re.findall(r"(?:^|, ) *(--[\w.]+)", full, flags=re.MULTILINE))
+    assert len(full.splitlines()) > len(short.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_its_example_can_be_typed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = said_by([*command.split(), "--help"], capsys)
+    script, *arguments = shlex.split(
+        said.split("example:\n")[1].split("\n\n")[0].replace("\\\n", "")
+    )
+    assert script == "train.py"
+    assert " ".join(arguments).startswith(command)
+    printed = said_by([*arguments, "--print_config"], capsys)
+    given = LIGHTNING.get(command) or declared(train.function_of(command))
+    assert "output_dir: " in printed
+    assert " ".join([script, *arguments]) == given.example
+
+
+def test_what_must_be_given_and_what_is_there_without(capsys: pytest.CaptureFixture[str]) -> None:
+    said = " ".join(said_by(["inoculate", "--help"], capsys).split())
+    assert "--original.name Its name in tables. (required)" in said
+    assert "--dose k, the number of probe examples. (default: 100)" in said
+    said = " ".join(said_by(["demo", "--help"], capsys).split())
+    assert "--plan.curve_probes Probes with a learning curve. (default: ['taxonomy_small'" in said
+
+
+def test_what_is_given_by_place_is_in_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said_by(["report", "-h"], capsys).startswith("usage: train.py report FOLDER [--config")
+
+
+def test_long_examples_are_lines_that_a_shell_takes_as_one() -> None:
+    said = short_help("train.py x", "Does.", [], "train.py x " + "--option value " * 10)
+    example = said.split("example:\n")[1].split("\n\n")[0].splitlines()
+    assert [line.endswith(" \\") for line in example] == [True, False]
+
+
+def test_an_option_too_long_for_its_column_has_a_line_of_its_own() -> None:
+    options = [Option("--a", "short"), Option("--" + "b" * 40, "long")]
+    lines = short_help("train.py x", "Does.", options, "train.py x").splitlines()
+    assert lines[4:7] == [f"  {'--a':<28}short", f"  --{'b' * 40}", f"{'':<30}long"]
+
+
+def test_the_help_of_fit_names_the_classes_that_it_takes() -> None:
+    for line in ("lightning_modules.masked_choice.MaskedChoice", "datamodules.probe."):
+        assert line in fit_help("fit")

@@ -1,0 +1,134 @@
+"""What is answered at once imports nothing that takes seconds; a process looks at `sys.modules`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+import train
+from protocols.cli.fit_help import LIGHTNING
+from results.provenance import ROOT
+from results.run_folder import CommandFolder
+
+HEAVY = [
+    "torch",
+    "pytorch_lightning",
+    "lightning",
+    "lightning_fabric",
+    "transformers",
+    "torchmetrics",
+    "wandb",
+    "datasets",
+]
+# Runs command lines one after the other and prints those that brought one of the modules.
+LOOK = """
+import json, sys, train
+heavy, lines = json.loads(sys.stdin.read())
+for line in lines:
+    try:
+        code = train.main(line)
+    except SystemExit as stop:
+        code = stop.code
+    found = [name for name in heavy if name in sys.modules]
+    print(json.dumps([line, code, found]), file=sys.stderr)
+    if found:
+        break
+"""
+PROBE = {"name": "hypernymy_small", "selection_items": 20}
+ORIGINAL = {"name": "definitions", "sets": ["definitions_small"]}
+SWEEP = {
+    "grid": {
+        "models": {"own": {"name_or_path": "embedded"}, "esim": {"kind": "esim"}},
+        "originals": {"definitions": ORIGINAL},
+        "rows": [
+            {"model": name, "original": "definitions", "probe": PROBE, "doses": [10]}
+            for name in ("own", "esim")
+        ],
+    }
+}
+CONFIGS = "configs/experiment"
+PRINTED = [
+    ["zero-shot", "--output_dir=never", "--probes=age_small"],
+    ["curve", f"--config={CONFIGS}/dictionary_qa_curve.yaml", "--output_dir=never"],
+    ["inoculate", f"--config={CONFIGS}/inoculate_hypernymy.yaml", "--output_dir=never"],
+    ["original", f"--config={CONFIGS}/science_original_task.yaml", "--output_dir=never"],
+    ["demo"],
+    ["sweep", "plan", "--config=configs/sweep/released.yaml", "--output_dir=never"],
+]
+MISTAKEN = [
+    ["zeroshot"],
+    ["sweep"],
+    ["zero-shot", "--probez=age_small"],
+    ["zero-shot", "--output_dir=never"],
+    ["zero-shot", "--output_dir=never", "--probes=age_smal"],
+    ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.kind=esim"],
+    ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.max_length=1"],
+    ["curve", "--output_dir=never"],
+    ["curve", "--output_dir=never", "--probes=age_small", "--grid.seeds=[1,1]"],
+    ["inoculate", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],
+    ["original", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],
+    ["grid", "--output_dir=never", "--grid.first_age=30", "--grid.last_age=20"],
+    ["report"],
+    ["probes", "lst"],
+]
+
+
+def codes_of(lines: list[list[str]]) -> dict[str, int]:
+    """The exit code of each command line; none of them may bring a heavy module."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        cwd=ROOT,
+        input=json.dumps([HEAVY, lines]),
+        capture_output=True,
+        text=True,
+    )
+    said = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[[")]
+    assert [" ".join(line) for line, _, found in said if found] == []
+    assert len(said) == len(lines), done.stderr
+    return {" ".join(line): code for line, code, _ in said}
+
+
+def test_help() -> None:
+    commands = [name.split() for name in (*train.PROTOCOLS, *LIGHTNING)]
+    lines = [["--help"], ["sweep", "--help"], *([*words, "--help"] for words in commands)]
+    lines += [[*name.split(), "--help_all"] for name in train.PROTOCOLS]
+    assert set(codes_of(lines).values()) == {0}
+
+
+def test_the_config_that_is_printed() -> None:
+    assert set(codes_of([[*line, "--print_config"] for line in PRINTED]).values()) == {0}
+
+
+def test_usage_errors() -> None:
+    assert set(codes_of(MISTAKEN).values()) == {train.USAGE_ERROR}
+
+
+def test_what_trains_nothing(tmp_path: Path) -> None:
+    config, out = tmp_path / "sweep.yaml", f"--output_dir={tmp_path / 'sweep'}"
+    config.write_text(yaml.safe_dump(SWEEP), encoding="utf-8")
+    run = CommandFolder(tmp_path / "runs", {"command": "zero-shot"}).run("one", {})
+    row = {
+        "protocol": "zero_shot",
+        "model": "tiny",
+        "probe": "age_small",
+        "control": "standard",
+        "mode": "zero_shot",
+        "num_train": 0,
+        "split": "dev",
+        "metric": "accuracy",
+        "value": 0.5,
+        "num_items": 4,
+    }
+    run.finish({"protocol": "zero_shot", "model": "tiny", "probe": "age_small", "rows": [row]})
+    lines = [
+        ["probes", "list"],
+        ["sweep", "plan", f"--config={config}", out],
+        ["sweep", "status", out],
+        ["report", str(tmp_path / "runs")],
+    ]
+    assert set(codes_of(lines).values()) == {0}
+    assert (tmp_path / "runs" / "report.html").is_file()
