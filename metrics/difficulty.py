@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
-
-# Any text is a type: it is what a data file says.
-_SUBSET = re.compile(
-    r"hops=(?P<hops>-?\d+) distractors=(?P<kind>.+):(?P<distance>-?\d+)", re.DOTALL
-)
 
 
 class Difficulty(NamedTuple):
@@ -34,23 +28,6 @@ class Difficulty(NamedTuple):
         if hops is None or not kind:
             return None
         return cls(int(hops), str(kind), int(meta.get("distractor_hops") or 0))
-
-    @property
-    def subset(self) -> str:
-        """How results.csv calls it."""
-        return f"hops={self.hops} distractors={self.distractor_type}:{self.distractor_hops}"
-
-    @classmethod
-    def parse(cls, subset: str) -> Difficulty:
-        """The difficulty that results.csv calls so.
-
-        Raises:
-            ValueError: If it is no such name.
-        """
-        found = _SUBSET.fullmatch(subset)
-        if found is None:
-            raise ValueError(f"{subset!r} is not hops=N distractors=TYPE:N")
-        return cls(int(found["hops"]), found["kind"], int(found["distance"]))
 
 
 def by_difficulty(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from results.hits import Hits, read_hits
 from results.inoculation_hits import Side, read_sides
 from results.model_names import with_distinct_models
 from results.planned import of_earlier_plans
+from results.row import Row
 from results.unfinished import unfinished
 from storage.escaping import all_visible, visible
 
@@ -23,32 +24,6 @@ INOCULATION = "inoculation"
 
 class UnreadableResultError(ValueError):
     """A result file that is cut short or not what the contract says; the message names it."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measured number. Empty columns are "" (text) or None (numbers); see `ResultRow`."""
-
-    value: float
-    metric: str
-    protocol: str = ""
-    model: str = ""
-    probe: str = ""
-    control: str = ""
-    mode: str = ""
-    num_train: int | None = None
-    dose: int | None = None
-    extra: str = ""
-    learning_rate: float | None = None
-    epoch: int | None = None
-    seed: int | None = None
-    split: str = ""
-    subset: str = ""
-    perturbation: str = ""
-    ci_low: float | None = None
-    ci_high: float | None = None
-    num_items: int | None = None
-    num_groups: int | None = None
 
 
 @dataclass(frozen=True)
@@ -169,15 +144,15 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
         raise UnreadableResultError(f"{name}: not a whole JSON file ({error})") from error
     if not isinstance(facts, dict) or not isinstance(facts.get("rows"), list):
         raise UnreadableResultError(f"{name}: not a result file (it has no list of rows)")
-    rows = [_row(row, facts, f"{name}: row {i}") for i, row in enumerate(facts["rows"], start=1)]
+    rows = _rows(facts["rows"], name)
     interpretable = facts.get("cost_interpretable")
     return Run(
         path=name.removesuffix(f"/{RESULT_FILE}"),
         key=_text(facts.get("key")) or path.parent.name,
-        protocol=_text(facts.get("protocol")) or next((r.protocol for r in rows if r), ""),
+        protocol=_text(facts.get("protocol")) or next((r.protocol for r in rows), ""),
         model=_text(facts.get("model")),
         probe=_text(facts.get("probe")),
-        rows=tuple(row for row in rows if row is not None),
+        rows=rows,
         notices=tuple(_text(notice) for notice in facts.get("notices") or ()),
         seconds=_number(facts.get("seconds"), f"{name}: seconds"),
         model_sha256=_text(facts.get("model_sha256")),
@@ -188,24 +163,12 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
     )
 
 
-def _row(cells: object, facts: Mapping[str, Any], place: str) -> Row | None:
-    """One row, or None where it holds no value (a number that does not apply)."""
-    if not isinstance(cells, dict):
-        raise UnreadableResultError(f"{place} is not a mapping of columns to values")
-    value = _number(cells.get("value"), f"{place}: value")
-    if value is None:
-        return None
-    texts = ("control", "mode", "extra", "split", "subset", "perturbation", "metric")
-    whole = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups")
-    named: dict[str, Any] = {column: _text(cells.get(column)) for column in texts}
-    for column in ("protocol", "model", "probe"):
-        named[column] = _text(cells.get(column)) or _text(facts.get(column))
-    for column in ("learning_rate", "ci_low", "ci_high"):
-        named[column] = _number(cells.get(column), f"{place}: {column}")
-    for column in whole:
-        number = _number(cells.get(column), f"{place}: {column}")
-        named[column] = None if number is None else round(number)
-    return Row(value=value, **named)
+def _rows(cells: Sequence[object], name: str) -> tuple[Row, ...]:
+    try:
+        rows = enumerate(cells, start=1)
+        return tuple(Row.from_json(all_visible(row), f"{name}: row {n}") for n, row in rows)
+    except ValueError as error:
+        raise UnreadableResultError(str(error)) from error
 
 
 def _number(value: object, place: str) -> float | None:

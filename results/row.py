@@ -6,89 +6,110 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, Literal, get_args
 
+from results.subset import Subset
 from storage.escaping import as_cell, from_cell
 from storage.files import write_text_atomic
 
-RESULT_COLUMNS: tuple[str, ...] = (
-    "protocol",
-    "model",
-    "probe",
-    "control",
-    "mode",
-    "num_train",
-    "dose",
-    "extra",
-    "learning_rate",
-    "epoch",
-    "seed",
-    "split",
-    "subset",
-    "perturbation",
-    "metric",
-    "value",
-    "ci_low",
-    "ci_high",
-    "num_items",
-    "num_groups",
-    "run_dir",
-)
+Role = Literal["", "model", "baseline", "control"]
 
 
-class ResultRow(TypedDict, total=False):
-    """One measured number and what it was measured on.
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One measured number, and what it was measured on.
 
-    A column that is left out or None does not apply and is written empty. Accuracies, shares and
-    costs are fractions (0.612), never per cent.
+    A column that does not apply is "" (text) or None. Accuracies, shares and costs are fractions
+    (0.612), never per cent. Writers begin with the columns that their rows share and
+    `dataclasses.replace` the others.
+
+    Attributes:
+        subset: The part of the set; None for the whole.
+        role: What the model is there for: a "model", a "baseline" it must be better than, or its
+            own architecture with random weights as a "control"; empty where two are compared.
+        kind: The kind of model, such as "transformer" or "esim"; empty where two are compared.
+        run_dir: Folder of the run below the command's; known when the run is finished.
     """
 
-    protocol: str
-    model: str
-    probe: str
-    control: str
-    mode: str
-    num_train: int | None
-    dose: int | None
-    extra: str
-    learning_rate: float | None
-    epoch: int | None
-    seed: int | None
-    split: str
-    subset: str
-    perturbation: str
-    metric: str
-    value: float | None
-    ci_low: float | None
-    ci_high: float | None
-    num_items: int | None
-    num_groups: int | None
-    run_dir: str
+    protocol: str = ""
+    model: str = ""
+    probe: str = ""
+    control: str = ""
+    mode: str = ""
+    num_train: int | None = None
+    dose: int | None = None
+    extra: str = ""
+    learning_rate: float | None = None
+    epoch: int | None = None
+    seed: int | None = None
+    split: str = ""
+    subset: Subset | None = None
+    perturbation: str = ""
+    metric: str = ""
+    value: float = math.nan
+    ci_low: float | None = None
+    ci_high: float | None = None
+    num_items: int | None = None
+    num_groups: int | None = None
+    role: Role = ""
+    kind: str = ""
+    run_dir: str = ""
+
+    @property
+    def subset_text(self) -> str:
+        """How results.csv calls the part; empty for the whole set."""
+        return "" if self.subset is None else self.subset.text
+
+    def to_json(self) -> dict[str, Any]:
+        """The columns that apply, for result.json."""
+        cells = {column: getattr(self, column) for column in RESULT_COLUMNS}
+        cells["subset"] = None if self.subset is None else self.subset.to_json()
+        return {column: value for column, value in cells.items() if value not in (None, "")}
+
+    @staticmethod
+    def from_json(cells: object, place: str) -> Row:
+        """The row that `to_json` wrote.
+
+        Args:
+            cells: What was read.
+            place: How messages call it.
+
+        Raises:
+            ValueError: If a column is not what it should be; the message names it.
+        """
+        if not isinstance(cells, Mapping):
+            raise ValueError(f"{place} is not a mapping of columns to values")
+        if unknown := sorted(set(cells) - set(RESULT_COLUMNS)):
+            raise ValueError(f"{place} has the unknown column(s) {', '.join(unknown)}")
+        if "value" not in cells:
+            raise ValueError(f"{place} has no value")
+        return Row(**{name: _read(name, cell, place) for name, cell in cells.items()})
 
 
-def write_results(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
+_WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups")
+_NUMBERS = ("learning_rate", "value", "ci_low", "ci_high", *_WHOLE)
+
+
+def write_results(path: Path, rows: Iterable[Row]) -> None:
     """Writes results.csv atomically: the contract's columns in its order, floats in full.
 
     Args:
         path: The csv file to replace.
-        rows: `ResultRow`s, or mappings with the same keys.
+        rows: The rows.
 
     Raises:
-        ValueError: If a row has a column that the contract does not know, or a number that is
-            not finite (leave a number out, or give None, where it does not apply).
+        ValueError: If a row has a number that is not finite: where one does not apply, a row has
+            None, or is left out.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(RESULT_COLUMNS)
     for number, row in enumerate(rows, start=1):
-        unknown = sorted(set(row) - set(RESULT_COLUMNS))
-        if unknown:
-            raise ValueError(
-                f"{path}: row {number} has the unknown column(s) {', '.join(unknown)}; "
-                f"the columns are {', '.join(RESULT_COLUMNS)}"
-            )
-        writer.writerow([_cell(row.get(column), path, number, column) for column in RESULT_COLUMNS])
+        place = f"{path}: row {number}"
+        writer.writerow([_cell(getattr(row, name), name, place) for name in RESULT_COLUMNS])
     write_text_atomic(path, text.getvalue())
 
 
@@ -111,14 +132,31 @@ def read_results(path: Path) -> list[dict[str, str]]:
         raise ValueError(f"{path}: not a readable csv file ({error})") from error
 
 
-def _cell(value: object, path: Path, number: int, column: str) -> str:
+def _read(column: str, value: Any, place: str) -> Any:
+    """A column's value from JSON, checked."""
+    if column == "subset":
+        try:
+            return Subset.from_json(value)
+        except ValueError as error:
+            raise ValueError(f"{place}: subset is {error}") from None
+    if column in _NUMBERS:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value):
+            raise ValueError(f"{place}: {column} is {value!r}, which is no number")
+        return round(value) if column in _WHOLE else value
+    if not isinstance(value, str) or (column == "role" and value not in get_args(Role)):
+        raise ValueError(f"{place}: {column} is {value!r}")
+    return value
+
+
+def _cell(value: object, column: str, place: str) -> str:
     if value is None:
         return ""
+    if isinstance(value, Subset):
+        return as_cell(value.text)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(
-                f"{path}: row {number}: {column} is {value}; use None where a number does not apply"
-            )
+            raise ValueError(f"{place}: {column} is {value}; leave out what does not apply")
         return repr(float(value))  # float() also takes the name of numpy's type out of the text
     return as_cell(value) if isinstance(value, str) else str(value)
 

@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from results.metrics_file import METRICS_FILE, write_metrics
 from results.model_names import SOURCE
 from results.planned import of_earlier_plans
 from results.provenance import FromFiles
-from results.row import write_results
+from results.row import Row, write_results
 from storage.config.yaml_file import read_yaml
 from storage.escaping import json_text
 from storage.files import read_json, write_text_atomic
@@ -101,13 +102,16 @@ class CommandFolder:
         """The results of the finished runs, by key; without those of a sweep's earlier plans."""
         found = sorted(self.runs_dir.glob("*/result.json"))
         earlier = of_earlier_plans(found)
-        return [read_result(path) for path in found if path not in earlier]
+        return [read_finished(path) for path in found if path not in earlier]
+
+    def rows(self) -> list[Row]:
+        """The rows of the finished runs."""
+        return [row for result in self.finished() for row in result["rows"]]
 
     def write_results(self) -> Path:
         """Rewrites results.csv from the finished runs."""
-        rows = [row for result in self.finished() for row in result["rows"]]
         path = self.path / "results.csv"
-        write_results(path, rows)
+        write_results(path, self.rows())
         return path
 
 
@@ -160,7 +164,7 @@ class RunFolder:
         """The run's result, None as long as it is not finished."""
         if not self.result_path.exists():
             return None
-        return read_result(self.result_path)
+        return read_finished(self.result_path)
 
     def read(self, name: str) -> Any | None:
         """A JSON file that an earlier, interrupted start of the run left; None if there is none.
@@ -185,13 +189,13 @@ class RunFolder:
         text = "".join(json_text(row) + "\n" for row in rows)
         write_text_atomic(self.path / name, text)
 
-    def write_metrics(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def write_metrics(self, rows: Iterable[Row]) -> None:
         """metrics.csv of a run without training: its values at step 0."""
         metrics = []
         for row in rows:
-            parts = (row.get("control", ""), row.get("seed", ""), row.get("subset", ""))
-            name = "/".join([*(str(part) for part in parts if part != ""), row["metric"]])
-            metrics.append((0, "", name, float(row["value"])))
+            seed = "" if row.seed is None else str(row.seed)
+            parts = (row.control, seed, row.subset_text, row.metric)
+            metrics.append((0, "", "/".join(filter(None, parts)), float(row.value)))
         write_metrics(self.path / METRICS_FILE, metrics)
 
     def finish(self, result: Mapping[str, Any]) -> None:
@@ -201,7 +205,7 @@ class RunFolder:
 
         The training states, six times the size of the best model that stays, are of no more use.
         """
-        rows = [{**row, "run_dir": f"runs/{self.key}"} for row in result["rows"]]
+        rows = [replace(row, run_dir=f"runs/{self.key}").to_json() for row in result["rows"]]
         files = left_files(self.path)
         facts = {**result, **_model_source(self.config), "key": self.key, "files": files}
         self.write("result.json", {**facts, "rows": rows})
@@ -210,6 +214,13 @@ class RunFolder:
                 state.unlink(missing_ok=True)
         for listener in self.listeners:
             listener(result)
+
+
+def read_finished(path: Path) -> dict[str, Any]:
+    """A result, its rows as such."""
+    result = read_result(path)
+    rows = enumerate(result["rows"], start=1)
+    return {**result, "rows": [Row.from_json(row, f"{path}: row {n}") for n, row in rows]}
 
 
 def _model_source(config: Mapping[str, Any]) -> dict[str, str]:

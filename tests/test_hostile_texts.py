@@ -17,7 +17,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 import train
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
-from results.row import read_results
+from results.row import Row, read_results
 from storage.escaping import visible
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
@@ -100,9 +100,10 @@ def test_no_file_holds_a_control_character(written: Path) -> None:
 def test_the_results_are_read_back_as_they_were(written: Path) -> None:
     for folder in ("zero-shot", "curve", "inoculate"):
         known = {
-            (str(row["metric"]), str(row.get("subset") or ""), str(row["model"]))
+            (row.metric, row.subset_text, row.model)
             for path in (written / folder).glob("runs/*/result.json")
-            for row in json.loads(path.read_text())["rows"]
+            for cells in json.loads(path.read_text())["rows"]
+            for row in [Row.from_json(cells, str(path))]
         }
         rows = read_results(written / folder / "results.csv")
         assert {(row["metric"], row["subset"], row["model"]) for row in rows} == known

@@ -11,10 +11,9 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from metrics.correlation import spearman
 from probes.catalog import load_probe_config
@@ -24,7 +23,9 @@ from protocols.analyses.settings import Measure
 from reports.terminal import print_tables
 from results.load import Results, load_results
 from results.provenance import data_files, git_commit, versions
+from results.row import Row
 from results.run_folder import CommandFolder
+from results.subset import OneModel
 from storage.errors import UsageError
 from storage.files import sha256_of
 
@@ -136,31 +137,29 @@ def unigram_rows(
     found: Accuracies,
     fits: Mapping[str, tuple[CorpusFit, CorpusFit]],
     models: tuple[str, str],
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Both differences (first model minus second) per probe, and their correlation over probes."""
-    fields: dict[str, Any] = {"protocol": PROTOCOL, "model": " against ".join(models)}
-    rows: list[dict[str, Any]] = []
+    row = Row(protocol=PROTOCOL, model=" against ".join(models))
+    rows: list[Row] = []
     accuracy: list[float] = []
     probability: list[float] = []
     for probe, pair in fits.items():
         accuracy.append(found[probe][models[0]] - found[probe][models[1]])
         probability.append(pair[0].mean_log_probability - pair[1].mean_log_probability)
-        own = {**fields, "probe": probe}
+        own = replace(row, probe=probe)
         for model, fit in zip(models, pair, strict=True):
-            size = {"subset": model, "num_items": fit.num_words}
-            value = fit.mean_log_probability
-            rows.append({**own, **size, "metric": "mean_log_probability", "value": value})
-            rows.append(
-                {**own, "subset": model, "metric": "accuracy", "value": found[probe][model]}
-            )
-        rows.append({**own, "metric": "accuracy_difference", "value": accuracy[-1]})
-        rows.append({**own, "metric": "log_probability_difference", "value": probability[-1]})
+            one = replace(own, subset=OneModel(model))
+            common = replace(one, metric="mean_log_probability", num_items=fit.num_words)
+            rows.append(replace(common, value=fit.mean_log_probability))
+            rows.append(replace(one, metric="accuracy", value=found[probe][model]))
+        rows.append(replace(own, metric="accuracy_difference", value=accuracy[-1]))
+        rows.append(replace(own, metric="log_probability_difference", value=probability[-1]))
     whole = spearman(accuracy, probability)
-    known = {} if math.isnan(whole.rho) else {"ci_low": whole.low, "ci_high": whole.high}
-    size = {"num_items": whole.num_pairs}
-    rho = None if math.isnan(whole.rho) else whole.rho
-    rows.append({**fields, **size, **known, "metric": "spearman", "value": rho})
-    rows.append({**fields, **size, "metric": "spearman_p", "value": whole.p_value})
+    row = replace(row, num_items=whole.num_pairs)
+    if not math.isnan(whole.rho):
+        interval = replace(row, ci_low=whole.low, ci_high=whole.high)
+        rows.append(replace(interval, metric="spearman", value=whole.rho))
+    rows.append(replace(row, metric="spearman_p", value=whole.p_value))
     return rows
 
 

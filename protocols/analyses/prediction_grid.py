@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, fsum
 from typing import Any
 
@@ -26,7 +27,9 @@ from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.provenance import git_commit, versions
+from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
+from results.subset import GridWording
 
 PROTOCOL = "grid"
 GRID_FILE = "grid.json"
@@ -50,7 +53,7 @@ def fill_grids(
         start = time.perf_counter()
         predictions = predict(scorer, {f"grid {one.name}": one.records}, trainer)
         said = predictions[f"grid {one.name}"]
-        rows = grid_rows(said, one, model.label)
+        rows = grid_rows(said, one, model)
         run.write_lines("predictions.jsonl", said.rows())
         run.write(GRID_FILE, grid_matrix(said, one))
         run.write_metrics(rows)
@@ -82,38 +85,38 @@ def fill_grids(
         folder.write_results()
 
 
-def grid_rows(predictions: Predictions, grid: PredictionGrid, model: str) -> list[dict[str, Any]]:
+def grid_rows(predictions: Predictions, grid: PredictionGrid, model: ModelSettings) -> list[Row]:
     """Accuracy, chance and the share of each answer; the panel is the row's `perturbation`."""
-    fields: dict[str, Any] = {
-        "protocol": PROTOCOL,
-        "model": model,
-        "probe": grid.probe,
-        "control": "standard",
-        "mode": "zero_shot",
-        "num_train": 0,
-        "subset": f"wording={grid.wording}",
-        "perturbation": grid.name,
-    }
+    row = replace(
+        model.row,
+        protocol=PROTOCOL,
+        probe=grid.probe,
+        control="standard",
+        mode="zero_shot",
+        num_train=0,
+        subset=GridWording(grid.wording),
+        perturbation=grid.name,
+    )
     num_items = len(predictions.records)
     pairs = groups_of(predictions.records, "arguments")
     shares = [
         [credit_of(best, choice) for best in predictions.best]
         for choice in range(len(grid.candidates))
     ]
-    chance = {"metric": "chance", "value": chance_of(predictions.records), "num_items": num_items}
+    chance = replace(row, metric="chance", value=chance_of(predictions.records))
     return [
-        accuracy_row(predictions, pairs, **fields),
-        tied_row(predictions, **fields),
-        {**fields, **chance},
+        accuracy_row(predictions, pairs, row),
+        tied_row(predictions, row),
+        replace(chance, num_items=num_items),
         *(
-            grouped_row(share, pairs, **fields, metric=f"share_{name}")
+            grouped_row(share, pairs, replace(row, metric=f"share_{name}"))
             for name, share in zip(grid.candidates, shares, strict=True)
         ),
-        {**fields, **_order_row(predictions)},
+        _order_row(predictions, row),
     ]
 
 
-def _order_row(predictions: Predictions) -> dict[str, Any]:
+def _order_row(predictions: Predictions, row: Row) -> Row:
     """Share of unordered pairs whose two orders are told apart the right way.
 
     The first candidate must be more probable where it is right than where it is wrong. A model that
@@ -121,15 +124,17 @@ def _order_row(predictions: Predictions) -> dict[str, Any]:
     in both orders, the pair counts 1/2, as any tie of two.
     """
     margins: dict[frozenset[Any], dict[int, float]] = {}
-    for record, row, best in zip(
+    for record, scores, best in zip(
         predictions.records, predictions.scores, predictions.best, strict=True
     ):
         pair = frozenset(record.meta["arguments"])
         # -inf less -inf would be no number.
-        margins.setdefault(pair, {})[record.answer] = 0.0 if len(best) > 1 else row[0] - row[1]
+        margins.setdefault(pair, {})[record.answer] = (
+            0.0 if len(best) > 1 else scores[0] - scores[1]
+        )
     told_apart = best_of_each([[both[0], both[1]] for both in margins.values()])
     right = fsum(credit_of(best, 0) for best in told_apart)
-    return proportion_row(right, len(margins), metric="order_accuracy")
+    return proportion_row(right, len(margins), replace(row, metric="order_accuracy"))
 
 
 def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any]:

@@ -26,21 +26,23 @@ from probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from protocols.engine.evaluation import grouped_row
 from reports.terminal import print_tables
 from results.provenance import data_files, git_commit, versions
-from results.run_folder import CommandFolder
+from results.row import Row
+from results.run_folder import CommandFolder, read_finished
+from results.subset import NearerDistractor
 from storage.errors import ConfigError, UsageError
 from storage.files import read_lines, sha256_of
-from storage.left_files import check_left, read_result
+from storage.left_files import check_left
 
 PROTOCOL = "taxonomy_distance"
 SOURCES = ("zero_shot", "curve")
-Row = dict[str, Any]
+Line = dict[str, Any]
 
 
 def distance_rows(
     items: Sequence[ItemDistances],
     chosen: Sequence[Sequence[int]],
     groups: Sequence[str],
-    fields: Mapping[str, Any],
+    row: Row,
 ) -> list[Row]:
     """Share of nearer distractors chosen among the items that have one, and what to read it by.
 
@@ -49,7 +51,7 @@ def distance_rows(
         chosen: The best choices of each: one or, on a tie, several, of which each counts as chosen
             in its share; none where nothing was said.
         groups: The group of each.
-        fields: Columns of every row.
+        row: The columns that all rows share.
     """
     placed = [one for one in zip(items, chosen, groups, strict=True) if one[0].is_placed]
     with_nearer = [one for one in placed if one[0].nearer]
@@ -58,17 +60,15 @@ def distance_rows(
         took = [fsum(credit_of(best, c) for c in item.nearer) for item, best, _ in with_nearer]
         among = [group for *_, group in with_nearer]
         guess = fmean(len(item.nearer) / len(item.record.choices) for item, *_ in with_nearer)
-        size = {"num_items": len(with_nearer)}
-        rows.append(grouped_row(took, among, **fields, metric="nearer_chosen"))
-        rows.append({**fields, **size, "metric": "nearer_chosen_by_guessing", "value": guess})
-    for name, part in (
-        ("with a nearer distractor", with_nearer),
-        ("without", [one for one in placed if not one[0].nearer]),
-    ):
-        if part:
+        rows.append(grouped_row(took, among, replace(row, metric="nearer_chosen")))
+        by_guessing = replace(row, metric="nearer_chosen_by_guessing", value=guess)
+        rows.append(replace(by_guessing, num_items=len(with_nearer)))
+    for exists in (True, False):
+        if part := [one for one in placed if bool(one[0].nearer) == exists]:
             right = [credit_of(best, item.record.answer) for item, best, _ in part]
             among = [group for *_, group in part]
-            rows.append(grouped_row(right, among, **fields, metric="accuracy", subset=name))
+            own = replace(row, metric="accuracy", subset=NearerDistractor(exists))
+            rows.append(grouped_row(right, among, own))
     return rows
 
 
@@ -106,7 +106,7 @@ def _measure(
 ) -> None:
     """One run of this protocol for one run of another."""
     start = time.perf_counter()
-    facts = read_result(source / "result.json")
+    facts = read_finished(source / "result.json")
     check_left(source, "predictions.jsonl")
     config = {
         "protocol": PROTOCOL,
@@ -119,17 +119,14 @@ def _measure(
         print(f"{facts['key']}: complete")
         return
     measured = {r.name: item_distances(r, entities[r.name], edges) for r in data.records}
-    columns = ("mode", "num_train", "learning_rate", "split")
-    first = next(row for row in facts["rows"] if row["metric"] == "accuracy")
-    fields = {column: first.get(column) for column in columns}
-    fields |= {"protocol": PROTOCOL, "model": facts["model"], "probe": data.config.name}
     rows: list[Row] = []
-    lines: list[Row] = []
+    lines: list[Line] = []
+    row = _measured_row(facts["rows"], data.config.name)
     for name, answers in _sets(source).items():
         answers = {item: best for item, best in answers.items() if item in measured}
         items = [measured[item] for item in answers]
         seed = re.search(r"-seed(\d+)$", name)
-        own = {**fields, "seed": int(seed[1]) if seed and fields["num_train"] else None}
+        own = replace(row, seed=int(seed[1]) if seed and row.num_train else None)
         groups = groups_of((item.record for item in items), data.config.group_by)
         rows += distance_rows(items, list(answers.values()), groups, own)
         lines += [_line(name, item, answers[item.record.name]) for item in items]
@@ -156,6 +153,22 @@ def _measure(
     )
 
 
+def _measured_row(rows: Sequence[Row], probe: str) -> Row:
+    """The columns that say what was measured, from the rows of the run that answered."""
+    first = next(row for row in rows if row.metric == "accuracy")
+    return Row(
+        protocol=PROTOCOL,
+        model=first.model,
+        probe=probe,
+        mode=first.mode,
+        num_train=first.num_train,
+        learning_rate=first.learning_rate,
+        split=first.split,
+        role=first.role,
+        kind=first.kind,
+    )
+
+
 def _answered(
     results: Path, mirror: str | None
 ) -> Iterator[tuple[Path, ProbeData, dict[str, tuple[str, str]]]]:
@@ -164,10 +177,10 @@ def _answered(
     for path in sorted(results.rglob("runs/*/predictions.jsonl")):
         if not (path.parent / "result.json").exists():
             continue
-        facts = read_result(path.parent / "result.json")
+        facts = read_finished(path.parent / "result.json")
         if facts.get("protocol") not in SOURCES or not facts["rows"]:
             continue
-        key = (str(facts["probe"]), str(facts["rows"][0].get("split", "")))
+        key = (str(facts["probe"]), facts["rows"][0].split)
         if key not in loaded:
             loaded[key] = _taxonomy_probe(*key, mirror)
         data = loaded[key]
@@ -206,7 +219,7 @@ def _sets(source: Path) -> dict[str, dict[str, tuple[int, ...]]]:
     return sets
 
 
-def _best(row: Row) -> tuple[int, ...]:
+def _best(row: Line) -> tuple[int, ...]:
     """The best choices of a row of predictions.jsonl, which names the first and their number."""
     if row.get("tied", 1) == 1:  # older files do not count ties
         return (row["prediction"],)
@@ -214,7 +227,7 @@ def _best(row: Row) -> tuple[int, ...]:
     return best_of_each([row["scores"]])[0][: row["tied"]]
 
 
-def _line(name: str, item: ItemDistances, best: Sequence[int]) -> Row:
+def _line(name: str, item: ItemDistances, best: Sequence[int]) -> Line:
     return {
         "set": name,
         "id": item.record.id,

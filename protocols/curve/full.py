@@ -147,7 +147,7 @@ def run_point(
     finish_run(
         run,
         data,
-        Point(model.label, FULL, point.size, settings.learning_rate),
+        Point(model, FULL, point.size, settings.learning_rate),
         [one],
         began,
         with_levels=point.with_levels,

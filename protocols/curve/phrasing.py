@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from jobs.context import RunContext, TrainerSettings
@@ -89,20 +90,20 @@ def _scores(
             scorer = scorer or scorer_for(model, "mc_mlm")
             said = predict(scorer, {own: data.records}, trainer)[own]
             groups = groups_of(said.records, data.config.group_by)
-            fields = {
-                "protocol": PROTOCOL,
-                "model": model.label,
-                "probe": own,
-                "control": STANDARD,
-                "mode": MODE,
-                "num_train": 0,
-                "split": split,
-            }
+            row = replace(
+                model.row,
+                protocol=PROTOCOL,
+                probe=own,
+                control=STANDARD,
+                mode=MODE,
+                num_train=0,
+                split=split,
+            )
             result = {
                 "protocol": PROTOCOL,
                 "model": model.label,
                 "probe": own,
-                "rows": [accuracy_row(said, groups, **fields), tied_row(said, **fields)],
+                "rows": [accuracy_row(said, groups, row), tied_row(said, row)],
                 "counts": {"train": len(data.records), "scored": len(said.records)},
                 "notices": [*data.notices, *said.notices, *score_notices(said)],
                 "versions": versions(),
@@ -114,5 +115,5 @@ def _scores(
             }
             run.write_lines("predictions.jsonl", said.rows())
             run.finish(result)
-        found[name] = float(result["rows"][0]["value"])
+        found[name] = result["rows"][0].value
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metrics.balance import majority_accuracy
@@ -17,19 +17,22 @@ from protocols.curve.settings import PROTOCOL
 from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
+    grouped_row,
     score_notices,
     subset_rows,
     templates_of,
     tied_row,
 )
+from protocols.engine.settings import ModelSettings
 from results.hits import written_hits
 from results.provenance import data_files, git_commit, versions
+from results.row import Row
 from results.run_folder import RunFolder
+from results.subset import ChoiceSet, Subset, Untouched
 from storage.files import write_text_atomic
 
 HITS = "hits.json"
 MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,13 @@ class Point:
     """Where on a curve a run stands.
 
     Attributes:
-        model: The model's label.
+        model: The model.
         mode: "mlp", "linear" or "full".
         size: N; 0 is zero-shot.
         learning_rate: Peak rate; None where nothing is trained.
     """
 
-    model: str
+    model: ModelSettings
     mode: str
     size: int
     learning_rate: float | None
@@ -102,7 +105,7 @@ def finish_run(
     run.finish(
         {
             "protocol": PROTOCOL,
-            "model": point.model,
+            "model": point.model.label,
             "probe": data.config.name,
             "rows": rows,
             "counts": {"train": len(data.train), "evaluation": len(data.evaluation)},
@@ -119,61 +122,55 @@ def finish_run(
     )
 
 
-def _fields(data: CurveData, point: Point, one: Measurement) -> Row:
-    return {
-        "protocol": PROTOCOL,
-        "model": point.model,
-        "probe": data.config.name,
-        "control": one.control,
-        "mode": point.mode,
-        "num_train": point.size,
-        "learning_rate": "" if point.learning_rate is None else point.learning_rate,
-        "epoch": one.epoch,
-        "seed": "" if one.seed is None else one.seed,
-        "split": data.split,
-    }
+def _base(data: CurveData, point: Point) -> Row:
+    return replace(
+        point.model.row,
+        protocol=PROTOCOL,
+        probe=data.config.name,
+        control=STANDARD,
+        mode=point.mode,
+        num_train=point.size,
+        split=data.split,
+    )
 
 
 def _rows(data: CurveData, point: Point, one: Measurement) -> Iterator[Row]:
-    fields = _fields(data, point, one)
-    yield accuracy_row(one.said, data.groups, **fields)
-    yield tied_row(one.said, **fields)
+    row = replace(
+        _base(data, point),
+        control=one.control,
+        learning_rate=point.learning_rate,
+        epoch=one.epoch,
+        seed=one.seed,
+    )
+    yield accuracy_row(one.said, data.groups, row)
+    yield tied_row(one.said, row)
     if one.on_sample is not None:
         own = groups_of(one.on_sample.records, data.train_config.group_by)
-        yield accuracy_row(one.on_sample, own, **{**fields, "metric": "train_accuracy"})
+        yield grouped_row(one.on_sample.credit, own, replace(row, metric="train_accuracy"))
     if one.control != STANDARD:
         return
     records = one.said.records
-    yield from subset_rows(one.said, data.groups, templates_of(records), **fields)
-    yield from subset_rows(one.said, data.groups, choice_sets(records), **fields)
+    parts: list[list[Subset | None]] = [templates_of(records), choice_sets(records)]
     if any(data.untouched) and not all(data.untouched):
-        names = ["group not in train" if kept else None for kept in data.untouched]
-        yield from subset_rows(one.said, data.groups, names, **fields)
+        parts.append([Untouched() if kept else None for kept in data.untouched])
+    for part in parts:
+        yield from subset_rows(one.said, data.groups, part, row)
 
 
-def choice_sets(records: Sequence[Record]) -> list[str | None]:
-    """The set of choices of each item as a subset, where a probe has a few of them."""
-    names = ["/".join(sorted(record.choices)) for record in records]
+def choice_sets(records: Sequence[Record]) -> list[Subset | None]:
+    """The set of choices of each item, where a probe has a few of them."""
+    sets = [ChoiceSet(tuple(sorted(record.choices))) for record in records]
     words = {choice for record in records for choice in record.choices}
-    several = len(set(names)) > 1 and len(words) <= MOST_WORDS
-    return [f"pair={name}" if several else None for name in names]
+    several = len(set(sets)) > 1 and len(words) <= MOST_WORDS
+    return [own if several else None for own in sets]
 
 
 def _level_rows(data: CurveData, point: Point) -> list[Row]:
     records = data.evaluation
     gold = [r.gold if data.config.candidates else f"choice {r.answer + 1}" for r in records]
-    fields = {
-        "protocol": PROTOCOL,
-        "model": point.model,
-        "probe": data.config.name,
-        "control": STANDARD,
-        "mode": point.mode,
-        "num_train": point.size,
-        "split": data.split,
-        "num_items": len(records),
-    }
+    row = replace(_base(data, point), num_items=len(records))
     levels = {"chance": chance_of(records), "majority_accuracy": majority_accuracy(gold)}
-    return [{**fields, "metric": metric, "value": value} for metric, value in levels.items()]
+    return [replace(row, metric=metric, value=value) for metric, value in levels.items()]
 
 
 def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str | list[float]]]:
@@ -184,9 +181,9 @@ def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str | list[flo
     return found
 
 
-def _control_facts(data: CurveData, controls: set[str], notices: Sequence[str]) -> Row:
+def _control_facts(data: CurveData, controls: set[str], notices: Sequence[str]) -> dict[str, Any]:
     """The words that the controls put in, and what is said about rows and run."""
-    facts: Row = {"notices": [*data.notices, *notices]}
+    facts: dict[str, Any] = {"notices": [*data.notices, *notices]}
     for name in [name for name in CONTROLS if name in controls]:
         words = facts.setdefault("control_words", {})[name] = dict(data.words(name))
         if words:

@@ -99,7 +99,7 @@ class CurveRuns:
             finish_run(
                 runs[mode, size],
                 rows,
-                Point(model.label, mode, size, self._rate(model, mode) if size else None),
+                Point(model, mode, size, self._rate(model, mode) if size else None),
                 measured,
                 start,
                 with_levels=size == 0,

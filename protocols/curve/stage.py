@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ from probes.controls import STANDARD, control_named
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
-from protocols.engine.evaluation import Predictions, accuracy_row, predict
+from protocols.engine.evaluation import Predictions, grouped_row, predict
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit
 from results.provenance import data_files, git_commit, versions
+from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
 from storage.web.download import cache_folder
@@ -140,15 +141,11 @@ def _train(
     )
 
 
-def _train_row(
-    said: Predictions, model: ModelSettings, stage: FirstStage, control: str
-) -> dict[str, Any]:
+def _train_row(said: Predictions, model: ModelSettings, stage: FirstStage, control: str) -> Row:
     config = stage.facts.config
-    return accuracy_row(
-        said,
-        groups_of(said.records, config.group_by),
+    row = replace(
+        model.row,
         protocol=PROTOCOL,
-        model=model.label,
         probe=config.name,
         control=control,
         mode="full",
@@ -158,3 +155,4 @@ def _train_row(
         seed=stage.seed,
         metric="train_accuracy",
     )
+    return grouped_row(said.credit, groups_of(said.records, config.group_by), row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,8 @@ from metrics.intervals import accuracy_interval, num_groups, wilson
 from metrics.ties import best_of_each, credit_of
 from probes.record import Record
 from protocols.engine.training import make_trainer
+from results.row import Row
+from results.subset import Subset, Template
 from storage.web.download import cache_folder
 
 
@@ -137,63 +139,70 @@ def score_notices(*said: Predictions) -> list[str]:
     return notices
 
 
-def accuracy_row(
-    predictions: Predictions, groups: Sequence[Hashable], **fields: Any
-) -> dict[str, Any]:
-    """A results row with the accuracy and its interval by groups."""
-    return grouped_row(predictions.credit, groups, **{"metric": "accuracy", **fields})
+def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row) -> Row:
+    """The accuracy and its interval by groups.
+
+    Args:
+        predictions: What was said.
+        groups: (N,) the group of each item.
+        row: The other columns.
+    """
+    return grouped_row(predictions.credit, groups, replace(row, metric="accuracy"))
 
 
-def tied_row(predictions: Predictions, **fields: Any) -> dict[str, Any]:
-    """A results row with the share of the items that are ties."""
+def tied_row(predictions: Predictions, row: Row, metric: str = "tied_share") -> Row:
+    """The share of the items that are ties."""
     num_items = len(predictions.records)
     value = predictions.num_tied / num_items
-    return {"metric": "tied_share", **fields, "value": value, "num_items": num_items}
+    return replace(row, metric=metric, value=value, num_items=num_items)
 
 
-def proportion_row(credit: float, num_items: int, **fields: Any) -> dict[str, Any]:
-    """A results row of a proportion of independent things with its Wilson interval.
+def proportion_row(credit: float, num_items: int, row: Row) -> Row:
+    """A proportion of independent things with its Wilson interval.
 
     Args:
         credit: Sum of the things' credits: their number, where each counts 0 or 1.
         num_items: Number of things.
-        **fields: The row's other columns.
+        row: The other columns.
     """
     low, high = wilson(credit, num_items)
     value = credit / num_items
-    return {**fields, "value": value, "ci_low": low, "ci_high": high, "num_items": num_items}
+    return replace(row, value=value, ci_low=low, ci_high=high, num_items=num_items)
 
 
-def grouped_row(
-    credit: Sequence[float], groups: Sequence[Hashable], **fields: Any
-) -> dict[str, Any]:
-    """A results row of an accuracy whose interval knows that a group's items are alike (SPEC E3).
+def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
+    """An accuracy whose interval knows that a group's items are alike (SPEC E3).
 
     See `metrics.intervals`: Wilson's where every item is a group of its own.
+
+    Args:
+        credit: (N,) what each item counts.
+        groups: (N,) the group of each item.
+        row: The other columns.
     """
     value, low, high = accuracy_interval(credit, groups)
-    row = {"value": value, "ci_low": low, "ci_high": high, "num_items": len(credit)}
-    return {**fields, **row, "num_groups": num_groups(groups)}
+    found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(credit))
+    return replace(found, num_groups=num_groups(groups))
 
 
 def subset_rows(
     predictions: Predictions,
     groups: Sequence[Hashable],
-    subsets: Sequence[str | None],
-    **fields: Any,
-) -> list[dict[str, Any]]:
-    """Results rows with the accuracy of each named part of a set; None is in no part."""
+    subsets: Sequence[Subset | None],
+    row: Row,
+) -> list[Row]:
+    """The accuracy of each part of a set; None is in no part."""
     items = list(zip(predictions.credit, groups, subsets, strict=True))
     rows = []
-    for name in sorted({name for name in subsets if name is not None}):
-        own = [credit for credit, _, part in items if part == name]
-        among = [group for _, group, part in items if part == name]
-        rows.append(grouped_row(own, among, **{"metric": "accuracy", **fields, "subset": name}))
+    for subset in sorted({part for part in subsets if part is not None}, key=lambda p: p.text):
+        own = [credit for credit, _, part in items if part == subset]
+        among = [group for _, group, part in items if part == subset]
+        rows.append(grouped_row(own, among, replace(row, metric="accuracy", subset=subset)))
     return rows
 
 
-def templates_of(records: Sequence[Record]) -> list[str | None]:
-    """The name of each item's template as a subset; no names where there are not several."""
+def templates_of(records: Sequence[Record]) -> list[Subset | None]:
+    """The template of each item; none where there are not several."""
     names = [record.meta.get("template") for record in records]
     several = len({name for name in names if name}) > 1
-    return [f"template={name}" if several and name else None for name in names]
+    return [Template(str(name)) if several and name else None for name in names]

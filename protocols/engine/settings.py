@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from datamodules.words.source import vectors_label
 from protocols.engine.kinds import KINDS, TRANSFORMER
+from results.row import Role, Row
 from storage.config.ranges import (
     BatchSize,
     GradNorm,
@@ -72,6 +73,18 @@ class ModelSettings(Settings):
             return own or f"{title} ({vectors_label(self.vectors)})"
         name = own or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
         return f"{name} (random weights)" if self.random_weights else name
+
+    @property
+    def role(self) -> Role:
+        """What the model is there for: with random weights, its own control (SPEC E9)."""
+        if not KINDS[self.kind].is_pretrained:
+            return "baseline"
+        return "control" if self.random_weights else "model"
+
+    @property
+    def row(self) -> Row:
+        """The columns of results.csv that say which model was measured."""
+        return Row(model=self.label, role=self.role, kind=self.kind)
 
     def config(self) -> dict[str, Any]:
         """The settings as plain values that name a run; a name that is not given is none of them.

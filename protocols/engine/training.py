@@ -125,13 +125,12 @@ def report_scores(result: Mapping[str, Any]) -> dict[str, float]:
     """
     left_out = () if result.get("cost_interpretable", True) else (COST,)
     return {
-        f"report/{row['metric']}": row["value"]
+        f"report/{row.metric}": row.value
         for row in result["rows"]
-        if row.get("split") != "selection"
-        and not row.get("subset")
-        and not row.get("perturbation")
-        and row["metric"] not in left_out
-        and row["value"] is not None
+        if row.split != "selection"
+        and not row.subset
+        and not row.perturbation
+        and row.metric not in left_out
     }
 
 

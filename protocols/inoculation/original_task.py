@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,25 @@ from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
-from protocols.engine.evaluation import Predictions, grouped_row, predict, score_notices, tied_row
+from protocols.engine.evaluation import (
+    Predictions,
+    accuracy_row,
+    grouped_row,
+    predict,
+    score_notices,
+    tied_row,
+)
 from protocols.engine.model_source import original_source
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit
 from protocols.inoculation.data import Splits
 from protocols.inoculation.jobs import FIRST, ORIGINAL_TASK
-from protocols.inoculation.rows import UNTOUCHED
 from protocols.inoculation.settings import FirstStage, OriginalTask
 from results.provenance import data_files, git_commit, versions
+from results.row import Row
 from results.run_folder import RunFolder
+from results.subset import Untouched
 from storage.web.download import cache_folder
 
 
@@ -47,8 +56,8 @@ def train_first_stage(
         num_choices=task.num_choices,
     )
     keep, problems = _fit(run, module, stage, task, splits, context)
-    fields = _fields(FIRST, model, stage, task.seed, splits)
-    rows = _selection_rows(fields, keep.history, splits)
+    row = _row(FIRST, model, stage, task.seed, splits)
+    rows = _selection_rows(row, keep.history, splits)
     result = result_of(run.best_dir, FIRST, model, stage.name, rows, splits, problems, began)
     run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
 
@@ -87,15 +96,15 @@ def train_original(
     chosen = saved_module(run.best_dir)
     report = predict(chosen, {"original": splits.report}, context.trainer)["original"]
     run.write_lines("predictions.jsonl", report.rows())
-    fields = _fields(ORIGINAL_TASK, model, task, task.seed, splits)
+    row = _row(ORIGINAL_TASK, model, task, task.seed, splits)
     assert keep.best is not None
-    rows = _selection_rows(fields, keep.history, splits)
-    named = {**fields, "split": "report", "epoch": int(keep.best["epoch"]), "metric": "accuracy"}
-    rows.append(grouped_row(report.credit, splits.groups(report.records), **named))
-    rows += _untouched_rows(report, splits, named)
-    rows.append(tied_row(report, **{**named, "metric": "tied_share"}))
-    chance = {"metric": "chance", "split": "report", "value": splits.chance}
-    rows.append({**fields, **chance, "num_items": len(splits.report)})
+    rows = _selection_rows(row, keep.history, splits)
+    row = replace(row, split="report", num_items=len(splits.report))
+    chosen_row = replace(row, epoch=int(keep.best["epoch"]))
+    rows.append(accuracy_row(report, splits.groups(report.records), chosen_row))
+    rows += _untouched_rows(report, splits, chosen_row)
+    rows.append(tied_row(report, chosen_row))
+    rows.append(replace(row, metric="chance", value=splits.chance))
     problems = (*problems, *score_notices(report))
     result = result_of(run.best_dir, ORIGINAL_TASK, model, task.name, rows, splits, problems, began)
     run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
@@ -130,47 +139,43 @@ def _fit(
     return keep, fit(module, data, run, plan, context)
 
 
-def _fields(
+def _row(
     protocol: str,
     model: ModelSettings,
     stage: OriginalTask | FirstStage,
     seed: int,
     splits: Splits,
-) -> dict[str, Any]:
-    return {
-        "protocol": protocol,
-        "model": model.label,
-        "probe": stage.name,
-        "mode": "full",
-        "num_train": len(splits.train),
-        "learning_rate": stage.learning_rate,
-        "seed": seed,
-    }
+) -> Row:
+    return replace(
+        model.row,
+        protocol=protocol,
+        probe=stage.name,
+        mode="full",
+        num_train=len(splits.train),
+        learning_rate=stage.learning_rate,
+        seed=seed,
+    )
 
 
-def _untouched_rows(
-    report: Predictions, splits: Splits, fields: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
+def _untouched_rows(report: Predictions, splits: Splits, row: Row) -> Iterator[Row]:
     """The score without the items that have a relative in the train files (SPEC E3)."""
     clean = splits.not_in_train(report.records)
     if any(clean) and not all(clean):
         credit = list(compress(report.credit, clean))
         groups = list(compress(splits.groups(report.records), clean))
-        yield grouped_row(credit, groups, **fields, subset=UNTOUCHED)
+        yield grouped_row(credit, groups, replace(row, metric="accuracy", subset=Untouched()))
 
 
-def _selection_rows(
-    fields: dict[str, Any], history: list[Scores], splits: Splits
-) -> list[dict[str, Any]]:
+def _selection_rows(row: Row, history: list[Scores], splits: Splits) -> list[Row]:
     return [
-        {
-            **fields,
-            "metric": "accuracy",
-            "split": "selection",
-            "epoch": int(scores["epoch"]),
-            "value": scores[ORIGINAL],
-            "num_items": len(splits.selection),
-        }
+        replace(
+            row,
+            metric="accuracy",
+            split="selection",
+            epoch=int(scores["epoch"]),
+            value=scores[ORIGINAL],
+            num_items=len(splits.selection),
+        )
         for scores in history
     ]
 
@@ -180,7 +185,7 @@ def result_of(
     protocol: str,
     model: ModelSettings,
     probe: str,
-    rows: list[dict[str, Any]],
+    rows: list[Row],
     splits: Splits,
     notices: tuple[str, ...],
     start: float,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress
 from math import fsum
 from typing import Any
@@ -16,19 +17,18 @@ from lightning_modules.inoculation import ORIGINAL, PROBE
 from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
 from metrics.clusters import strict_by_size, strict_count
 from metrics.difficulty import by_difficulty
-from metrics.intervals import group_indices
+from metrics.intervals import accuracy_interval, group_indices
 from metrics.paired import paired_difference
 from probes.record import chance_of
 from protocols.engine.evaluation import Predictions, grouped_row, proportion_row, tied_row
 from protocols.inoculation.data import Parts, Splits
 from results.hits import written_hits
-
-Row = dict[str, Any]
-UNTOUCHED = "group not in train"
+from results.row import Row
+from results.subset import Clusters, Difficulty, SourceSet, Subset, Untouched
 
 
 def selection_rows(
-    fields: Row, before: Mapping[str, Predictions], history: Sequence[Scores]
+    row: Row, before: Mapping[str, Predictions], history: Sequence[Scores]
 ) -> list[Row]:
     """Probe, original and average on the selection splits: epoch 0 is before inoculation."""
     probe, original = before[f"selection_{PROBE}"], before[f"selection_{ORIGINAL}"]
@@ -38,28 +38,28 @@ def selection_rows(
         VAL_ORIGINAL: original.accuracy,
         AGGREGATE: aggregate(probe.accuracy, original.accuracy),
     }
-    sizes = {VAL_PROBE: len(probe.records), VAL_ORIGINAL: len(original.records), AGGREGATE: ""}
+    sizes = {VAL_PROBE: len(probe.records), VAL_ORIGINAL: len(original.records), AGGREGATE: None}
     names = {
         VAL_PROBE: "probe_accuracy",
         VAL_ORIGINAL: "original_accuracy",
         AGGREGATE: "aggregate",
     }
     return [
-        {
-            **fields,
-            "split": "selection",
-            "epoch": int(scores["epoch"]),
-            "metric": names[key],
-            "value": scores[key],
-            "num_items": sizes[key],
-        }
+        replace(
+            row,
+            split="selection",
+            epoch=int(scores["epoch"]),
+            metric=names[key],
+            value=scores[key],
+            num_items=sizes[key],
+        )
         for scores in (start, *history)
         for key in names
     ]
 
 
 def report_rows(
-    fields: Row,
+    row: Row,
     parts: Parts,
     before: Mapping[str, Predictions],
     after: Mapping[str, Predictions],
@@ -69,7 +69,7 @@ def report_rows(
     """The chosen checkpoint on untouched items, and whether its cost can be read as one.
 
     Args:
-        fields: Columns that all rows share.
+        row: The columns that all rows share.
         parts: The items of both tasks.
         before: Scores before inoculation.
         after: Scores of the chosen checkpoint.
@@ -77,7 +77,7 @@ def report_rows(
         whole_clusters: Whether the report items hold all questions about each of their concepts;
             if they were cut down, strict cluster accuracy means nothing.
     """
-    fields = {**fields, "split": "report", "epoch": int(best_of(history)["epoch"])}
+    row = replace(row, split="report", epoch=int(best_of(history)["epoch"]))
     probe_data, original_data = parts
     probe_before, probe_after = before[f"report_{PROBE}"], after[f"report_{PROBE}"]
     old, new = before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]
@@ -85,31 +85,31 @@ def report_rows(
     above_chance = chance_corrected_aggregate(probe_after.accuracy, new.accuracy, *chances)
     groups = probe_data.groups(probe_after.records)
     rows = [
-        grouped_row(probe_before.credit, groups, **fields, metric="probe_accuracy_before"),
-        grouped_row(probe_after.credit, groups, **fields, metric="probe_accuracy"),
-        tied_row(probe_before, **fields, metric="probe_tied_share_before"),
-        tied_row(probe_after, **fields, metric="probe_tied_share"),
-        tied_row(old, **fields, metric="original_tied_share_before"),
-        tied_row(new, **fields, metric="original_tied_share_after"),
-        _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), fields),
-        _plain("aggregate_above_chance", above_chance, fields),
-        _plain("chance_probe", probe_data.chance, fields),
-        *_untouched_rows(fields, probe_data, probe_before, probe_after),
-        *(_cluster_rows(fields, probe_before, probe_after) if whole_clusters else ()),
-        *_difficulty_rows(fields, probe_data, probe_before, probe_after),
+        grouped_row(probe_before.credit, groups, replace(row, metric="probe_accuracy_before")),
+        grouped_row(probe_after.credit, groups, replace(row, metric="probe_accuracy")),
+        tied_row(probe_before, row, "probe_tied_share_before"),
+        tied_row(probe_after, row, "probe_tied_share"),
+        tied_row(old, row, "original_tied_share_before"),
+        tied_row(new, row, "original_tied_share_after"),
+        _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), row),
+        _plain("aggregate_above_chance", above_chance, row),
+        _plain("chance_probe", probe_data.chance, row),
+        *_untouched_rows(row, probe_data, probe_before, probe_after),
+        *(_cluster_rows(row, probe_before, probe_after) if whole_clusters else ()),
+        *_difficulty_rows(row, probe_data, probe_before, probe_after),
     ]
     original = [
-        row
+        found
         for subset, items in _subsets(old, original_data)
-        for row in _cost_rows({**fields, "subset": subset}, original_data, old, new, items)
+        for found in _cost_rows(replace(row, subset=subset), original_data, old, new, items)
     ]
     return rows + original, cost_interpretable(original_data, old)
 
 
 def cost_interpretable(data: Splits, before: Predictions) -> bool:
     """Whether the original task was above chance on its report items before inoculation."""
-    row = grouped_row(before.credit, data.groups(before.records))
-    return interpretable(row["ci_low"], data.chance)
+    _, low, _ = accuracy_interval(before.credit, data.groups(before.records))
+    return interpretable(low, data.chance)
 
 
 def reported_hits(
@@ -166,12 +166,12 @@ def forgotten(before: Predictions, after: Predictions) -> list[dict[str, Any]]:
     return [{"id": r.id, "position": r.position} for r, was, now in items if was > now]
 
 
-def _plain(metric: str, value: float, fields: Row) -> Row:
-    return {**fields, "metric": metric, "value": value}
+def _plain(metric: str, value: float, row: Row) -> Row:
+    return replace(row, metric=metric, value=value)
 
 
 def _untouched_rows(
-    fields: Row, probe_data: Splits, before: Predictions, after: Predictions
+    row: Row, probe_data: Splits, before: Predictions, after: Predictions
 ) -> Iterator[Row]:
     """Scores without the items whose group is in the train file too (SPEC E3)."""
     clean = probe_data.not_in_train(after.records)
@@ -180,10 +180,10 @@ def _untouched_rows(
     groups = list(compress(probe_data.groups(after.records), clean))
     for metric, predictions in (("probe_accuracy_before", before), ("probe_accuracy", after)):
         credit = list(compress(predictions.credit, clean))
-        yield grouped_row(credit, groups, **fields, metric=metric, subset=UNTOUCHED)
+        yield grouped_row(credit, groups, replace(row, metric=metric, subset=Untouched()))
 
 
-def _cluster_rows(fields: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
+def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
     clusters = [record.meta.get("cluster") for record in after.records]
     if None in clusters:
         return
@@ -192,20 +192,16 @@ def _cluster_rows(fields: Row, before: Predictions, after: Predictions) -> Itera
         ("strict_cluster_accuracy", after),
     ):
         whole = strict_count(predictions.credit, clusters)
-        yield proportion_row(whole.num_strict, whole.num_clusters, **fields, metric=metric)
+        row = replace(row, metric=metric)
+        yield proportion_row(whole.num_strict, whole.num_clusters, row)
         by_size = strict_by_size(predictions.credit, clusters)
         for size, own in by_size.items() if len(by_size) > 1 else ():
-            yield proportion_row(
-                own.num_strict,
-                own.num_clusters,
-                **fields,
-                metric=metric,
-                subset=f"clusters of {size}",
-            )
+            part = replace(row, subset=Clusters(size))
+            yield proportion_row(own.num_strict, own.num_clusters, part)
 
 
 def _difficulty_rows(
-    fields: Row, probe_data: Splits, before: Predictions, after: Predictions
+    row: Row, probe_data: Splits, before: Predictions, after: Predictions
 ) -> Iterator[Row]:
     """The heat map: accuracy by hops and distractors (Richardson & Sabharwal 2020, figure 3)."""
     metas = [record.meta for record in after.records]
@@ -217,24 +213,27 @@ def _difficulty_rows(
         items = list(zip(predictions.credit, groups, strict=True))
         for difficulty, own in by_difficulty(items, metas).items():
             credit, among = zip(*own, strict=True)
-            yield grouped_row(credit, among, **fields, metric=metric, subset=difficulty.subset)
+            subset = Difficulty(*difficulty)
+            yield grouped_row(credit, among, replace(row, metric=metric, subset=subset))
 
 
-def _subsets(predictions: Predictions, data: Splits) -> list[tuple[str, list[int]]]:
+def _subsets(predictions: Predictions, data: Splits) -> list[tuple[Subset | None, list[int]]]:
     """All items, each original dataset apart where there are several, and what train has not."""
     by_set: dict[str, list[int]] = {}
     for index, record in enumerate(predictions.records):
         by_set.setdefault(str(record.meta.get("source_set", "")), []).append(index)
     everything = list(range(len(predictions.records)))
-    found = [("", everything), *(sorted(by_set.items()) if len(by_set) > 1 else ())]
+    found: list[tuple[Subset | None, list[int]]] = [(None, everything)]
+    if len(by_set) > 1:
+        found += [(SourceSet(name), own) for name, own in sorted(by_set.items())]
     clean = data.not_in_train(predictions.records)
     if any(clean) and not all(clean):
-        found.append((UNTOUCHED, list(compress(everything, clean))))
+        found.append((Untouched(), list(compress(everything, clean))))
     return found
 
 
 def _cost_rows(
-    fields: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
+    row: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
 ) -> Iterator[Row]:
     """Both scores and the cost with its paired interval, and McNemar's flips."""
     was = [before.credit[i] for i in items]
@@ -242,15 +241,15 @@ def _cost_rows(
     records = [before.records[i] for i in items]
     groups = data.groups(records)
     paired = paired_difference(was, now, groups=groups)
-    yield grouped_row(was, groups, **fields, metric="original_accuracy_before")
-    yield grouped_row(now, groups, **fields, metric="original_accuracy_after")
-    yield _plain("chance_original", chance_of(records), fields)
-    yield {
-        **_plain("inoculation_cost", fsum(was) / len(was) - fsum(now) / len(now), fields),
-        "ci_low": -paired.high,
-        "ci_high": -paired.low,
-        "num_items": len(items),
-    }
-    yield _plain("mcnemar_lost", paired.lost, fields)
-    yield _plain("mcnemar_gained", paired.gained, fields)
-    yield _plain("mcnemar_p", paired.p_value, fields)
+    yield grouped_row(was, groups, replace(row, metric="original_accuracy_before"))
+    yield grouped_row(now, groups, replace(row, metric="original_accuracy_after"))
+    yield _plain("chance_original", chance_of(records), row)
+    yield replace(
+        _plain("inoculation_cost", fsum(was) / len(was) - fsum(now) / len(now), row),
+        ci_low=-paired.high,
+        ci_high=-paired.low,
+        num_items=len(items),
+    )
+    yield _plain("mcnemar_lost", paired.lost, row)
+    yield _plain("mcnemar_gained", paired.gained, row)
+    yield _plain("mcnemar_p", paired.p_value, row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from protocols.inoculation.settings import (
     Subject,
 )
 from protocols.inoculation.steps import REPORT, Inoculated, InoculationSteps
+from results.row import Row
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.left_files import read_result
@@ -113,23 +114,17 @@ def _before(work: Work) -> None:
     work.run.write_lines(
         "predictions.jsonl", [row for said in scored.values() for row in said.rows()]
     )
-    fields = {
-        "protocol": BEFORE,
-        "model": steps.model.label,
-        "probe": steps.probe_name,
-        "dose": 0,
-        "epoch": 0,
-    }
+    row = replace(steps.model.row, protocol=BEFORE, probe=steps.probe_name, dose=0, epoch=0)
     parts = {"probe": steps.parts.probe, "original": steps.parts.original}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name, said in scored.items():
         split, _, part = name.partition("_")
         groups = parts[part].groups(said.records)
-        named = {**fields, "split": split, "metric": f"{part}_accuracy"}
-        rows.append(grouped_row(said.credit, groups, **named))
-        rows.append(tied_row(said, **{**named, "metric": f"{part}_tied_share"}))
+        named = replace(row, split=split, metric=f"{part}_accuracy")
+        rows.append(grouped_row(said.credit, groups, named))
+        rows.append(tied_row(said, named, f"{part}_tied_share"))
     for part, data in parts.items():
-        rows.append({**fields, "split": REPORT, "metric": f"chance_{part}", "value": data.chance})
+        rows.append(replace(row, split=REPORT, metric=f"chance_{part}", value=data.chance))
     notices = tuple(score_notices(*scored.values()))
     result = steps.result(model_folder, BEFORE, rows, notices, start)
     work.run.finish({**result, "setup": setup_of(scored)})
@@ -153,7 +148,7 @@ def _candidate(work: Work) -> None:
     before = steps.kept(_finished(work.run, work.config["before_run"]))
     setting = Setting(**work.config["setting"])
     found = steps.train(work.run, _original_folder(work.run, work.config), setting, before)
-    rows = selection_rows(steps.fields(CELL, setting), before, found.history)
+    rows = selection_rows(steps.row(CELL, setting), before, found.history)
     result = steps.result(found.checkpoint, CELL, rows, found.problems, start)
     how = {"setup": setup_of(before), "setting": work.config["setting"], "history": found.history}
     work.run.finish({**result, **how})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from protocols.inoculation.rows import (
 )
 from protocols.inoculation.settings import OriginalTask, Setting, Subject
 from results.provenance import data_files
+from results.row import Row
 from results.run_folder import RunFolder, config_hash
 from storage.left_files import check_left
 from storage.web.download import cache_folder
@@ -189,20 +190,20 @@ class InoculationSteps:
         problems = fit(module, data, run, plan, self.context)
         return Inoculated(setting, run.best_dir, keep.history, problems)
 
-    def fields(self, protocol: str, setting: Setting) -> dict[str, Any]:
+    def row(self, protocol: str, setting: Setting) -> Row:
         """The columns that all rows of a setting share."""
-        return {
-            "protocol": protocol,
-            "model": self.model.label,
-            "probe": self.probe_name,
-            "control": "standard",
-            "mode": "full",
-            "num_train": setting.dose,
-            "dose": setting.dose,
-            "extra": setting.extra,
-            "learning_rate": setting.learning_rate,
-            "seed": setting.seed,
-        }
+        return replace(
+            self.model.row,
+            protocol=protocol,
+            probe=self.probe_name,
+            control="standard",
+            mode="full",
+            num_train=setting.dose,
+            dose=setting.dose,
+            extra=setting.extra,
+            learning_rate=setting.learning_rate,
+            seed=setting.seed,
+        )
 
     def report(
         self, run: RunFolder, chosen: Inoculated, before: Scored, start: float
@@ -223,11 +224,11 @@ class InoculationSteps:
             [{**row, "set": f"{row['set']}_before"} for s in names for row in before[s].rows()]
             + [row for name in names for row in after[name].rows()],
         )
-        fields = self.fields(INOCULATION, setting)
-        rows = selection_rows(fields, before, history)
+        row = self.row(INOCULATION, setting)
+        rows = selection_rows(row, before, history)
         whole = self.subject.probe.report_items is None
         reported, interpretable = report_rows(
-            fields, self.parts, before, after, history, whole_clusters=whole
+            row, self.parts, before, after, history, whole_clusters=whole
         )
         run.write_lines(HITS, [reported_hits(self.parts, before, after, whole_clusters=whole)])
         scores = [f"before inoculation: {n}" for n in score_notices(*(before[n] for n in names))]
@@ -246,7 +247,7 @@ class InoculationSteps:
         self,
         model_folder: Path,
         protocol: str,
-        rows: list[dict[str, Any]],
+        rows: list[Row],
         problems: tuple[str, ...],
         start: float,
     ) -> dict[str, Any]:

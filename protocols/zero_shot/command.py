@@ -12,6 +12,7 @@ from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, DEFAULT_MODEL, FileSettings, ModelSettings
 from protocols.zero_shot.data import checksums, load_sets
+from results.row import Row
 from results.run_folder import CommandFolder
 
 
@@ -33,7 +34,7 @@ def zero_shot(
     mirror: str | None = None,
     ranks: bool = False,
     trainer: TrainerSettings = DEFAULT_TRAINER,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Scores probes with models that are not trained, and prints one table.
 
     The same command goes on where it stopped: a probe that is finished is not scored again.
@@ -74,7 +75,7 @@ def zero_shot(
 
     score_sets(folder, sets, chosen, trainer, ranks)
     print_tables(folder.path, PROTOCOL)
-    return [row for result in folder.finished() for row in result["rows"]]
+    return folder.rows()
 
 
 def _asked_of(models: Sequence[ModelSettings]) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
-from typing import Any
 
 from jobs.context import TrainerSettings
 from lightning_modules.scorers.base import Scorer
 from lightning_modules.scorers.ranks import candidate_ranks
 from protocols.engine.evaluation import Predictions, ask, grouped_row
+from results.row import Row
 
 TOP = 10
 
@@ -20,21 +21,19 @@ def ranks_of(scorer: Scorer, predictions: Predictions, trainer: TrainerSettings)
     return ask(scorer, candidate_ranks(scorer), {name: predictions.records}, trainer)[name]
 
 
-def rank_rows(
-    ranks: Predictions, groups: Sequence[str], fields: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
     """Median rank of the right answer, and how often the model would say the candidates unasked.
 
     Args:
         ranks: Ranks of every choice, as `ranks_of` gives them.
         groups: (N,) the group of each item.
-        fields: Columns of every row.
+        row: The columns that all rows share.
     """
     gold = [row[record.answer] for record, row in zip(ranks.records, ranks.scores, strict=True)]
     gold_in_top = [rank <= TOP for rank in gold]
     all_in_top = [max(row) <= TOP for row in ranks.scores]
     return [
-        {**fields, "metric": "median_gold_rank", "value": median(gold), "num_items": len(gold)},
-        grouped_row(gold_in_top, groups, **fields, metric="gold_in_top10"),
-        grouped_row(all_in_top, groups, **fields, metric="all_in_top10"),
+        replace(row, metric="median_gold_rank", value=median(gold), num_items=len(gold)),
+        grouped_row(gold_in_top, groups, replace(row, metric="gold_in_top10")),
+        grouped_row(all_in_top, groups, replace(row, metric="all_in_top10")),
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from jobs.context import TrainerSettings
 from lightning_modules.scorers.base import Scorer
@@ -32,10 +32,11 @@ from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import LoadedSet, checksums
 from protocols.zero_shot.ranks import rank_rows, ranks_of
 from results.provenance import data_files, git_commit, versions
+from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
+from results.subset import Answered
 
 PROTOCOL = "zero_shot"
-FIELDS = ("protocol", "model", "probe", "control", "mode", "num_train", "split")
 
 
 def score_sets(
@@ -104,12 +105,21 @@ def _score(
             scorers[setup] = scorer_for(model, setup)
         scorer = scorers[setup]
         predictions = predict(scorer, {name: loaded.records}, trainer)[name]
-        rows = zero_shot_rows(predictions, loaded, model.label, scorer.mode, split)
+        base = replace(
+            model.row,
+            protocol=PROTOCOL,
+            probe=loaded.config.name,
+            control="standard",
+            mode=scorer.mode,
+            num_train=0,
+            split=split,
+        )
+        rows = zero_shot_rows(predictions, loaded, base)
         notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
         if ranks and setup == "mc_mlm":
             ranked = ranks_of(scorer, predictions, trainer)
             own = groups_of(ranked.records, loaded.config.group_by)
-            rows += rank_rows(ranked, own, {k: rows[0][k] for k in FIELDS})
+            rows += rank_rows(ranked, own, base)
             notices += [n for n in ranked.notices if n not in notices]
         run.write_lines("predictions.jsonl", predictions.rows())
         run.write_metrics(rows)
@@ -133,19 +143,14 @@ def _score(
         folder.write_results()
 
 
-def zero_shot_rows(
-    predictions: Predictions, data: ProbeData, model: str, mode: str, split: str
-) -> list[dict[str, Any]]:
-    """Accuracy with what it must be read beside: chance, majority, macro, predicted shares."""
-    fields: dict[str, Any] = {
-        "protocol": PROTOCOL,
-        "model": model,
-        "probe": data.config.name,
-        "control": "standard",
-        "mode": mode,
-        "num_train": 0,
-        "split": split,
-    }
+def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
+    """Accuracy with what it must be read beside: chance, majority, macro, predicted shares.
+
+    Args:
+        predictions: What was said.
+        data: The probe.
+        row: The columns that all rows share.
+    """
     records = predictions.records
     num_items = len(records)
     by_position = not data.config.candidates
@@ -155,18 +160,18 @@ def zero_shot_rows(
         for best, record in zip(predictions.best, records, strict=True)
     ]
     groups = groups_of(records, data.config.group_by)
-    rows = [accuracy_row(predictions, groups, **fields), tied_row(predictions, **fields)]
+    rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
+    row = replace(row, num_items=num_items)
     for metric, value in (
         ("chance", chance_of(records)),
         ("majority_accuracy", majority_accuracy(gold)),
         ("macro_accuracy", macro_accuracy(predictions.credit, gold)),
     ):
-        rows.append({**fields, "metric": metric, "value": value, "num_items": num_items})
-    for name, share in predicted_shares(said).items():
-        row = {"metric": "predicted_share", "subset": name, "value": share}
-        rows.append({**fields, **row, "num_items": num_items})
+        rows.append(replace(row, metric=metric, value=value))
+    for answer, share in predicted_shares(said).items():
+        rows.append(replace(row, metric="predicted_share", subset=Answered(answer), value=share))
     # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
-    return rows + subset_rows(predictions, groups, templates_of(records), **fields)
+    return rows + subset_rows(predictions, groups, templates_of(records), row)
 
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from reports.kit.columns import accuracy, column, field, fields, share, size, text, whole
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, count, points, probability
-from results.load import Results, Row, Run
+from results.load import Results, Run
+from results.row import Row
+from results.subset import NearerDistractor, Subset
 
 PAPER_NEARER = 0.80  # section 4.4
 PAPER_SPEARMAN = 0.22  # section 5, roberta-large against bert-large whole-word-masking
-_WITH, _WITHOUT = "with a nearer distractor", "without"
+_WITH, _WITHOUT = NearerDistractor(True), NearerDistractor(False)
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Nearer:
 
     run: Run
     seed: int | None
-    own: Mapping[str, Row]
+    own: Mapping[str | Subset, Row]
 
     @property
     def chosen(self) -> Row:
@@ -134,7 +136,7 @@ def _correlation(run: Run) -> str:
     return said.replace("-0.", "−0.").replace("-1.", "−1.")
 
 
-def _by_metric(run: Run, seed: int | None) -> dict[str, Row]:
+def _by_metric(run: Run, seed: int | None) -> dict[str | Subset, Row]:
     """The rows of a seed by metric, accuracies by the part they are of."""
     return {row.subset or row.metric: row for row in run.rows if row.seed == seed}
 

@@ -26,7 +26,8 @@ from reports.kit.measured import Bounds, Estimate
 from reports.kit.paper_identity import paper_model
 from reports.zero_shot.facts import chance_levels
 from results.hits import Hits, Place, joined, runs_by_place
-from results.load import Results, Row, Run
+from results.load import Results, Run
+from results.row import Row
 
 NO_LANGUAGE = "no_language"
 PERTURBED = "perturbed_language"

@@ -13,9 +13,9 @@ from reports.kit.measured import Estimate
 from reports.kit.published import published_templates
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT
-from results.load import Results, Row
-
-TEMPLATE = "template="
+from results.load import Results
+from results.row import Row
+from results.subset import ChoiceSet, Subset, Template
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,19 @@ class CurvePart:
     """A part of the items: its rows without training and those at the largest N, one a seed."""
 
     curve: Curve
-    name: str
+    part: Subset
     untrained: Sequence[Row]
     trained: Sequence[Row]
+
+    @property
+    def name(self) -> str:
+        """How the table calls it, whose reader sees of which kind it is."""
+        match self.part:
+            case Template(name=name):
+                return name
+            case ChoiceSet(words=words):
+                return "/".join(words)
+        return self.part.text
 
     @property
     def num_train(self) -> int | None:
@@ -49,7 +59,7 @@ class CurvePart:
         return " / ".join(
             f"{100 * row.accuracy:.0f}"
             for row in published_templates()
-            if row.probe == self.curve.probe and self.name == f"{TEMPLATE}{row.template}"
+            if row.probe == self.curve.probe and self.part == Template(row.template)
         )
 
 
@@ -60,8 +70,8 @@ def curve_parts_table(results: Results) -> Table | None:
     columns: list[Column[CurvePart]] = [
         text("probe", lambda part: part.curve.probe, "probe split", lambda part: part.curve.where),
         text("model", lambda part: part.curve.model, "model mode", lambda part: part.curve.mode),
-        text("part", lambda part: part.name.removeprefix(TEMPLATE).replace("pair=", "")),
-        field("part", lambda part: part.name),
+        text("part", lambda part: part.name),
+        field("part", lambda part: part.part.text),
         whole("n", lambda part: part.num_items, "num_items"),
         accuracy("zero-shot %", lambda part: _mean(part.untrained), "zero_shot"),
         whole("N", lambda part: part.num_train, "num_train"),
@@ -104,11 +114,11 @@ def _parts(curve: Curve, results: Results) -> Iterator[CurvePart]:
         and (row.probe, row.model, row.mode, row.split) == place
         and row.learning_rate in (None, curve.learning_rate)
     ]
-    for name in dict.fromkeys(row.subset for row in rows):
-        own = [row for row in rows if row.subset == name]
+    for part in dict.fromkeys(row.subset for row in rows if row.subset):
+        own = [row for row in rows if row.subset == part]
         last = max(row.num_train or 0 for row in own)
         untrained = [row for row in own if not row.num_train]
-        yield CurvePart(curve, name, untrained, [r for r in own if last and r.num_train == last])
+        yield CurvePart(curve, part, untrained, [r for r in own if last and r.num_train == last])
 
 
 def _mean(rows: Sequence[Row]) -> Estimate | None:

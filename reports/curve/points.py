@@ -8,7 +8,7 @@ from statistics import fmean, median, stdev
 
 from metrics.intervals import wilson
 from reports.kit.measured import Bounds
-from results.load import Row
+from results.row import Row
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 from reports.kit.paper_identity import paper_model
 from reports.kit.published import published_size_errors
-from results.load import Results, Row, Run
+from results.load import Results, Run
+from results.row import Row
 
 AGE_PANELS = ("A", "B", "C", "D")
 SIZES = "sizes"

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import NamedTuple
 
-from metrics.difficulty import Difficulty
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import BY_DIFFICULTY, ON_REPORTED, Series, inoculations
 from reports.kit.columns import field, fields, share, text, whole
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import count
 from results.load import Results
+from results.subset import Difficulty
 
 RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come behind
 _UP_DOWN = ("hypernym", "hyponym")

@@ -14,9 +14,9 @@ from metrics.intervals import DIFFERENCES, SHARES, Floats, Term, group_indices, 
 from reports.inoculation.facts import SELECTION, Inoculation, Series, inoculations, series_of
 from reports.kit.measured import Bounds, Estimate
 from results.inoculation_hits import Side
-from results.load import Results, Row
-
-UNTOUCHED = "group not in train"  # probe items without a relative in the train file
+from results.load import Results
+from results.row import Row
+from results.subset import Subset, Untouched
 
 # The side of each metric, and the sign of each time of measuring.
 METRICS: Mapping[str, tuple[str, Mapping[str, float]]] = {
@@ -37,7 +37,7 @@ class Dose:
     series: Series
     dose: int
     runs: tuple[Inoculation, ...]
-    of_part: str = ""
+    of_part: Subset | None = None
 
     @property
     def interpretable(self) -> bool:
@@ -48,18 +48,18 @@ class Dose:
         """A metric of every seed that has it."""
         return [v for v in (run.value(metric) for run in self.runs) if v is not None]
 
-    def part(self, name: str) -> Dose:
+    def part(self, subset: Subset) -> Dose:
         """The same runs measured on one part of their items only.
 
         A metric that not every seed has is left out: its mean would be over other seeds.
         """
-        found = [run.parts.get(name, {}) for run in self.runs]
+        found = [run.parts.get(subset, {}) for run in self.runs]
         shared = [metric for metric in found[0] if all(metric in part for part in found)]
         runs = (
             replace(run, measured={metric: part[metric] for metric in shared})
             for run, part in zip(self.runs, found, strict=True)
         )
-        return replace(self, runs=tuple(runs), of_part=name)
+        return replace(self, runs=tuple(runs), of_part=subset)
 
     def mean(self, metric: str) -> float | None:
         """A metric averaged over seeds."""
@@ -85,9 +85,9 @@ class Dose:
         if len(having) == 1:
             row = having[0].measured[metric]
             return row.ci_low, row.ci_high
-        if not having or self.of_part not in ("", UNTOUCHED):
+        if not having or self.of_part not in (None, Untouched()):
             return None, None
-        return interval_over_seeds(metric, [run.sides for run in having], bool(self.of_part))
+        return interval_over_seeds(metric, [run.sides for run in having], self.of_part is not None)
 
     @property
     def recorded(self) -> bool:
@@ -115,7 +115,7 @@ def starts(results: Results) -> dict[Series, dict[str, Row]]:
     """
     found: dict[Series, dict[str, Row]] = {}
     for run in results.of("before"):
-        rows = [row for row in run.rows if row.split != SELECTION and row.subset == ""]
+        rows = [row for row in run.rows if row.split != SELECTION and row.subset is None]
         found.setdefault(series_of(results, run), {row.metric: row for row in rows})
     names = {
         "probe_accuracy": "probe_accuracy_before",

@@ -9,11 +9,12 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from metrics.aggregate import Checkpoint, best_checkpoint
-from metrics.difficulty import Difficulty
 from reports.kit.paper_identity import on_paper_task, paper_model
 from reports.zero_shot.facts import against
 from results.inoculation_hits import Side
-from results.load import Results, Row, Run
+from results.load import Results, Run
+from results.row import Row
+from results.subset import Difficulty, Subset
 
 SELECTION = "selection"
 SELECTION_METRICS = ("probe_accuracy", "original_accuracy", "aggregate")
@@ -83,7 +84,7 @@ class Inoculation:
     seed: int | None
     epoch: int | None
     measured: Mapping[str, Row]
-    parts: Mapping[str, Mapping[str, Row]]
+    parts: Mapping[Subset, Mapping[str, Row]]
     difficulties: Mapping[str, Mapping[Difficulty, Row]]
     trajectory: Mapping[str, Mapping[int, float]]
     interpretable: bool
@@ -136,7 +137,7 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
     for probe, dose, extra, learning_rate, seed in dict.fromkeys(map(setting, run.rows)):
         own = [r for r in run.rows if setting(r) == (probe, dose, extra, learning_rate, seed)]
         reported = [row for row in own if row.split != SELECTION]
-        measured = {row.metric: row for row in reported if row.subset == ""}
+        measured = {row.metric: row for row in reported if row.subset is None}
         after = measured.get("probe_accuracy")
         if dose is None or after is None:
             continue  # a run that never came to its report
@@ -194,10 +195,10 @@ def how_chosen(run: Run) -> tuple[str, str]:
     return str(run.facts.get("selection") or ""), HELD_OUT if split is None else str(split)
 
 
-def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    found: dict[str, dict[str, Row]] = {}
+def _parts(rows: Sequence[Row]) -> dict[Subset, dict[str, Row]]:
+    found: dict[Subset, dict[str, Row]] = {}
     for row in rows:
-        if row.subset and row.metric not in BY_DIFFICULTY:
+        if row.subset and not isinstance(row.subset, Difficulty):
             found.setdefault(row.subset, {})[row.metric] = row
     return found
 
@@ -205,8 +206,8 @@ def _parts(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
 def _difficulties(rows: Sequence[Row]) -> dict[str, dict[Difficulty, Row]]:
     found: dict[str, dict[Difficulty, Row]] = {metric: {} for metric in BY_DIFFICULTY}
     for row in rows:
-        if row.metric in found:
-            found[row.metric][Difficulty.parse(row.subset)] = row
+        if row.metric in found and isinstance(row.subset, Difficulty):
+            found[row.metric][row.subset] = row
     return found
 
 
@@ -214,7 +215,7 @@ def trajectory(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
     """Selection scores by metric and epoch."""
     found: dict[str, dict[int, float]] = {}
     for row in rows:
-        if row.split == SELECTION and row.epoch is not None and row.subset == "":
+        if row.split == SELECTION and row.epoch is not None and row.subset is None:
             found.setdefault(row.metric, {})[row.epoch] = row.value
     return {metric: dict(sorted(found[metric].items())) for metric in found}
 

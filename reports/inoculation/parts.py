@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,9 @@ from reports.kit.columns import accuracy, fields, size, text, whole
 from reports.kit.table import Column, Declared, Table
 from reports.kit.text import INTERVAL
 from reports.zero_shot.facts import against
-from results.load import Results, Row
+from results.load import Results
+from results.row import Row
+from results.subset import Clusters, Subset
 
 ORIGINAL = "original task"
 WHOLES = {  # what there are parts of: accuracy before and after
@@ -89,7 +90,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
         "has each size). The cost of a data set is read if it was above its own chance before.",
         columns,
     ).of(
-        [PartOf(cell, name, rows, "") for cell in cells for name, rows in cell.parts.items()],
+        [PartOf(cell, part.text, rows, "") for cell in cells for part, rows in cell.parts.items()],
         [
             PartOf(cell, name, rows, whole)
             for cell in cells
@@ -100,22 +101,20 @@ def inoculation_parts_table(results: Results) -> Table | None:
     )
 
 
-def _shown(parts: Mapping[str, Part]) -> dict[str, Part]:
+def _shown(parts: Mapping[Subset, Part]) -> dict[str, Part]:
     """The parts with the large clusters put together, in the place of the first of them."""
-    large = {name: part for name, part in parts.items() if (_size(name) or 0) >= POOLED_FROM}
+    large = [part for subset, part in parts.items() if _is_large(subset)]
     shown: dict[str, Part] = {}
-    for name, part in parts.items():
-        if name in large:
-            shown.setdefault(POOLED, _pooled(list(large.values())))
+    for subset, part in parts.items():
+        if _is_large(subset):
+            shown.setdefault(POOLED, _pooled(large))
         else:
-            shown[name] = part
+            shown[subset.text] = part
     return shown
 
 
-def _size(name: str) -> int | None:
-    """The number of questions in each cluster of a part, None for other parts."""
-    found = re.fullmatch(r"clusters of (\d+)", name)
-    return int(found[1]) if found else None
+def _is_large(subset: Subset) -> bool:
+    return isinstance(subset, Clusters) and subset.size >= POOLED_FROM
 
 
 def _pooled(parts: list[Part]) -> Part:
@@ -134,9 +133,7 @@ def _pooled_row(rows: list[Row]) -> Row:
     # Whole numbers, but for ties; rounded, so that no rounding error makes more than there are.
     whole = round(sum(row.value * (row.num_items or 0) for row in rows), 6)
     low, high = wilson(whole, number)
-    return replace(
-        rows[0], value=whole / number, ci_low=low, ci_high=high, num_items=number, subset=POOLED
-    )
+    return replace(rows[0], value=whole / number, ci_low=low, ci_high=high, num_items=number)
 
 
 def _record(part: PartOf) -> dict[str, object]:

@@ -13,7 +13,8 @@ from reports.kit.measured import Estimate
 from reports.kit.published import PublishedProbe, published_probes
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import NOT_INTERPRETABLE, points
-from results.load import Results, Row
+from results.load import Results
+from results.row import Row
 
 RANDOM, ZERO_SHOT, INOCULATED, HUMAN = "random", "science_zero_shot", "inoculated", "human"
 GROUPS = {

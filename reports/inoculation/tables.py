@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TypeVar
 
-from reports.inoculation.doses import UNTOUCHED, Dose, doses
+from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import Inoculation, Series, inoculations
 from reports.kit.columns import (
     ACCURACY,
@@ -32,7 +32,9 @@ from reports.kit.text import (
     probability,
     rate,
 )
-from results.load import Results, Row
+from results.load import Results
+from results.row import Row
+from results.subset import Untouched
 
 Item = TypeVar("Item")
 PROBE = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
@@ -40,9 +42,10 @@ ORIGINAL = {"before": "original_accuracy_before", "after": "original_accuracy_af
 BOTH = {"above chance": "aggregate_above_chance", "average": "aggregate"}
 CLUSTERS = {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"}
 COST = "inoculation_cost"
+UNTOUCHED = Untouched()
 UNTOUCHED_NOTE = (
-    f" {UNTOUCHED.capitalize()}: the probe items that have no relative in the train file, where "
-    "every seed was measured on them."
+    f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train file, "
+    "where every seed was measured on them."
 )
 
 
@@ -51,8 +54,8 @@ def original_table(results: Results) -> Table | None:
     columns: list[Column[Row]] = [
         text("original task", lambda row: row.probe, "task", lambda row: row.split),
         text("model", lambda row: row.model, "model"),
-        text("part", lambda row: row.subset or "all"),
-        fields(lambda row: {"subset": row.subset, "split": row.split}),
+        text("part", lambda row: row.subset_text or "all"),
+        fields(lambda row: {"subset": row.subset_text, "split": row.split}),
         accuracy("accuracy %", lambda row: row, ACCURACY),
         size("n", lambda row: row, SIZE),
         whole("epoch", lambda row: row.epoch),
@@ -277,7 +280,7 @@ def _cost_spread_cell(dose: Dose) -> Cell:
 
 def _untouched(label: str, metric: str, shown: bool) -> Column[Dose]:
     """A mean over the probe items that have no relative in the train file."""
-    name = f"{metric}_{UNTOUCHED.replace(' ', '_')}"
+    name = f"{metric}_{UNTOUCHED.text.replace(' ', '_')}"
 
     def record(dose: Dose) -> dict[str, object]:
         mean = dose.part(UNTOUCHED).estimate(metric)
@@ -286,7 +289,7 @@ def _untouched(label: str, metric: str, shown: bool) -> Column[Dose]:
         return {name: mean.value, f"{name}_ci_low": mean.ci_low, f"{name}_ci_high": mean.ci_high}
 
     made: Column[Dose] = Column(
-        Heading(label, group=f"probe, {UNTOUCHED} %"),
+        Heading(label, group=f"probe, {UNTOUCHED.text} %"),
         lambda dose: accuracy_cell(dose.part(UNTOUCHED).estimate(metric)),
         record,
     )

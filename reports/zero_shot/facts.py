@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from results.load import Results, Row, Run
+from results.load import Results, Run
+from results.row import Row
 
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
 AT_CHANCE = "not distinguishable from chance"  # verdicts as findings say them
@@ -81,7 +82,7 @@ def chance_levels(results: Results) -> dict[str, float]:
     """Chance of each probe, from whatever run recorded it."""
     levels: dict[str, float] = {}
     for row in results.rows:
-        if row.metric in ("chance", "chance_probe") and row.subset == "":
+        if row.metric in ("chance", "chance_probe") and row.subset is None:
             levels.setdefault(row.probe, row.value)
     return levels
 
@@ -111,7 +112,7 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
 
 
 def _is_whole(row: Row) -> bool:
-    return row.subset == "" and row.perturbation == "" and row.control in WHOLE
+    return row.subset is None and row.perturbation == "" and row.control in WHOLE
 
 
 def _first(rows: Sequence[Row], metric: str) -> float | None:

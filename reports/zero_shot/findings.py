@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from reports.kit.text import between, percent, sample
 from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, ZeroShot, zero_shots
-from results.load import Results, Row
+from results.load import Results
+from results.row import Row
 
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
 
@@ -56,7 +57,7 @@ def _stuck(entry: ZeroShot) -> str:
     most = max(entry.shares, key=lambda share: share.value, default=None)
     if most is None or most.value < STUCK:
         return ""
-    return f"{most.subset} on {entry.probe} ({percent(most.value)}% of its answers)"
+    return f"{most.subset_text} on {entry.probe} ({percent(most.value)}% of its answers)"
 
 
 def _one(model: str, entry: ZeroShot) -> str:

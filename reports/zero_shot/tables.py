@@ -6,7 +6,8 @@ from reports.kit.columns import ACCURACY, SIZE, accuracy, column, field, share, 
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL
 from reports.zero_shot.facts import ZeroShot, zero_shots
-from results.load import Results, Row, Run
+from results.load import Results, Run
+from results.row import Row
 
 
 def zero_shot_table(results: Results) -> Table | None:
@@ -60,11 +61,11 @@ def predicted_shares_table(results: Results) -> Table | None:
         [
             field("model", lambda pair: pair[0].label),
             text("probe", lambda pair: pair[0].probe, "probe split", _split),
-            text("answer", lambda pair: pair[1].subset, "answer"),
+            text("answer", lambda pair: pair[1].subset_text, "answer"),
         ],
         Across(
             lambda pair: pair[0].label,
-            lambda pair: (pair[0].probe, _split(pair), pair[1].subset),
+            lambda pair: (pair[0].probe, _split(pair), pair[1].subset_text),
             lambda model: [share("predicted %", lambda pair: pair[1].value, "share", model)],
         ),
     ).of(found)
@@ -144,4 +145,4 @@ def _split(pair: tuple[ZeroShot, Row]) -> str:
 
 def _part(row: Row) -> str:
     control = "" if row.control == "standard" else row.control
-    return ", ".join(text for text in (row.subset, row.perturbation, control) if text)
+    return ", ".join(text for text in (row.subset_text, row.perturbation, control) if text)

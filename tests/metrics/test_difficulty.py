@@ -23,18 +23,6 @@ def test_an_item_without_one_of_the_two_has_none(missing: str) -> None:
     assert Difficulty.of({k: v for k, v in RELEASED.items() if k != missing}) is None
 
 
-def test_its_name_in_results_can_be_read_back() -> None:
-    difficulty = Difficulty(3, "hyponym", 4)
-    assert difficulty.subset == "hops=3 distractors=hyponym:4"
-    assert Difficulty.parse(difficulty.subset) == difficulty
-
-
-@pytest.mark.parametrize("name", ["", "hops=1", "template=a", "hops=x distractors=sister:1"])
-def test_another_name_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=r"is not hops=N distractors=TYPE:N"):
-        Difficulty.parse(name)
-
-
 def test_items_are_gathered_by_difficulty_from_easy_to_hard() -> None:
     far = {**RELEASED, "hops": 3}
     found = by_difficulty([True, False, True, True], [far, RELEASED, RELEASED, {}])

@@ -5,20 +5,21 @@ from pathlib import Path
 import pytest
 
 import train
+from results.row import Row
 from results.run_folder import CommandFolder
 
-ROW = {
-    "protocol": "zero_shot",
-    "model": "tiny",
-    "probe": "age_small",
-    "control": "standard",
-    "mode": "zero_shot",
-    "num_train": 0,
-    "split": "dev",
-    "metric": "accuracy",
-    "value": 0.5,
-    "num_items": 4,
-}
+ROW = Row(
+    protocol="zero_shot",
+    model="tiny",
+    probe="age_small",
+    control="standard",
+    mode="zero_shot",
+    num_train=0,
+    split="dev",
+    metric="accuracy",
+    value=0.5,
+    num_items=4,
+)
 
 
 def test_the_report_says_where_the_page_is(

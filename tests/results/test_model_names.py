@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from results.load import Row, Run
+from results.load import Run
 from results.model_names import told_apart, with_distinct_models
+from results.row import Row
 
 
 def run(key: str, model: str, source: str | None) -> Run:
     facts = {} if source is None else {"model_source": source}
-    rows = (Row(0.5, "accuracy", model=model), Row(0.25, "accuracy", model="published"))
+    rows = tuple(Row(value=0.5, metric="accuracy", model=name) for name in (model, "published"))
     return Run(key, key, "zero_shot", model, "p", rows, facts=facts)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -7,21 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.row import RESULT_COLUMNS, ResultRow, read_results, write_results
+from results.row import RESULT_COLUMNS, Row, read_results, write_results
+from results.subset import ChoiceSet, SourceSet
 
 
 def test_columns_are_the_contract_in_its_order() -> None:
     assert ",".join(RESULT_COLUMNS) == (
         "protocol,model,probe,control,mode,num_train,dose,extra,learning_rate,epoch,seed,split,"
-        "subset,perturbation,metric,value,ci_low,ci_high,num_items,num_groups,run_dir"
+        "subset,perturbation,metric,value,ci_low,ci_high,num_items,num_groups,role,kind,run_dir"
     )
-    assert set(ResultRow.__annotations__) == set(RESULT_COLUMNS)
 
 
 def test_written_numbers_come_back_in_full(tmp_path: Path) -> None:
     path = tmp_path / "out" / "results.csv"
-    row = {"metric": "accuracy", "value": 1 / 3, "num_items": 3, "subset": 'a, "b"', "seed": None}
-    write_results(path, [row, {"value": np.float64(0.1), "ci_low": ""}])
+    row = Row(metric="accuracy", value=1 / 3, num_items=3, subset=SourceSet('a, "b"'), seed=None)
+    write_results(path, [row, Row(value=np.float64(0.1))])
     first, second = read_results(path)
     assert list(first) == list(RESULT_COLUMNS)
     assert float(first["value"]) == 1 / 3
@@ -35,15 +37,37 @@ def test_no_rows_leave_the_header(tmp_path: Path) -> None:
     assert read_results(tmp_path / "results.csv") == []
 
 
-def test_unknown_column_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"row 2 has the unknown column\(s\) accuracy"):
-        write_results(tmp_path / "results.csv", [{"value": 1}, {"accuracy": 1}])
+def test_number_that_is_not_finite_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="row 2: ci_low is nan"):
+        write_results(tmp_path / "results.csv", [Row(value=1), Row(value=0.5, ci_low=math.nan)])
     assert not list(tmp_path.iterdir())
 
 
-def test_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="row 1: ci_low is nan"):
-        write_results(tmp_path / "results.csv", [{"value": 0.5, "ci_low": float("nan")}])
+def test_a_row_comes_back_from_json_as_it_was() -> None:
+    row = Row(metric="m", value=0.25, seed=0, subset=ChoiceSet(("a", "b")), role="model")
+    written = json.loads(json.dumps(row.to_json()))
+    assert set(written) == {"metric", "value", "seed", "subset", "role"}
+    assert Row.from_json(written, "r") == row
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([], "row 3 is not a mapping of columns to values"),
+        ({"metric": "m"}, "row 3 has no value"),
+        ({"value": "0.5"}, "row 3: value is '0.5', which is no number"),
+        ({"value": True}, "row 3: value is True, which is no number"),
+        ({"value": math.inf}, "row 3: value is inf, which is no number"),
+        ({"value": 1, "dose": [2]}, r"row 3: dose is \[2\], which is no number"),
+        ({"value": 1, "accuracy": 1}, r"row 3 has the unknown column\(s\) accuracy"),
+        ({"value": 1, "metric": 2}, "row 3: metric is 2"),
+        ({"value": 1, "role": "rival"}, "row 3: role is 'rival'"),
+        ({"value": 1, "subset": "template=a"}, "row 3: subset is 'template=a', which names no"),
+    ],
+)
+def test_a_cell_that_is_not_what_it_should_be_is_named(cells: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Row.from_json(cells, "row 3")
 
 
 def test_missing_columns_are_read_as_empty(tmp_path: Path) -> None:

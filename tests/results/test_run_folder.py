@@ -7,8 +7,9 @@ import pytest
 
 from probes.catalog import ProbeConfig
 from probes.source import ProbeData
-from results.row import read_results
+from results.row import Row, read_results
 from results.run_folder import CommandFolder, ConfigConflictError, RunFolder, config_hash
+from results.subset import Answered
 from storage.errors import ConfigError
 from storage.files import DataFile
 
@@ -16,12 +17,12 @@ from storage.files import DataFile
 def test_a_run_is_finished_when_its_result_is_there(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
     assert run.result() is None
-    run.finish({"rows": [{"metric": "accuracy", "value": 0.5}]})
+    run.finish({"rows": [Row(metric="accuracy", value=0.5)]})
     again = CommandFolder(tmp_path, {"command": "x"}).run("my run", {"dose": 3})
     assert again.key == run.key
     result = again.result()
     assert result is not None
-    assert result["rows"] == [{"metric": "accuracy", "value": 0.5, "run_dir": f"runs/{run.key}"}]
+    assert result["rows"] == [Row(metric="accuracy", value=0.5, run_dir=f"runs/{run.key}")]
 
 
 @pytest.mark.parametrize("text", ["a: [", "a: 1\na: 2", "\x00"])
@@ -86,7 +87,7 @@ def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
     folder = CommandFolder(tmp_path, {})
     folder.run("unfinished", {"a": 1})
     for value in (0.25, 0.75):
-        folder.run("done", {"value": value}).finish({"rows": [{"metric": "m", "value": value}]})
+        folder.run("done", {"value": value}).finish({"rows": [Row(metric="m", value=value)]})
     rows = read_results(folder.write_results())
     assert sorted(row["value"] for row in rows) == ["0.25", "0.75"]
     assert all(json.loads((tmp_path / row["run_dir"] / "result.json").read_text()) for row in rows)
@@ -95,7 +96,7 @@ def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
 def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path, {}).run("r", {})
     run.write_metrics(
-        [{"metric": "accuracy", "value": 0.5, "subset": "older", "control": "standard"}]
+        [Row(metric="accuracy", value=0.5, subset=Answered("older"), control="standard")]
     )
     assert (run.path / "metrics.csv").read_text().splitlines()[
         1

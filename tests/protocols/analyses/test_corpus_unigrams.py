@@ -10,8 +10,9 @@ import pytest
 import train
 from probes.unigrams import CorpusFit
 from protocols.analyses.corpus_unigrams import accuracies, unigram_rows
-from results.load import Results, Row, Run
-from results.row import read_results
+from results.load import Results, Run
+from results.row import Row, read_results
+from results.subset import Template
 
 
 def row(probe: str, model: str, value: float, **columns: Any) -> Row:
@@ -31,7 +32,7 @@ def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> Non
         row("age", "m", 0.4, num_train=125, seed=1),
         row("age", "m", 0.9, num_train=125, seed=2, control="no_language"),
         row("age", "m", 0.95, num_train=125, seed=2, mode="linear"),
-        row("age", "m", 1.0, num_train=125, seed=2, subset="template=x"),
+        row("age", "m", 1.0, num_train=125, seed=2, subset=Template("x")),
         row("qa", "m", 0.3, num_train=62, seed=1, mode="full"),
     )
     assert accuracies(found, "max") == {
@@ -49,13 +50,13 @@ def test_rows_worked_out_by_hand() -> None:
         "r": (CorpusFit(-7.0, 10, 0), CorpusFit(-8.0, 10, 1)),
     }
     rows = unigram_rows(found, fits, ("a", "b"))
-    values = {(r["metric"], r.get("probe"), r.get("subset")): r["value"] for r in rows}
-    assert values["accuracy_difference", "p", None] == pytest.approx(0.4)
-    assert values["log_probability_difference", "p", None] == pytest.approx(-1.0)
+    values = {(r.metric, r.probe, r.subset_text): r.value for r in rows}
+    assert values["accuracy_difference", "p", ""] == pytest.approx(0.4)
+    assert values["log_probability_difference", "p", ""] == pytest.approx(-1.0)
     assert values["mean_log_probability", "r", "a"] == -7.0
     # Ranks of the differences: accuracy 3 1 2, log probability 1 2 3.
-    assert values["spearman", None, None] == pytest.approx(-0.5)
-    assert values["spearman_p", None, None] == pytest.approx(1.0)  # every order has |rho| >= 0.5
+    assert values["spearman", "", ""] == pytest.approx(-0.5)
+    assert values["spearman_p", "", ""] == pytest.approx(1.0)  # every order has |rho| >= 0.5
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,9 +66,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ):
             folder = tmp_path / "in" / "runs" / f"{probe}-{model}"
             folder.mkdir(parents=True)
-            one = {"metric": "accuracy", "value": value, "num_train": 0, "split": "dev"}
-            facts = {"protocol": "zero_shot", "model": model, "probe": probe, "key": folder.name}
-            (folder / "result.json").write_text(json.dumps({**facts, "rows": [one]}))
+            facts = {"protocol": "zero_shot", "model": model, "probe": probe}
+            row = {**facts, "metric": "accuracy", "value": value, "num_train": 0, "split": "dev"}
+            result = {**facts, "key": folder.name, "rows": [row]}
+            (folder / "result.json").write_text(json.dumps(result))
     (tmp_path / "a.txt").write_text("older\t50\nyear\t40\nperson\t10\n")
     (tmp_path / "b.txt").write_text("older\t1\nreally\t40\nanimal\t59\n")
     command = ["unigrams", "--results", str(tmp_path / "in"), "--model_a", "a", "--model_b", "b"]

@@ -15,6 +15,7 @@ from protocols.analyses.prediction_grid import grid_matrix, grid_rows
 from protocols.analyses.settings import GridSettings
 from protocols.cli.errors import FAILURE
 from protocols.engine.evaluation import Predictions
+from protocols.engine.settings import ModelSettings
 from results.row import read_results
 from storage.errors import UsageError
 
@@ -27,15 +28,15 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
     # Pairs in order: (20,30) (20,40) (30,20) (30,40) (40,20) (40,30); right: y y o y o o.
     scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
     said = Predictions("A", grid.records, scores)
-    rows = {row["metric"]: row for row in grid_rows(said, grid, "m")}
-    assert rows["accuracy"]["value"] == pytest.approx(3 / 6)
-    assert rows["accuracy"]["perturbation"] == "A"
-    assert rows["accuracy"]["probe"] == "age_comparison"
-    assert rows["share_younger"]["value"] == pytest.approx(4 / 6)
-    assert rows["share_older"]["value"] == pytest.approx(2 / 6)
+    rows = {row.metric: row for row in grid_rows(said, grid, ModelSettings())}
+    assert rows["accuracy"].value == pytest.approx(3 / 6)
+    assert rows["accuracy"].perturbation == "A"
+    assert rows["accuracy"].probe == "age_comparison"
+    assert rows["share_younger"].value == pytest.approx(4 / 6)
+    assert rows["share_older"].value == pytest.approx(2 / 6)
     # Only for {20, 30} is "younger" likelier where it is right: 1 > -1, but -1 < 3 and 2 < 3.
-    assert rows["order_accuracy"]["value"] == pytest.approx(1 / 3)
-    assert rows["order_accuracy"]["num_items"] == 3
+    assert rows["order_accuracy"].value == pytest.approx(1 / 3)
+    assert rows["order_accuracy"].num_items == 3
     matrix = grid_matrix(said, grid)
     assert matrix["values"] == [20, 30, 40]
     assert matrix["axes"] == ["AGE-1", "AGE-2"]
@@ -48,7 +49,7 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
 def test_a_constant_output_says_both_words_half_the_time() -> None:
     grid = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
     said = Predictions("A", grid.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
-    rows = {row["metric"]: row["value"] for row in grid_rows(said, grid, "m")}
+    rows = {row.metric: row.value for row in grid_rows(said, grid, ModelSettings())}
     assert rows["accuracy"] == rows["order_accuracy"] == 0.5
     assert rows["share_younger"] == rows["share_older"] == 0.5
     assert rows["tied_share"] == 1.0

@@ -10,7 +10,8 @@ from probes.record import Record
 from probes.sources.wordnet import DEFAULT_DIR
 from probes.taxonomy_edges import ItemDistances
 from protocols.analyses.taxonomy_distance import distance_rows
-from results.row import read_results
+from results.row import Row, read_results
+from results.subset import NearerDistractor
 
 
 def answered(nearer: tuple[int, ...], placed: bool = True) -> ItemDistances:
@@ -22,31 +23,31 @@ def answered(nearer: tuple[int, ...], placed: bool = True) -> ItemDistances:
 def test_rows_worked_out_by_hand() -> None:
     items = [answered((1,)), answered((1,)), answered((1, 2)), answered(()), answered((1,), False)]
     chosen = [(1,), (0,), (2,), (2,), (1,)]
-    rows = distance_rows(items, chosen, list("aabcd"), {"model": "m"})
-    values = {(row["metric"], row.get("subset")): (row["value"], row["num_items"]) for row in rows}
+    rows = distance_rows(items, chosen, list("aabcd"), Row(model="m"))
+    values = {(row.metric, row.subset): (row.value, row.num_items) for row in rows}
     assert values == {
         # The last item is left out: its right answer is above one concept only.
         ("nearer_chosen", None): (pytest.approx(2 / 3), 3),
         ("nearer_chosen_by_guessing", None): (pytest.approx((1 + 1 + 2) / 9), 3),
-        ("accuracy", "with a nearer distractor"): (pytest.approx(1 / 3), 3),
-        ("accuracy", "without"): (0.0, 1),
+        ("accuracy", NearerDistractor(True)): (pytest.approx(1 / 3), 3),
+        ("accuracy", NearerDistractor(False)): (0.0, 1),
     }
-    assert {row["model"] for row in rows} == {"m"}
-    assert [row.get("num_groups") for row in rows] == [2, None, 2, 1]
+    assert {row.model for row in rows} == {"m"}
+    assert [row.num_groups for row in rows] == [2, None, 2, 1]
 
 
 def test_no_item_with_a_nearer_distractor_leaves_no_share() -> None:
-    rows = distance_rows([answered(())], [(0,)], ["a"], {})
-    assert [row["metric"] for row in rows] == ["accuracy"]
+    rows = distance_rows([answered(())], [(0,)], ["a"], Row())
+    assert [row.metric for row in rows] == ["accuracy"]
 
 
 def test_a_tie_counts_each_of_its_choices_in_its_share() -> None:
     # Three tie (two of them nearer), two tie (gold and the nearer one), and nothing was said.
     items = [answered((1, 2)), answered((1,)), answered((1,))]
-    rows = distance_rows(items, [(0, 1, 2), (0, 1), ()], list("abc"), {})
-    values = {(row["metric"], row.get("subset")): row["value"] for row in rows}
+    rows = distance_rows(items, [(0, 1, 2), (0, 1), ()], list("abc"), Row())
+    values = {(row.metric, row.subset): row.value for row in rows}
     assert values["nearer_chosen", None] == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
-    assert values["accuracy", "with a nearer distractor"] == pytest.approx((1 / 3 + 1 / 2) / 3)
+    assert values["accuracy", NearerDistractor(True)] == pytest.approx((1 / 3 + 1 / 2) / 3)
 
 
 def test_the_command_reads_the_predictions_of_a_run(

@@ -11,7 +11,10 @@ from probes.record import Record
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement, Point, choice_sets, finish_run
 from protocols.engine.evaluation import Predictions
+from protocols.engine.settings import ModelSettings
+from results.row import Row
 from results.run_folder import CommandFolder
+from results.subset import ChoiceSet
 
 SIZES, AGES = ("smaller", "larger"), ("older", "younger")
 
@@ -47,7 +50,7 @@ def result(tmp_path: Path) -> Path:
     finish_run(
         run,
         data(train=(record("A ", SIZES, 0, "one"),)),
-        Point("m", "mlp", 62, 1e-3),
+        Point(ModelSettings(), "mlp", 62, 1e-3),
         measured,
         time.perf_counter(),
         with_levels=True,
@@ -58,10 +61,9 @@ def result(tmp_path: Path) -> Path:
 
 
 def test_rows_of_whole_parts_and_levels(result: Path) -> None:
-    rows = json.loads((result / "result.json").read_text())["rows"]
-    values = {
-        (r["metric"], r["control"], r.get("subset", "")): (r["value"], r["num_items"]) for r in rows
-    }
+    cells = json.loads((result / "result.json").read_text())["rows"]
+    rows = [Row.from_json(row, "row") for row in cells]
+    values = {(r.metric, r.control, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)
     assert values == {
         ("accuracy", "standard", ""): (0.75, 4),
@@ -90,7 +92,7 @@ def test_hits_and_groups_are_in_the_order_of_the_rows(result: Path) -> None:
 def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
-    point = Point("m", "mlp", 62, 1e-3)
+    point = Point(ModelSettings(), "mlp", 62, 1e-3)
     measured = [Measurement("standard", 3, 4, tied)]
     finish_run(
         run, data(), point, measured, time.perf_counter(), with_levels=False, notices=[], facts={}
@@ -111,12 +113,11 @@ def test_facts(result: Path) -> None:
     facts = json.loads((result / "result.json").read_text())
     assert (facts["hits"], facts["train"], facts["seeds"]) == ("hits.json", "train of mixed", [3])
     assert facts["notices"] == ["two words unknown"]
-    assert facts["nonsense"] == {}
-    assert "substitutes" not in facts
+    assert facts["control_words"] == {"no_language": {}}
 
 
 def test_sets_of_many_different_words_are_no_subsets() -> None:
     many = [record(str(i), (f"w{i}", f"v{i}"), 0, "one") for i in range(7)]  # 14 words
     assert set(choice_sets(many)) == {None}
-    assert set(choice_sets(many[:6])) == {f"pair=v{i}/w{i}" for i in range(6)}
+    assert set(choice_sets(many[:6])) == {ChoiceSet((f"v{i}", f"w{i}")) for i in range(6)}
     assert set(choice_sets(many[:1])) == {None}

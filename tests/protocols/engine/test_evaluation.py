@@ -14,6 +14,8 @@ from protocols.engine.evaluation import (
     subset_rows,
     tied_row,
 )
+from results.row import Row
+from results.subset import Template
 
 ITEMS = [Record(str(i), "What?", ("a", "b", "c"), 0) for i in range(4)]
 
@@ -25,28 +27,30 @@ def test_ties_count_a_share_and_a_nan_nothing() -> None:
     assert said.chosen == [0, 1, 0, None]
     assert said.credit == [1 / 3, 0.0, 1.0, 0.0]
     assert said.accuracy == pytest.approx(1 / 3)
-    row = accuracy_row(said, range(4))
-    assert (row["value"], row["num_items"]) == (pytest.approx(1 / 3), 4)
-    assert tied_row(said) == {"metric": "tied_share", "value": 0.5, "num_items": 4}
+    row = accuracy_row(said, range(4), Row(model="m"))
+    assert (row.model, row.metric) == ("m", "accuracy")
+    assert (row.value, row.num_items) == (pytest.approx(1 / 3), 4)
+    assert tied_row(said, Row()) == Row(metric="tied_share", value=0.5, num_items=4)
     ties, lost = score_notices(said)
     assert ties.startswith("2 of 4 items of p are ties")
     assert lost == "1 of 4 items of p have a score that is not a number (NaN) and count as wrong"
     together = score_notices(said, said)
     assert together[0].startswith("4 of 8 answers in 2 sets are ties")
-    parts = subset_rows(said, range(4), ["x", "x", "y", None])
-    assert [(part["subset"], part["value"]) for part in parts] == [("x", 1 / 6), ("y", 1.0)]
+    x, y = Template("x"), Template("y")
+    parts = subset_rows(said, range(4), [x, x, y, None], Row())
+    assert [(part.subset, part.value) for part in parts] == [(x, 1 / 6), (y, 1.0)]
 
 
 def test_without_ties_there_is_nothing_to_say() -> None:
     said = Predictions("p", ITEMS[:1], [[1.0, 0.0, 0.5]])
-    assert (score_notices(said), tied_row(said)["value"]) == ([], 0.0)
+    assert (score_notices(said), tied_row(said, Row()).value) == ([], 0.0)
 
 
 def test_items_that_stand_alone_have_wilsons_interval() -> None:
-    row = grouped_row([True] * 8 + [False] * 2, [str(i) for i in range(10)], metric="accuracy")
+    row = grouped_row([True] * 8 + [False] * 2, [str(i) for i in range(10)], Row(metric="accuracy"))
     # Wilson (1927) for 8 of 10.
-    assert (row["value"], row["num_items"], row["metric"]) == (0.8, 10, "accuracy")
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert (row.value, row.num_items, row.metric) == (0.8, 10, "accuracy")
+    assert (row.ci_low, row.ci_high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
 
 
 def test_groups_that_stand_or_fall_together_count_once() -> None:
@@ -56,8 +60,14 @@ def test_groups_that_stand_or_fall_together_count_once() -> None:
     # (0.25 + 2 / 100) (1.96 / 2.2622)^2 / (0.25 / 9 + 0.002) = 6.806 throws:
     correct = [group % 2 == 0 for group in range(10) for _ in range(10)]
     groups = [str(group) for group in range(10) for _ in range(10)]
-    row = grouped_row(correct, groups, metric="accuracy")
-    assert row["value"] == 0.5
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.1997, 0.8003), abs=1e-4)
-    alone = proportion_row(50, 100)
-    assert row["ci_high"] - row["ci_low"] > 2.5 * (alone["ci_high"] - alone["ci_low"])
+    row = grouped_row(correct, groups, Row(metric="accuracy"))
+    assert row.value == 0.5
+    assert (row.ci_low, row.ci_high) == pytest.approx((0.1997, 0.8003), abs=1e-4)
+    alone = proportion_row(50, 100, Row())
+    assert _width(row) > 2.5 * _width(alone)
+
+
+def _width(row: Row) -> float:
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    return row.ci_high - row.ci_low

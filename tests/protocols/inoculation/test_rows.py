@@ -15,6 +15,8 @@ from protocols.engine.evaluation import Predictions
 from protocols.inoculation.data import Parts, Splits
 from protocols.inoculation.rows import forgotten, report_rows, reported_hits
 from results.inoculation_hits import read_sides
+from results.row import Row
+from results.subset import Untouched
 
 HISTORY = [{"epoch": 1, "step": 1, PROBE: 0.5, ORIGINAL: 0.5, AGGREGATE: 0.5}]
 
@@ -42,13 +44,9 @@ def test_the_original_task_also_without_what_train_has() -> None:
     }
     worse = {**said, "report_original": Predictions("r", original, [RIGHT, RIGHT, WRONG, WRONG])}
     found, _ = report_rows(
-        {}, Parts(splits("probe", probe), data), said, worse, HISTORY, whole_clusters=True
+        Row(), Parts(splits("probe", probe), data), said, worse, HISTORY, whole_clusters=True
     )
-    values = {
-        row["metric"]: (row["value"], row.get("num_items"))
-        for row in found
-        if row.get("subset") == "group not in train"
-    }
+    values = {row.metric: (row.value, row.num_items) for row in found if row.subset == Untouched()}
     assert values["original_accuracy_before"] == (pytest.approx(2 / 3), 3)
     assert values["original_accuracy_after"] == (pytest.approx(1 / 3), 3)
     assert values["inoculation_cost"] == (pytest.approx(1 / 3), 3)
@@ -59,7 +57,7 @@ CONSTANT, RIGHT, WRONG, TWO = [0.0] * 4, [1.0, 0, 0, 0], [0.0, 1, 0, 0], [1.0, 1
 
 
 @pytest.fixture
-def rows() -> dict[tuple[str, str], Any]:
+def rows() -> dict[tuple[str, str], Row]:
     difficulty = {"hops": 1, "distractor_type": "sister", "distractor_hops": 1}
     probe = [record("probe", i, **difficulty) for i in range(4)]
     original = [record("original", i) for i in range(4)]
@@ -72,33 +70,33 @@ def rows() -> dict[tuple[str, str], Any]:
         "report_original": Predictions("report_original", original, [CONSTANT] * 4),
     }
     parts = Parts(splits("probe", probe), splits("original", original))
-    found, _ = report_rows({}, parts, before, after, HISTORY, whole_clusters=True)
+    found, _ = report_rows(Row(), parts, before, after, HISTORY, whole_clusters=True)
     assert [f["id"] for f in forgotten(before["report_original"], after["report_original"])] == [
         "0", "1", "2"
     ]  # fmt: skip
-    return {(row["metric"], row.get("subset", "")): row for row in found}
+    return {(row.metric, row.subset_text): row for row in found}
 
 
-def test_a_constant_output_is_at_chance(rows: dict[tuple[str, str], Any]) -> None:
+def test_a_constant_output_is_at_chance(rows: dict[tuple[str, str], Row]) -> None:
     place = "hops=1 distractors=sister:1"
-    assert rows["probe_accuracy_before", ""]["value"] == 0.25
-    assert rows["original_accuracy_after", ""]["value"] == 0.25
-    assert rows["difficulty_accuracy_before", place]["value"] == 0.25
-    assert rows["probe_tied_share_before", ""]["value"] == 1.0
-    assert rows["original_tied_share_after", ""]["value"] == 1.0
+    assert rows["probe_accuracy_before", ""].value == 0.25
+    assert rows["original_accuracy_after", ""].value == 0.25
+    assert rows["difficulty_accuracy_before", place].value == 0.25
+    assert rows["probe_tied_share_before", ""].value == 1.0
+    assert rows["original_tied_share_after", ""].value == 1.0
 
 
-def test_ties_are_parts_of_flips_clusters_and_heat_maps(rows: dict[tuple[str, str], Any]) -> None:
-    assert rows["probe_accuracy", ""]["value"] == (1 + 1 / 2 + 1 / 2 + 1 / 4) / 4
-    assert rows["difficulty_accuracy", "hops=1 distractors=sister:1"]["value"] == 2.25 / 4
-    assert rows["probe_tied_share", ""]["value"] == 0.75
+def test_ties_are_parts_of_flips_clusters_and_heat_maps(rows: dict[tuple[str, str], Row]) -> None:
+    assert rows["probe_accuracy", ""].value == (1 + 1 / 2 + 1 / 2 + 1 / 4) / 4
+    assert rows["difficulty_accuracy", "hops=1 distractors=sister:1"].value == 2.25 / 4
+    assert rows["probe_tied_share", ""].value == 0.75
     # Clusters of two: 1 x 1/2 and 1/2 x 1/4; before 1/4 x 1/4 each.
-    assert rows["strict_cluster_accuracy", ""]["value"] == (1 / 2 + 1 / 8) / 2
-    assert rows["strict_cluster_accuracy_before", ""]["value"] == 1 / 16
+    assert rows["strict_cluster_accuracy", ""].value == (1 / 2 + 1 / 8) / 2
+    assert rows["strict_cluster_accuracy_before", ""].value == 1 / 16
     # 1, 1, 1/2 and 0 before, 1/4 each after.
-    assert rows["inoculation_cost", ""]["value"] == pytest.approx((2.5 - 1) / 4)
-    assert rows["mcnemar_lost", ""]["value"] == pytest.approx(3 / 4 + 3 / 4 + 1 / 4)
-    assert rows["mcnemar_gained", ""]["value"] == pytest.approx(1 / 4)
+    assert rows["inoculation_cost", ""].value == pytest.approx((2.5 - 1) / 4)
+    assert rows["mcnemar_lost", ""].value == pytest.approx(3 / 4 + 3 / 4 + 1 / 4)
+    assert rows["mcnemar_gained", ""].value == pytest.approx(1 / 4)
 
 
 def test_hits_hold_what_each_reported_item_counts() -> None:

@@ -8,21 +8,21 @@ import train
 from probes.record import Record
 from protocols.engine.evaluation import Predictions
 from protocols.zero_shot.ranks import rank_rows
-from results.row import read_results
+from results.row import Row, read_results
 
 
 def test_rows_worked_out_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), i % 2) for i in range(4)]
     ranks = Predictions("p", records, [[1, 10], [3, 11], [10, 9], [40, 2]])
-    found = rank_rows(ranks, ["a", "b", "c", "c"], {"model": "m"})
-    rows = {row["metric"]: row for row in found}
+    found = rank_rows(ranks, ["a", "b", "c", "c"], Row(model="m"))
+    rows = {row.metric: row for row in found}
     # Right answers have the ranks 1, 11, 10 and 2.
-    assert rows["median_gold_rank"]["value"] == 6.0
-    assert rows["gold_in_top10"]["value"] == 3 / 4
-    assert rows["all_in_top10"]["value"] == 2 / 4
-    assert {row["num_items"] for row in rows.values()} == {4}
-    assert [row.get("num_groups") for row in found] == [None, 3, 3]
-    assert {row["model"] for row in rows.values()} == {"m"}
+    assert rows["median_gold_rank"].value == 6.0
+    assert rows["gold_in_top10"].value == 3 / 4
+    assert rows["all_in_top10"].value == 2 / 4
+    assert {row.num_items for row in rows.values()} == {4}
+    assert [row.num_groups for row in found] == [None, 3, 3]
+    assert {row.model for row in rows.values()} == {"m"}
 
 
 def test_zero_shot_with_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.analyses.tables import taxonomy_distance_table, unigrams_table
 from results.load import load_results
+from results.subset import NearerDistractor, OneModel
 
 WriteRun = Callable[..., Path]
 
@@ -24,8 +25,8 @@ def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[
     return [
         {**rows.accuracy(chosen, 40, **common), "metric": "nearer_chosen"},
         {**common, "metric": "nearer_chosen_by_guessing", "value": 0.4, "num_items": 40},
-        rows.accuracy(10, 40, **common, subset="with a nearer distractor"),
-        rows.accuracy(15, 20, **common, subset="without"),
+        rows.accuracy(10, 40, **common, subset=NearerDistractor(True)),
+        rows.accuracy(15, 20, **common, subset=NearerDistractor(False)),
     ]
 
 
@@ -52,8 +53,8 @@ def test_each_seed_has_its_share_beside_the_papers(
 def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: WriteRun) -> None:
     common = {"protocol": "unigrams", "model": "a against b"}
     found: list[dict[str, Any]] = [
-        {**common, "probe": "p", "subset": "a", "metric": "mean_log_probability", "value": -8.0,
-         "num_items": 1200},
+        {**common, "probe": "p", "subset": OneModel("a"), "num_items": 1200,
+         "metric": "mean_log_probability", "value": -8.0},
         {**common, "probe": "p", "metric": "accuracy_difference", "value": -0.25},
         {**common, "probe": "p", "metric": "log_probability_difference", "value": 0.5},
         {**common, "metric": "spearman", "value": -0.4, "ci_low": -0.9, "ci_high": 0.5,

@@ -10,6 +10,7 @@ from reports.curve.facts import Curve, curves
 from reports.curve.parts import curve_parts_table
 from reports.curve.summary import peers, summaries
 from results.load import load_results
+from results.subset import Template
 
 WriteRun = Callable[..., Path]
 
@@ -138,7 +139,7 @@ def test_other_train_rows_and_stages_are_curves_of_their_own(
         ("c", 70, {"train": own, "first_stage": {"seed": 1}}),
     ):
         [row] = rows.curve("p", "standard", {62: [right]}, 100)
-        write_run(tmp_path / name, name, [row, {**row, "subset": "template=t"}], **facts)
+        write_run(tmp_path / name, name, [row, {**row, "subset": Template("t")}], **facts)
     results = load_results(tmp_path)
     found = curves(results)
     assert [(curve.means(), curve.where) for curve in found] == [

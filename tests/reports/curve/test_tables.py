@@ -11,6 +11,7 @@ from reports.curve.summary_tables import curve_summary_tables
 from reports.curve.tables import curve_against_table, curve_table
 from reports.kit.table import Cell, Table
 from results.load import load_results
+from results.subset import ChoiceSet, Template
 from tests.fixtures.report import labels, tables
 
 Write = Callable[..., None]
@@ -168,7 +169,7 @@ def test_training_that_worked_is_not_stuck(tmp_path: Path, write_curve_runs: Wri
 
 
 def test_parts_untrained_and_at_the_end(tmp_path: Path, write_curve_runs: Write) -> None:
-    parts = ["template=has", "template=larger", "pair=older/younger"]
+    parts = [Template("has"), Template("larger"), ChoiceSet(("older", "younger"))]
     more = {"probe": "always_never", "subsets": parts, "seeds": (1,), "sizes": (0, 62, 125)}
     write_curve_runs(tmp_path, shares, **more)
     table = curve_parts_table(load_results(tmp_path))

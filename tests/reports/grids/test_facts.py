@@ -15,6 +15,7 @@ from reports.grids.figures import age_grid_figure, shades, size_grid_figure
 from reports.grids.findings import compared
 from reports.grids.tables import grid_table, sizes_table
 from results.load import Results, load_results
+from results.subset import GridWording
 
 WriteRun = Callable[..., Path]
 OBJECTS = ["nail", "pen", "laptop", "table", "house", "airplane", "city", "sun"]
@@ -43,7 +44,7 @@ def write_grid(
         "protocol": "grid",
         "model": model,
         "probe": "objects_comparison" if name == "sizes" else "age_comparison",
-        "subset": f"wording={wording}",
+        "subset": GridWording(wording),
         "perturbation": name,
     }
     rows = [

@@ -19,14 +19,15 @@ from reports.inoculation.difficulty import (
 )
 from reports.inoculation.figures.difficulty import difficulty_figure
 from results.load import Results, load_results
+from results.subset import Difficulty
 
 WriteRun = Callable[..., Path]
 # Right of how many, before and after, by hops and distractors.
 HYPERNYMY = {
-    "hops=1 distractors=random:0": (6, 9, 10),
-    "hops=1 distractors=sister:1": (3, 5, 20),
-    "hops=2 distractors=hypernym:1": (1, 2, 4),
-    "hops=2 distractors=hyponym:1": (2, 5, 12),
+    Difficulty(1, "random", 0): (6, 9, 10),
+    Difficulty(1, "sister", 1): (3, 5, 20),
+    Difficulty(2, "hypernym", 1): (1, 2, 4),
+    Difficulty(2, "hyponym", 1): (2, 5, 12),
 }
 ONE, TWO = Questions("hypernymy", "test", 1), Questions("hypernymy", "test", 2)
 RANDOM, SISTER, UP_DOWN = (

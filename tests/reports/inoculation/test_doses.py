@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from reports.inoculation.doses import UNTOUCHED, doses, interval_over_seeds
+from reports.inoculation.doses import doses, interval_over_seeds
 from reports.inoculation.facts import inoculations
 from reports.inoculation.findings import paragraph
 from results.inoculation_hits import read_sides
 from results.load import load_results
+from results.subset import Untouched
 
 WriteRun = Callable[..., Path]
 GROUPS = [item // 2 for item in range(200)]
@@ -117,7 +118,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert dose.interval("inoculation_cost") == interval_over_seeds("inoculation_cost", runs)
     assert dose.recorded
     assert dose.interval("aggregate") == (None, None)
-    assert dose.part(UNTOUCHED).interval("probe_accuracy") == (None, None)  # no such rows
+    assert dose.part(Untouched()).interval("probe_accuracy") == (None, None)  # no such rows
     assert "did not record" not in paragraph(line)
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)

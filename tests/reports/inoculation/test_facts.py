@@ -10,6 +10,7 @@ import pytest
 from reports.inoculation.doses import doses, starts
 from reports.inoculation.facts import Series, inoculations
 from results.load import load_results
+from results.subset import SourceSet
 
 WriteRun = Callable[..., Path]
 Trajectory = list[tuple[float, float]]
@@ -160,8 +161,8 @@ def test_parts_are_kept_apart(tmp_path: Path, write_run: WriteRun, rows: SimpleN
     parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
     write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], datasets=parts))
     (one,) = inoculations(load_results(tmp_path))
-    assert list(one.parts) == ["easy", "hard"]
-    assert one.parts["easy"]["inoculation_cost"].value == pytest.approx(0.1)
+    assert list(one.parts) == [SourceSet("easy"), SourceSet("hard")]
+    assert one.parts[SourceSet("easy")]["inoculation_cost"].value == pytest.approx(0.1)
     assert one.value("original_accuracy_before") == 0.6
 
 

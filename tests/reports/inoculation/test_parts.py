@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from reports.kit.table import Cell
+from results.subset import Clusters, SourceSet, Untouched
 from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]
@@ -21,7 +22,7 @@ def test_parts_of_an_inoculation(
         epoch=1,
         datasets={"easy": (300, 150, 120)},
     )
-    clean = {**found[-1], "subset": "group not in train", "split": "report"}
+    clean = {**found[-1], "subset": Untouched(), "split": "report"}
     found += [
         rows.accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
         rows.accuracy(20, 100, **{**clean, "metric": "probe_accuracy"}),
@@ -47,7 +48,7 @@ def test_large_clusters_are_one_row_of_the_parts(
     )
     report = {**found[-1], "split": "report"}
     for size, before, after, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
-        own = {**report, "subset": f"clusters of {size}"}
+        own = {**report, "subset": Clusters(size)}
         found += [
             rows.accuracy(before, number, **{**own, "metric": "strict_cluster_accuracy_before"}),
             rows.accuracy(after, number, **{**own, "metric": "strict_cluster_accuracy"}),
@@ -84,7 +85,7 @@ def test_cost_of_a_data_set_is_read_by_its_own_chance(
     )
     report = {**found[-1], "split": "report", "metric": "chance_original"}
     # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
-    found += [{**report, "subset": name, "value": 0.25} for name in ("easy", "hard")]
+    found += [{**report, "subset": SourceSet(name), "value": 0.25} for name in ("easy", "hard")]
     write_run(tmp_path, "a", found, cost_interpretable=True)
     table = tables(tmp_path)["inoculation_parts"]
     costs = {row[4].text: row[-1].text for row in table.rows}

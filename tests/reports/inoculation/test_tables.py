@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from reports.kit.table import Cell
+from results.subset import Untouched
 from tests.fixtures.report import labels, tables
 
 WriteRun = Callable[..., Path]
@@ -107,7 +108,7 @@ def test_seeds_are_averaged_on_untouched_items_too(
             selection=[(0.2, 0.6), (0.3, 0.6)],
             epoch=1,
         )
-        part = {**found[-1], "subset": "group not in train", "split": "report"}
+        part = {**found[-1], "subset": Untouched(), "split": "report"}
         if untouched is not None:
             found += [
                 rows.accuracy(10, 100, **{**part, "metric": "probe_accuracy_before"}),

@@ -34,8 +34,8 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     assert taxonomy.accuracy.value == 367 / 599
     assert taxonomy.chance == pytest.approx(1 / 3)
     assert taxonomy.macro == pytest.approx(367 / 599 - 0.004)
-    assert [share.subset for share in taxonomy.shares] == ["choice 1", "choice 2", "choice 3"]
-    assert [row.subset for row in taxonomy.parts] == ["template=both are a"]
+    assert [share.subset_text for share in taxonomy.shares] == ["choice 1", "choice 2", "choice 3"]
+    assert [row.subset_text for row in taxonomy.parts] == ["template=both are a"]
     assert found["always_never"].majority == 101 / 280
     verdicts = {probe: entry.verdict for probe, entry in found.items()}
     assert verdicts == {

@@ -1,0 +1,197 @@
+"""Which part of a set a number was measured on: one small type a kind of part.
+
+results.csv holds a part's `text`, for people; result.json holds it whole, so that nobody takes a
+text apart again. A row of the whole set has none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Subset(ABC):
+    """A part of the items that a run measured, or one of the things it counted on them.
+
+    Attributes:
+        kind: What tells the parts apart in result.json.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """How results.csv calls it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and what it is made of."""
+        return {"kind": self.kind, **asdict(self)}
+
+    @staticmethod
+    def from_json(value: object) -> Subset:
+        """The part that `to_json` wrote.
+
+        Raises:
+            ValueError: If it is none.
+        """
+        if isinstance(value, dict):
+            kind = str(value.get("kind"))
+            facts: dict[str, Any] = {
+                name: tuple(own) if isinstance(own, list) else own
+                for name, own in value.items()
+                if name != "kind"
+            }
+            with suppress(KeyError, TypeError):
+                return _KINDS[kind](**facts)
+        raise ValueError(f"{value!r}, which names no part of a set")
+
+
+@dataclass(frozen=True)
+class Template(Subset):
+    """The items that were made from one template."""
+
+    kind = "template"
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The template behind `template=`."""
+        return f"template={self.name}"
+
+
+@dataclass(frozen=True)
+class ChoiceSet(Subset):
+    """The items that choose among the same words, sorted."""
+
+    kind = "choices"
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The words behind `pair=`, which is how many there mostly are."""
+        return f"pair={'/'.join(self.words)}"
+
+
+@dataclass(frozen=True)
+class Untouched(Subset):
+    """The items that have no relative in the train files (SPEC E3)."""
+
+    kind = "untouched"
+
+    @property
+    def text(self) -> str:
+        """What they have in common."""
+        return "group not in train"
+
+
+@dataclass(frozen=True)
+class Clusters(Subset):
+    """The clusters of one size: so many questions about one concept."""
+
+    kind = "clusters"
+    size: int
+
+    @property
+    def text(self) -> str:
+        """The size."""
+        return f"clusters of {self.size}"
+
+
+@dataclass(frozen=True)
+class Difficulty(Subset):
+    """A cell of the heat maps of Richardson & Sabharwal 2020, figure 3.
+
+    Attributes:
+        hops: Edges between the concept and the right answer; 0 where it asks for the concept.
+        distractor_type: "random", "sister", "hypernym" or "hyponym" ("sense" in DictionaryQA), or
+            whatever a data file says.
+        distractor_hops: Edges between the concept and its wrong answers; 0 for random ones.
+    """
+
+    kind = "difficulty"
+    hops: int
+    distractor_type: str
+    distractor_hops: int
+
+    @property
+    def text(self) -> str:
+        """Hops and distractors."""
+        return f"hops={self.hops} distractors={self.distractor_type}:{self.distractor_hops}"
+
+
+@dataclass(frozen=True)
+class SourceSet(Subset):
+    """The items of one set of an original task that has several."""
+
+    kind = "source_set"
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The set's name."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Answered(Subset):
+    """The items on which an answer was predicted, of which a row gives the share."""
+
+    kind = "answered"
+    answer: str
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.answer
+
+
+@dataclass(frozen=True)
+class GridWording(Subset):
+    """A grid in one of its wordings."""
+
+    kind = "wording"
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The wording behind `wording=`."""
+        return f"wording={self.name}"
+
+
+@dataclass(frozen=True)
+class NearerDistractor(Subset):
+    """The items that have a distractor nearer than the right answer, or those that have none."""
+
+    kind = "nearer_distractor"
+    exists: bool
+
+    @property
+    def text(self) -> str:
+        """Whether they have one."""
+        return "with a nearer distractor" if self.exists else "without"
+
+
+@dataclass(frozen=True)
+class OneModel(Subset):
+    """What is of one of the two models that a row compares."""
+
+    kind = "model"
+    label: str
+
+    @property
+    def text(self) -> str:
+        """The model's name in tables."""
+        return self.label
+
+
+_KINDS: dict[str, type[Subset]] = {
+    part.kind: part
+    for part in (
+        Template, ChoiceSet, Untouched, Clusters, Difficulty, SourceSet, Answered, GridWording,
+        NearerDistractor, OneModel,
+    )
+}  # fmt: skip
