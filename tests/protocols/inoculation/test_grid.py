@@ -23,7 +23,7 @@ from protocols.inoculation.runs import best_candidate, run_job
 from protocols.inoculation.settings import FirstStage, InoculatedProbe, OriginalTask, ProbeOrFiles
 from protocols.inoculation.steps import REPORT
 from results.provenance import ROOT
-from results.run_folder import RunFolder
+from results.run_folder import RunFolder, read_finished
 from storage.config.ranges import RangeError
 from storage.errors import UsageError
 
@@ -75,7 +75,7 @@ def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, dict[s
         assert run.key == cell.key
         run_job(run, run.config, under(mirror))
     paths = output_dir.glob("runs/*/result.json")
-    return {path.parent.name: json.loads(path.read_text()) for path in paths}
+    return {path.parent.name: read_finished(path) for path in paths}
 
 
 def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str) -> None:
@@ -264,13 +264,13 @@ def test_the_cells_give_what_one_command_gives(
         trainer=TRAINER,
     )
     numbers = ("metric", "split", "subset", "epoch", "value", "ci_low", "ci_high")
-    assert [[r.get(n) for n in numbers] for r in chosen["rows"]] == [
-        [r.get(n) for n in numbers] for r in alone["rows"]
+    assert [[getattr(r, n) for n in numbers] for r in chosen["rows"]] == [
+        [getattr(r, n) for n in numbers] for r in alone["rows"]
     ]
     assert chosen["model_sha256"] == alone["model_sha256"]
     before = results[cells[1].key]
-    reported = {r["metric"]: r["value"] for r in before["rows"] if r["split"] == "report"}
-    said = {r["metric"]: r["value"] for r in alone["rows"] if r["split"] == "report"}
+    reported = {r.metric: r.value for r in before["rows"] if r.split == "report"}
+    said = {r.metric: r.value for r in alone["rows"] if r.split == "report"}
     assert reported["probe_accuracy"] == said["probe_accuracy_before"]
 
 
@@ -284,8 +284,8 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
     original, before, trained, chosen = (results[cell.key] for cell in cells)
     assert chosen["model"] == "ESIM (word_vectors)"
     assert chosen["model_sha256"] == trained["model_sha256"] != original["model_sha256"]
-    scores = {r["metric"]: r["value"] for r in chosen["rows"] if r["split"] == REPORT}
-    start = {r["metric"]: r["value"] for r in before["rows"] if r["split"] == REPORT}
+    scores = {r.metric: r.value for r in chosen["rows"] if r.split == REPORT}
+    start = {r.metric: r.value for r in before["rows"] if r.split == REPORT}
     assert scores["original_accuracy_before"] == start["original_accuracy"]
     cost = scores["original_accuracy_before"] - scores["original_accuracy_after"]
     assert scores["inoculation_cost"] == pytest.approx(cost)
