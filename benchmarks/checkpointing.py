@@ -15,8 +15,8 @@ from statistics import median
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 
+from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock
 from benchmarks.mc_qa_training import accelerator_of
 from benchmarks.results import report
@@ -52,18 +52,13 @@ class SaveClock(pl.Callback):
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = Arguments(__doc__)
     parser.add_argument("--model", default=EMBEDDED)
     parser.add_argument("--probe", default="hypernymy_small")
     parser.add_argument("--mirror")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--every", type=int, default=TrainerSettings().checkpoint_every)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--output", help="JSON file for the figures")
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
-    measure(chosen)
+    measure(parser.chosen())
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:

@@ -29,6 +29,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
@@ -112,15 +113,9 @@ class Probe:
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser = Arguments(__doc__, quick="a tiny grid")
     parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch that is encoded")
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--quick", action="store_true", help="a tiny grid, to see that it works")
-    parser.add_argument("--output", help="JSON file for the figures")
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
-    measure(chosen)
+    measure(parser.chosen())
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:

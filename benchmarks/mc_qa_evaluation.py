@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from transformers import DataCollatorForMultipleChoice
 
+from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
@@ -35,18 +36,12 @@ OURS, PEER = "Probelight", "batches of 8"
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = Arguments(__doc__, rounds=5)
     parser.add_argument("--model", default=EMBEDDED)
     parser.add_argument("--probe", default="hypernymy_small:test", help="name:split")
     parser.add_argument("--mirror")
     parser.add_argument("--items", type=int, help="only the first so many")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--output", help="JSON file for the figures")
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
-    measure(chosen)
+    measure(parser.chosen())
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:

@@ -28,6 +28,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock as now
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
@@ -100,20 +101,12 @@ class InOrder(Trainer):
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = Arguments(__doc__, rounds=12)
     parser.add_argument("--model", default=EMBEDDED)
     parser.add_argument("--probe", default="hypernymy_small")
     parser.add_argument("--mirror")
-    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--steps", type=int, default=8, help="steps of each call")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--output", help="JSON file for the figures")
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
-    measure(chosen)
+    measure(parser.chosen())
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:

@@ -28,6 +28,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import FillMaskPipeline
 
+from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock, interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
@@ -53,19 +54,12 @@ Scores = list[Tensor]  # one (K,) an item
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = Arguments(__doc__, rounds=3, quick="tiny")
     parser.add_argument("--model", help="a folder or name; none: 6 layers of 384, random weights")
     parser.add_argument("--mirror", help="the released files; none: the embedded probes")
     parser.add_argument("--items", type=int, help="only the first so many of each probe")
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max-tokens", type=int, default=1024, help="in a batch of ours")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--quick", action="store_true", help="tiny, to see that it works")
-    parser.add_argument("--output", help="JSON file for the figures")
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
-    measure(chosen)
+    measure(parser.chosen())
 
 
 def measure(chosen: argparse.Namespace) -> dict[str, float]:
