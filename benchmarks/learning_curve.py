@@ -34,13 +34,9 @@ from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from lightning_modules.checkpoints.weights import run_encoder
-from lightning_modules.heads.cached_heads import (
-    CachedItems,
-    HeadPlan,
-    StackedHeads,
-    sample_orders,
-)
+from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
 from lightning_modules.heads.candidate_head import CandidateHead
+from lightning_modules.heads.plans import CachedItems, HeadPlan
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.modes import HeadMode
 from lightning_modules.optimization import adamw_groups, slanted_triangular

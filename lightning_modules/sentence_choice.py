@@ -5,30 +5,31 @@ Shapes: B batch, K choices, P distinct pairs in a batch, L tokens, H hidden.
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.checkpoints.description import has_choice_head
 from lightning_modules.checkpoints.fit import agree
-from lightning_modules.checkpoints.folder import (
-    PretrainedError,
-    check_input_sizes,
-    check_numbers,
-    one_error,
-    read_settings,
-)
+from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers, resolve
-from lightning_modules.checkpoints.weights import own_random_state, run_encoder
+from lightning_modules.checkpoints.weights import run_encoder
+from lightning_modules.heads.choice_head import (
+    CHECKPOINT_HEAD,
+    HEAD_KINDS,
+    HeadKind,
+    answers_questions,
+    fresh_head,
+    restore_head,
+    save_head,
+    saved_settings,
+)
 from lightning_modules.heads.last_layer import EncoderAt
 from storage.config.ranges import (
     GradNorm,
@@ -39,23 +40,14 @@ from storage.config.ranges import (
     ShareOrAll,
     WeightDecay,
 )
-from storage.folders import user_path, whole_folder
+from storage.folders import whole_folder
 
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
-HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
-
-HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
-CHECKPOINT_HEAD = "multiple_choice"
-HEAD_SETTINGS = "choice_head.json"
-HEAD_WEIGHTS = "head.safetensors"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 DEFAULT_HEAD = "mlp"
 DEFAULT_MAX_LENGTH = 256
-_FORMAT = 1
-
-
 _WORTH_GROUPING = 0.9  # share of the padded tokens above which one pass is as quick
 
 
@@ -107,7 +99,7 @@ class SentenceChoice(ChoiceModule):
             raise ValueError(f"head={head!r}: choose one of {', '.join(HEAD_KINDS)}")
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
-        saved = _saved_settings(model_name_or_path) or {}
+        saved = saved_settings(model_name_or_path) or {}
         own_head = agree("head", head, saved.get("head"), model_name_or_path)
         if own_head is None and has_choice_head(model_name_or_path, revision):
             own_head = CHECKPOINT_HEAD
@@ -128,9 +120,9 @@ class SentenceChoice(ChoiceModule):
         if not has_own_head:
             _refuse_without_cls(self.transformer, self.tokenizer, model_name_or_path)
         self.reader = EncoderAt(self.transformer)
-        self.head = _fresh_head(self.head_kind, self.transformer.config, seed)
+        self.head = fresh_head(self.head_kind, self.transformer.config, seed)
         if saved and not random_weights and not has_own_head:
-            _restore_head(self.head, Path(resolve(model_name_or_path)))
+            restore_head(self.head, Path(resolve(model_name_or_path)))
         self.eval()
 
     def encoder(self) -> ChoiceEncoder:
@@ -188,17 +180,8 @@ class SentenceChoice(ChoiceModule):
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             self.transformer.save_pretrained(fresh, state_dict=encoder)
             self.tokenizer.save_pretrained(fresh)
-            if self.head_kind != CHECKPOINT_HEAD:
-                weights = {name: value.contiguous() for name, value in head.items()}
-                save_file(weights, fresh / HEAD_WEIGHTS, metadata={"format": "pt"})
-            settings = {
-                "format": _FORMAT,
-                "head": self.head_kind,
-                "max_length": self.max_length,
-                "num_choices": self.num_choices,
-            }
-            text = json.dumps(settings, indent=2) + "\n"
-            (fresh / HEAD_SETTINGS).write_text(text, encoding="utf-8")
+            settings = {"max_length": self.max_length, "num_choices": self.num_choices}
+            save_head(fresh, self.head_kind, head, settings)
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> SentenceChoice:
@@ -225,20 +208,6 @@ def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in named}
 
 
-def is_sentence_choice_folder(name_or_path: str) -> bool:
-    """Whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
-    return (user_path(name_or_path) / HEAD_SETTINGS).is_file()
-
-
-def answers_questions(name_or_path: str, revision: str | None = None) -> bool:
-    """Whether a checkpoint was trained to choose among answers, here or with transformers' own.
-
-    Raises:
-        PretrainedError: If its config cannot be read, or is of a kind that is not supported.
-    """
-    return is_sentence_choice_folder(name_or_path) or has_choice_head(name_or_path, revision)
-
-
 def length_groups(attention_mask: Tensor, num_groups: int = 3) -> list[tuple[Tensor, int]]:
     """Rows of like length and the tokens of the longest of them.
 
@@ -261,51 +230,6 @@ def length_groups(attention_mask: Tensor, num_groups: int = 3) -> list[tuple[Ten
 
 def _rows_of(batch: Batch, rows: Tensor, length: int) -> Batch:
     return {name: batch[name][rows, :length] for name in INPUTS if name in batch}
-
-
-def _fresh_head(kind: str, config: Any, seed: int) -> nn.Sequential:
-    """A head (P, H) -> (P, 1), drawn as the checkpoint's layers once were; empty if it has one."""
-    if kind == CHECKPOINT_HEAD:
-        return nn.Sequential()
-    size, spread = int(config.hidden_size), getattr(config, "initializer_range", 0.02)
-    layers: OrderedDict[str, nn.Module] = OrderedDict()
-    with own_random_state(seed):
-        if kind == "mlp":
-            layers["dense"] = nn.Linear(size, size)
-            layers["activation"] = nn.Tanh()
-        layers["dropout"] = nn.Dropout(_dropout_of(config))
-        layers["score"] = nn.Linear(size, 1)
-        for layer in layers.values():
-            if isinstance(layer, nn.Linear):
-                nn.init.normal_(layer.weight, std=spread)
-                nn.init.zeros_(layer.bias)
-    return nn.Sequential(layers)
-
-
-def _dropout_of(config: Any) -> float:
-    """The checkpoint's dropout before a classifier, under any of the names it goes by."""
-    names = ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob", "dropout")
-    values = (getattr(config, name, None) for name in names)
-    return float(next((value for value in values if value is not None), 0.0))
-
-
-def _saved_settings(name_or_path: str) -> dict[str, Any] | None:
-    """What `save_pretrained` wrote beside the weights; None for any other checkpoint."""
-    if not is_sentence_choice_folder(name_or_path):
-        return None
-    path = Path(resolve(name_or_path)) / HEAD_SETTINGS
-    settings = read_settings(path)
-    form, head = settings.get("format"), settings.get("head")
-    if form != _FORMAT or head not in HEAD_KINDS:
-        raise PretrainedError(f"{path}: format {form!r} or head {head!r} is not known here")
-    check_input_sizes(path, settings)
-    return settings
-
-
-def _restore_head(head: nn.Module, folder: Path) -> None:
-    with one_error(folder, "head"):
-        head.load_state_dict(load_file(folder / HEAD_WEIGHTS))
-    check_numbers(folder, head.named_parameters())
 
 
 def _refuse_without_cls(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from lightning_modules.heads.stacked_runs import CachedItems, PlateauPlan, Sample, TrainingRuns
+from lightning_modules.heads.plans import CachedItems, PlateauPlan
+from lightning_modules.heads.stacked_runs import Sample, TrainingRuns
 from lightning_modules.optimization import halving
 from metrics.accuracy import credit_sum, weighted_credits
 

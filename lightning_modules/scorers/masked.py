@@ -15,12 +15,13 @@ from lightning_modules.base import Batch
 from lightning_modules.checkpoints.description import check_pretrained
 from lightning_modules.checkpoints.fit import Kind
 from lightning_modules.checkpoints.weights import model_fingerprint
+from lightning_modules.heads.choice_head import answers_questions
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
 from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
 from lightning_modules.scorers.ranks import log_probabilities
 from lightning_modules.scorers.trained import TrainedScorer
-from lightning_modules.sentence_choice import SentenceChoice, answers_questions
+from lightning_modules.sentence_choice import SentenceChoice
 
 if TYPE_CHECKING:
     from probes.record import Record, Setup

@@ -15,14 +15,8 @@ from datamodules.sampler import token_budget_batches
 from jobs.context import TrainerSettings
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
-from lightning_modules.heads.cached_heads import (
-    CachedItems,
-    HeadPlan,
-    HeadRows,
-    PlateauPlan,
-    StackedHeads,
-    sample_orders,
-)
+from lightning_modules.heads.cached_heads import HeadRows, StackedHeads, sample_orders
+from lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
 from lightning_modules.modes import HeadMode
 from probes.record import Record
 from protocols.curve.data import CurveData

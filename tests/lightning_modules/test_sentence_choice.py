@@ -15,12 +15,12 @@ from torch.utils.data import DataLoader
 from transformers import AutoModel
 
 from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.sentence_choice import (
+from lightning_modules.heads.choice_head import (
     HEAD_SETTINGS,
     HEAD_WEIGHTS,
-    SentenceChoice,
     is_sentence_choice_folder,
 )
+from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record
 
 Checkpoint = Callable[..., Path]
@@ -191,7 +191,7 @@ def test_a_failed_save_leaves_what_was_there(
     def full(*_: Any, **__: Any) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("lightning_modules.sentence_choice.save_file", full)
+    monkeypatch.setattr("lightning_modules.heads.choice_head.save_file", full)
     with pytest.raises(OSError, match="No space left"):
         module.save_pretrained(tmp_path / "saved")
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]

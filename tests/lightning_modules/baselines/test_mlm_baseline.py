@@ -12,7 +12,8 @@ import torch
 from datamodules.choices import ChoiceDataModule
 from lightning_modules.baselines.mlm_baseline import MLMBaseline
 from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.heads.cached_heads import CachedItems, HeadPlan, StackedHeads, sample_orders
+from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
+from lightning_modules.heads.plans import CachedItems, HeadPlan
 from probes.record import Record
 
 # Two words that decide, in words that do not: "hot" -> first choice, "cold" -> second.

@@ -11,8 +11,9 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
 from lightning_modules.heads import cached_heads, stacked_runs
-from lightning_modules.heads.cached_heads import CachedItems, HeadPlan, StackedHeads, sample_orders
+from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
 from lightning_modules.heads.candidate_head import CandidateHead
+from lightning_modules.heads.plans import CachedItems, HeadPlan
 from lightning_modules.optimization import adamw_groups, slanted_triangular
 
 NUM_ITEMS, HIDDEN, VOCAB = 40, 16, 30
