@@ -9,7 +9,7 @@ from reports.curve.medals import MedalRule, read_rule
 from reports.curve.section import curve_section
 from reports.grids.section import GRIDS
 from reports.inoculation.section import INOCULATION
-from reports.kit.section import Made, Section, made_tables
+from reports.kit.section import Made, Section, flat
 from reports.kit.table import Table
 from reports.page.provenance import PROVENANCE
 from reports.zero_shot.section import ZERO_SHOT
@@ -40,7 +40,7 @@ def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]
     return made
 
 
-def printed(protocol: str, results: Results) -> list[Table]:
+def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     """The tables that a protocol's command prints when it has finished."""
     makers = [maker for section in sections() for maker in section.printed.get(protocol, ())]
-    return made_tables(makers, results)
+    return flat(make(results) for make in makers)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reports.kit.columns import accuracy, column, field, fields, share, size, text, whole
-from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.columns import accuracy, attributes, number, share, size, text, whole
+from reports.kit.table import Column, Declared, Table
 from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, count, points, probability
 from results.load import Results, Run
 from results.row import Row
@@ -60,11 +60,12 @@ def taxonomy_distance_table(results: Results) -> Table | None:
         text("probe", lambda e: e.run.probe, "probe split", lambda e: e.chosen.split),
         text("model", lambda e: e.run.model, "model"),
         text("trained", lambda e: _trained(e.chosen)),
-        fields(lambda e: {"mode": e.chosen.mode, "num_train": e.chosen.num_train, "seed": e.seed}),
+        attributes("mode num_train", lambda e: e.chosen),
+        attributes("seed"),
         accuracy("nearer one chosen %", lambda e: e.chosen, "nearer_chosen ci_low ci_high"),
-        field("num_items", lambda e: e.chosen.num_items),
+        attributes("num_items", lambda e: e.chosen),
         share("by guessing", lambda e: e.by_guessing, "by_guessing"),
-        column(Heading("paper"), lambda e: _paper(e.run), Cell),
+        number("paper", lambda e: _paper(e.run), str),
         size("n", lambda e: e.chosen),
         accuracy("with %", lambda e: e.own.get(_WITH), "accuracy_with_nearer", beside),
         accuracy("without %", lambda e: e.own.get(_WITHOUT), "accuracy_without", beside),
@@ -92,16 +93,16 @@ def unigrams_table(results: Results) -> Table | None:
             lambda e: str(e.run.facts.get("measure", "")).replace("_", "-"),
         ),
         text("probe", lambda e: e.probe, "probe"),
-        column(
-            Heading("accuracy, first − second"),
+        number(
+            "accuracy, first − second",
             lambda e: e.accuracy.value,
-            lambda gap: Cell(points(gap)),
+            points,
             "accuracy_difference",
         ),
-        column(
-            Heading("log probability, first − second"),
+        number(
+            "log probability, first − second",
             lambda e: e.log_probability.value,
-            lambda gap: Cell(f"{gap:+.3f}".replace("-", "−")),
+            lambda gap: f"{gap:+.3f}".replace("-", "−"),
             "log_probability_difference",
         ),
         whole("content words", lambda e: e.words, "content_words"),

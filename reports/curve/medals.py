@@ -20,7 +20,7 @@ from reports.curve.summary import (
     rivals,
     summaries,
 )
-from reports.kit.columns import field, fields, text
+from reports.kit.columns import attributes, field, fields, text
 from reports.kit.measured import Estimate
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import ABSENT, points, rate
@@ -159,17 +159,16 @@ def medals_table(results: Results, rule: MedalRule) -> Table | None:
     found = judgements(results, rule)
     columns: list[Column[Judgement]] = [
         text("probe", lambda one: one.curve.probe, "probe", lambda one: _how(one, found)),
-        field("model", lambda one: one.curve.model),
+        attributes("model", lambda one: one.curve),
         field("split", lambda one: one.curve.where),
-        field("mode", lambda one: one.curve.mode),
-        field("learning_rate", lambda one: one.curve.learning_rate),
+        attributes("mode learning_rate", lambda one: one.curve),
     ]
     across: Across[Judgement] = Across(
         lambda one: one.curve.model,
         lambda one: (one.curve.probe, _how(one, found)),
         lambda model: [
             text(model, lambda one: MARKS[one.medal], small=_why),
-            field("medal", lambda one: one.medal),
+            attributes("medal"),
             fields(_conditions),
             field("lacking", lambda one: ", ".join(one.lacking)),
         ],

@@ -8,10 +8,10 @@ from statistics import fmean
 
 from reports.curve.facts import Curve, curves, origin_of
 from reports.curve.points import mean_bounds
-from reports.kit.columns import accuracy, column, field, text, whole
+from reports.kit.columns import accuracy, field, number, text, whole
 from reports.kit.measured import Estimate
 from reports.kit.published import published_templates
-from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.table import Column, Declared, Table
 from reports.kit.text import ABSENT
 from results.load import Results
 from results.row import Row
@@ -77,16 +77,10 @@ def curve_parts_table(results: Results) -> Table | None:
         whole("N", lambda part: part.num_train, "num_train"),
         accuracy("trained %", lambda part: _mean(part.trained), "trained"),
         field("num_seeds", lambda part: len(part.trained) or None),
-        column(
-            Heading("change"),
-            lambda part: part.change,
-            lambda gap: Cell(ABSENT if gap is None else f"{100 * gap:+.1f}".replace("-", "−")),
-        ),
+        number("change", lambda part: part.change, _change),
     ]
     if paper:
-        columns.append(
-            column(Heading("paper %"), lambda part: part.published, lambda s: Cell(s or ABSENT))
-        )
+        columns.append(number("paper %", lambda part: part.published or ABSENT, str))
     said = (
         " The paper's column is its table 6: BERT-WWM on items that annotators agreed on, so not "
         "the same measure; one of our templates may hold two of the paper's."
@@ -119,6 +113,10 @@ def _parts(curve: Curve, results: Results) -> Iterator[CurvePart]:
         last = max(row.num_train or 0 for row in own)
         untrained = [row for row in own if not row.num_train]
         yield CurvePart(curve, part, untrained, [r for r in own if last and r.num_train == last])
+
+
+def _change(gap: float | None) -> str:
+    return ABSENT if gap is None else f"{100 * gap:+.1f}".replace("-", "−")
 
 
 def _mean(rows: Sequence[Row]) -> Estimate | None:

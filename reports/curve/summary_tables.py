@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from metrics.learning_curve import WEIGHTS
 from reports.curve.summary import (
@@ -16,10 +17,10 @@ from reports.curve.summary import (
     published,
     summaries,
 )
-from reports.kit.columns import accuracy_cell, column, gap_cell, text
+from reports.kit.columns import accuracy_cell, gap_cell, shown, text
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedCurve, short_name
-from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.table import Cell, Column, Declared, Table
 from reports.kit.text import ABSENT, count, points, rate, unsigned
 from results.load import Results
 
@@ -68,6 +69,10 @@ class Line:
         """The points that sums are made of."""
         return list(WEIGHTS) if self.paper else next(iter(self.entry.values())).sizes
 
+    def cell(self, name: str) -> Cell:
+        """A score with its interval; of the paper, with ours minus the paper's."""
+        return self.published(name) if self.paper else accuracy_cell(self.score(name))
+
     def score(self, name: str) -> Estimate | None:
         """One of our numbers."""
         owner = _owner(self.entry, name)
@@ -107,10 +112,11 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table |
         lines += [Line(entry), *([Line(entry, row)] if row and row in paper else [])]
     told = [line.paper for line in lines]
     lines += [Line({}, row) for row in paper if row not in told]
+    scores = [] if suffix else [("zero_shot", "zero-shot %", "")]
+    scores += [(f"{m}_{what}", HEADINGS[what], TRAINED[m]) for m in modes for what in HEADINGS]
     columns: list[Column[Line]] = [
         text("model", lambda line: line.name, small=lambda line: line.about),
-        *([] if suffix else [_score("zero_shot", "zero-shot %", "")]),
-        *(_score(f"{m}_{what}", HEADINGS[what], TRAINED[m]) for m in modes for what in HEADINGS),
+        *(shown(label, partial(Line.cell, name=name), group) for name, label, group in scores),
     ]
     for name, control in _senses(found).items():
         columns += _sense(name, control)
@@ -142,15 +148,6 @@ def _has_modes(rows: Sequence[PublishedCurve], modes: Sequence[str]) -> bool:
     return any(f"{mode}_ws" in row.scores for row in rows for mode in modes)
 
 
-def _score(name: str, label: str, group: str) -> Column[Line]:
-    """A score with its interval; of the paper, with ours minus the paper's."""
-    return column(
-        Heading(label, group=group),
-        lambda line: line,
-        lambda line: line.published(name) if line.paper else accuracy_cell(line.score(name)),
-    )
-
-
 def _sense(name: str, control: str) -> list[Column[Line]]:
     """LangSense, and beside it the unclipped sum, which the paper has not."""
 
@@ -163,8 +160,8 @@ def _sense(name: str, control: str) -> list[Column[Line]]:
 
     group = f"LangSense {CONTROL_HEADINGS.get(name, control.replace('_', ' '))}"
     return [
-        column(Heading("clipped", group=group), lambda line: line, clipped),
-        column(Heading("unclipped", group=group), lambda line: line, unclipped),
+        shown("clipped", clipped, group),
+        shown("unclipped", unclipped, group),
     ]
 
 

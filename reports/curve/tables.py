@@ -13,6 +13,7 @@ from reports.kit.columns import (
     ACCURACY,
     SIZE,
     accuracy,
+    attributes,
     column,
     field,
     gap,
@@ -72,8 +73,8 @@ def curve_table(results: Results) -> Table | None:
         text("probe", lambda p: p.curve.probe, "probe split", lambda p: p.curve.where),
         text("model", lambda p: p.curve.model, "model"),
         text("trained", lambda p: p.curve.mode, "mode", lambda p: _rate(p.curve)),
-        field("learning_rate", lambda p: p.curve.learning_rate),
-        field("control", lambda p: p.control),
+        attributes("learning_rate", lambda p: p.curve),
+        attributes("control"),
         whole("N", lambda p: p.point.num_train, "num_train"),
         share("chance", lambda p: p.curve.chance, "chance"),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reports.grids.facts import PAPER_SIZES_MODEL, SIZES, Grid, grids, paper_says
-from reports.kit.columns import ACCURACY, SIZE, accuracy, column, fields, share, size, text
+from reports.kit.columns import ACCURACY, SIZE, accuracy, fields, number, share, size, text
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT, INTERVAL
 from results.load import Results
@@ -27,7 +27,7 @@ def grid_table(results: Results) -> Table | None:
         text("grid", lambda g: g.title if g.name == SIZES else f"{g.name}: {g.title}"),
         text("values", lambda g: g.span, "values"),
         accuracy("accuracy %", lambda g: g.accuracy, ACCURACY),
-        column(Heading("paper"), _published, lambda said: Cell(said or ABSENT), "paper"),
+        number("paper", _published, lambda said: said or ABSENT, "paper"),
         share("says the first answer %", lambda g: g.first_share, "first_share"),
         share("orders told apart %", lambda g: g.value("order_accuracy"), "order_accuracy"),
         size("n", lambda g: g.accuracy, SIZE),
@@ -66,8 +66,7 @@ def sizes_table(results: Results) -> Table | None:
         lambda pair: str(pair.grid.values[pair.column]),
         lambda pair: (id(pair.grid), pair.row),
         lambda name: [
-            column(Heading(name, "left", "than the size of a …"), lambda pair: pair, _said),
-            fields(_answer),
+            Column(Heading(name, "left", "than the size of a …"), _said, _answer),
         ],
         list(dict.fromkeys(str(value) for grid in found for value in grid.values)),
     )

@@ -10,8 +10,8 @@ from metrics.aggregate import aggregate
 from metrics.pareto import pareto_front
 from reports.inoculation.facts import Series, inoculations, series_of, trajectory
 from reports.inoculation.tables import what
-from reports.kit.columns import column, field, fields, share, text, whole
-from reports.kit.table import Cell, Column, Declared, Heading, Table
+from reports.kit.columns import attributes, fields, number, share, text, whole
+from reports.kit.table import Column, Declared, Table
 from reports.kit.text import rate
 from results.load import Results, Run
 
@@ -81,16 +81,15 @@ def pareto_table(results: Results) -> Table | None:
         what(lambda one: one.choice.series),
         fields(lambda one: one.choice.series._asdict()),
         whole("k", lambda one: one.choice.dose, "dose"),
-        column(Heading("seed"), lambda one: one.choice.seed, lambda seed: Cell(str(seed)), "seed"),
+        number("seed", lambda one: one.choice.seed, str, "seed"),
         text("setting", lambda one: f"rate {rate(one.learning_rate)}", small=_extra),
-        fields(lambda one: {"extra": one.extra, "learning_rate": one.learning_rate}),
+        attributes("extra learning_rate"),
         whole("epoch", lambda one: one.epoch, "epoch"),
         share("probe %", lambda one: one.probe, "probe_accuracy"),
         share("original task %", lambda one: one.original, "original_accuracy"),
         share("average %", lambda one: one.average, "aggregate"),
-        field("on_front", lambda one: one.on_front),
         text("", lambda one: "M*" if one.chosen else ""),
-        field("chosen", lambda one: one.chosen),
+        attributes("on_front chosen"),
         whole("checkpoints", lambda one: len(found[one.choice])),
     ]
     every = [one for own in found.values() for one in own]

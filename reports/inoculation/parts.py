@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from metrics.intervals import wilson
 from reports.inoculation.facts import Inoculation, inoculations
-from reports.inoculation.tables import cost, setting, setting_record, what
-from reports.kit.columns import accuracy, fields, size, text, whole
+from reports.inoculation.tables import SETTING, cost, setting, what
+from reports.kit.columns import accuracy, attributes, field, fields, size, text, whole
 from reports.kit.table import Column, Declared, Table
 from reports.kit.text import INTERVAL
 from reports.zero_shot.facts import against
@@ -57,7 +57,7 @@ class PartOf:
         return self.rows.get("inoculation_cost") if self.whole == ORIGINAL else None
 
     @property
-    def interpretable(self) -> bool:
+    def readable(self) -> bool:
         """Whether a cost can be read; by the whole task where the part's chance is unknown."""
         before, chance = self.rows.get("original_accuracy_before"), self.rows.get("chance_original")
         if before is None or chance is None:
@@ -77,8 +77,13 @@ def inoculation_parts_table(results: Results) -> Table | None:
         accuracy("before %", lambda part: part.before),
         accuracy("after %", lambda part: part.after),
         size("n", lambda part: part.after),
-        cost(lambda part: part.cost, lambda part: part.cost is None or part.interpretable),
-        fields(lambda part: {**setting_record(part.cell), "part": part.name}),
+        cost(
+            "cost, points",
+            lambda part: part.cost,
+            lambda part: part.cost is None or part.readable,
+        ),
+        attributes(SETTING, lambda part: part.cell),
+        field("part", lambda part: part.name),
         fields(_record),
     ]
     return Declared(
@@ -137,7 +142,7 @@ def _pooled_row(rows: list[Row]) -> Row:
 
 
 def _record(part: PartOf) -> dict[str, object]:
-    known: dict[str, object] = {"cost_interpretable": part.interpretable}
+    known: dict[str, object] = {"cost_interpretable": part.readable}
     record = known if "original_accuracy_after" in part.rows else {}
     record |= {metric: row.value for metric, row in part.rows.items()}
     return record | {f"{metric}_num_items": row.num_items for metric, row in part.rows.items()}

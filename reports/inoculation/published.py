@@ -8,11 +8,12 @@ from statistics import fmean
 
 from reports.inoculation.doses import Dose, doses, starts
 from reports.inoculation.facts import ON_REPORTED, Inoculation, Series, inoculations
-from reports.kit.columns import accuracy, column, field, gap, gap_cell, text, whole
+from reports.inoculation.tables import cost
+from reports.kit.columns import accuracy, field, gap, number, text, whole
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedProbe, published_probes
-from reports.kit.table import Cell, Column, Declared, Heading, Table
-from reports.kit.text import NOT_INTERPRETABLE, points
+from reports.kit.table import Column, Declared, Table
+from reports.kit.text import points
 from results.load import Results
 from results.row import Row
 
@@ -78,19 +79,12 @@ def science_models_table(results: Results) -> Table | None:
         field("source", lambda entry: "ours" if entry.ours else "paper"),
         whole("k", lambda entry: entry.dose, "dose"),
         *(_accuracy(split) for split in SPLITS),
-        column(
-            Heading("original task, points"),
-            lambda entry: entry,
-            lambda e: gap_cell(e.change) if e.interpretable else Cell(NOT_INTERPRETABLE),
-        ),
+        cost("original task, points", lambda entry: entry.change, lambda e: e.interpretable),
         gap("", lambda entry: entry.change, CHANGE).hidden,
         field("cost_interpretable", lambda entry: entry.interpretable if entry.ours else None),
     ]
-    beside: Column[Entry] = column(
-        Heading("ours − paper, points"),
-        lambda entry: entry.difference,
-        lambda value: Cell(points(value)),
-        "ours_minus_paper",
+    beside: Column[Entry] = number(
+        "ours − paper, points", lambda entry: entry.difference, points, "ours_minus_paper"
     )
     compared = any(entry.difference is not None for entry in entries)
     return Declared(

@@ -13,9 +13,11 @@ from reports.kit.columns import (
     SIZE,
     accuracy,
     accuracy_cell,
-    column,
+    attributes,
+    field,
     fields,
     gap_cell,
+    shown,
     size,
     text,
     whole,
@@ -43,6 +45,10 @@ BOTH = {"above chance": "aggregate_above_chance", "average": "aggregate"}
 CLUSTERS = {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"}
 COST = "inoculation_cost"
 UNTOUCHED = Untouched()
+SETTING = (  # attributes of a run that identify it in csv files
+    "model probe original_task dose extra learning_rate num_settings selection report_split seed "
+    "epoch chosen"
+)
 UNTOUCHED_NOTE = (
     f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train file, "
     "where every seed was measured on them."
@@ -55,7 +61,8 @@ def original_table(results: Results) -> Table | None:
         text("original task", lambda row: row.probe, "task", lambda row: row.split),
         text("model", lambda row: row.model, "model"),
         text("part", lambda row: row.subset_text or "all"),
-        fields(lambda row: {"subset": row.subset_text, "split": row.split}),
+        field("subset", lambda row: row.subset_text),
+        attributes("split"),
         accuracy("accuracy %", lambda row: row, ACCURACY),
         size("n", lambda row: row, SIZE),
         whole("epoch", lambda row: row.epoch),
@@ -79,11 +86,11 @@ def inoculation_table(results: Results) -> Table | None:
         setting(lambda cell: cell),
         *_before_and_after(PROBE, "probe %"),
         *_before_and_after(ORIGINAL, "original task %"),
-        column(Heading("average %"), lambda cell: cell, _average_cell),
-        cost(lambda cell: cell.measured.get(COST), lambda cell: cell.interpretable),
-        column(Heading("lost / gained"), lambda cell: cell, _flips_cell),
+        shown("average %", _average_cell),
+        cost("cost, points", lambda cell: cell.measured.get(COST), lambda c: c.interpretable),
+        shown("lost / gained", _flips_cell),
         *_before_and_after(CLUSTERS, "whole clusters %"),
-        fields(setting_record),
+        attributes(SETTING),
         fields(_measured_record),
     ]
     return Declared(
@@ -112,12 +119,13 @@ def seeds_table(results: Results) -> Table | None:
         what(lambda dose: dose.series),
         whole("k", lambda dose: dose.dose),
         whole("seeds", lambda dose: len(dose.runs)),
-        fields(lambda dose: {**dose.series._asdict(), "dose": dose.dose}),
+        fields(lambda dose: dose.series._asdict()),
+        attributes("dose"),
         fields(lambda d: {"num_seeds": len(d.runs), "cost_interpretable": d.interpretable}),
         *_means(PROBE, "probe %"),
         *_means(ORIGINAL, "original task %"),
-        column(Heading("mean", group="cost, points"), lambda dose: dose, _mean_cost_cell),
-        column(Heading("over seeds", group="cost, points"), lambda dose: dose, _cost_spread_cell),
+        cost("mean", lambda d: d.estimate(COST), lambda d: d.interpretable, "cost, points"),
+        shown("over seeds", _cost_spread_cell, "cost, points"),
         *_means(BOTH, "both %"),
         *_means(CLUSTERS, "whole clusters %"),
         fields(lambda dose: _mean_record(dose, COST)),
@@ -166,32 +174,14 @@ def setting(of: Callable[[Item], Inoculation]) -> Column[Item]:
 
 
 def cost(
-    of: Callable[[Item], Measured | None], interpretable: Callable[[Item], bool]
+    label: str,
+    of: Callable[[Item], Measured | None],
+    interpretable: Callable[[Item], bool],
+    group: str = "",
 ) -> Column[Item]:
     """A cost with its interval, or that it cannot be read."""
-    return column(
-        Heading("cost, points"),
-        lambda item: item,
-        lambda item: gap_cell(of(item)) if interpretable(item) else Cell(NOT_INTERPRETABLE),
-    )
-
-
-def setting_record(cell: Inoculation) -> dict[str, object]:
-    """What identifies a run, for csv files."""
-    return {
-        "model": cell.model,
-        "probe": cell.probe,
-        "original_task": cell.original_task,
-        "dose": cell.dose,
-        "extra": cell.extra,
-        "learning_rate": cell.learning_rate,
-        "num_settings": cell.num_settings,
-        "selection": cell.selection,
-        "report_split": cell.report_split,
-        "seed": cell.seed,
-        "epoch": cell.epoch,
-        "chosen": cell.chosen,
-    }
+    unread = Cell(NOT_INTERPRETABLE)
+    return shown(label, lambda item: gap_cell(of(item)) if interpretable(item) else unread, group)
 
 
 def _before_and_after(metrics: Mapping[str, str], group: str) -> list[Column[Inoculation]]:
@@ -242,12 +232,12 @@ def _means(metrics: Mapping[str, str], group: str) -> list[Column[Dose]]:
     """Means side by side; the seeds' spread is that of the last one."""
     last = list(metrics.values())[-1]
     means = [_mean(label, metric, group) for label, metric in metrics.items()]
-    spread: Column[Dose] = column(
-        Heading("over seeds", group=group),
-        lambda dose: dose.spread(last),
-        lambda ends: Cell(between(*ends) if ends else ABSENT),
-    )
-    return [*means, spread]
+
+    def spread(dose: Dose) -> Cell:
+        ends = dose.spread(last)
+        return Cell(between(*ends) if ends else ABSENT)
+
+    return [*means, shown("over seeds", spread, group)]
 
 
 def _mean(label: str, metric: str, group: str) -> Column[Dose]:
@@ -267,10 +257,6 @@ def _mean_record(dose: Dose, metric: str) -> dict[str, object]:
         record |= {f"{metric}_min": min(values), f"{metric}_max": max(values)}
         record |= {f"{metric}_median": median(values)}
     return record
-
-
-def _mean_cost_cell(dose: Dose) -> Cell:
-    return gap_cell(dose.estimate(COST)) if dose.interpretable else Cell(NOT_INTERPRETABLE)
 
 
 def _cost_spread_cell(dose: Dose) -> Cell:

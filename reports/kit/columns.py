@@ -103,6 +103,27 @@ def size(
     )
 
 
+def number(
+    label: str,
+    get: Callable[[Item], Value],
+    say: Callable[[Value], str],
+    csv: str = "",
+    group: str = "",
+) -> Column[Item]:
+    """A value that is said in a way of its own."""
+    return column(Heading(label, group=group), get, lambda value: Cell(say(value)), csv)
+
+
+def shown(label: str, cell: Callable[[Item], Cell], group: str = "") -> Column[Item]:
+    """What people alone see: the csv file has its numbers elsewhere, or needs none."""
+    return Column(Heading(label, group=group), cell, lambda item: {})
+
+
+def attributes(names: str, of: Callable[[Item], object] = lambda item: item) -> Column[Item]:
+    """Attributes of the item, or of a part of it, that stand in the csv file alone."""
+    return fields(lambda item: {name: getattr(of(item), name) for name in names.split()})
+
+
 def field(name: str, get: Callable[[Item], object]) -> Column[Item]:
     """A value that stands in the csv file alone."""
     return fields(lambda item: {name: get(item)})

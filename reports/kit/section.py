@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, TypeVar
 
 from reports.kit.table import Table
 from results.load import Results
@@ -12,17 +13,8 @@ from results.load import Results
 if TYPE_CHECKING:
     from reports.kit.figure import Figure  # matplotlib takes a second to import
 
+Shown = TypeVar("Shown")
 TableMaker = Callable[[Results], Table | Sequence[Table] | None]
-
-
-def nothing(results: Results) -> list[str]:
-    """The findings of a section that has none."""
-    return []
-
-
-def undrawn(results: Results) -> list[Figure | None]:
-    """The figures of a section that has none."""
-    return []
 
 
 @dataclass(frozen=True)
@@ -33,7 +25,7 @@ class Section:
         name: Its address in the page.
         title: Its heading.
         tables: Makers of its tables, in the order of the page; None where there is nothing to show.
-        figures: Draws its figures; imports what it draws with, for a terminal needs none.
+        figures: The same of its figures, as "module:function": a terminal needs no matplotlib.
         findings: What its numbers say, in sentences.
         printed: By protocol the makers of the tables that its command prints when it has finished.
     """
@@ -41,19 +33,15 @@ class Section:
     name: str
     title: str
     tables: Sequence[TableMaker]
-    figures: Callable[[Results], Sequence[Figure | None]] = undrawn
-    findings: Callable[[Results], list[str]] = nothing
+    figures: Sequence[str] = ()
+    findings: Callable[[Results], Sequence[str]] = lambda results: ()
     printed: Mapping[str, Sequence[TableMaker]] = field(default_factory=dict)
 
     def made(self, results: Results) -> Made:
         """The section with everything that the results have something for."""
-        return Made(
-            self.name,
-            self.title,
-            tuple(figure for figure in self.figures(results) if figure is not None),
-            tuple(made_tables(self.tables, results)),
-            tuple(self.findings(results)),
-        )
+        figures = flat(resolve_name(name)(results) for name in self.figures)
+        tables = flat(make(results) for make in self.tables)
+        return Made(self.name, self.title, figures, tables, tuple(self.findings(results)))
 
 
 @dataclass(frozen=True)
@@ -67,10 +55,7 @@ class Made:
     findings: tuple[str, ...]
 
 
-def made_tables(makers: Sequence[TableMaker], results: Results) -> list[Table]:
-    """The tables that there are numbers for."""
-    made: list[Table] = []
-    for maker in makers:
-        found = maker(results)
-        made += [] if found is None else [found] if isinstance(found, Table) else found
-    return made
+def flat(made: Iterable[Shown | Sequence[Shown] | None]) -> tuple[Shown, ...]:
+    """What makers made: of each one, several or nothing."""
+    several = (one if isinstance(one, Sequence) else [one] for one in made)
+    return tuple(one for own in several for one in own if one is not None)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reports.kit.columns import column, field, fields, text, whole
+from reports.kit.columns import attributes, column, number, text, whole
 from reports.kit.section import Section
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT, count
@@ -83,7 +83,7 @@ def data_table(results: Results) -> Table | None:
     """Which files were read."""
     columns: list[Column[DataFile]] = [
         text("file", lambda file: file.name, "path"),
-        column(Heading("items"), lambda file: file.num_items, _number_cell, "num_items"),
+        number("items", lambda file: file.num_items, _number, "num_items"),
         text("sha256", lambda file: file.sha256, "sha256", code=True),
     ]
     return Declared("data", "Data files", "", columns).of(data_files(results))
@@ -110,19 +110,18 @@ def runs_table(results: Results) -> Table | None:
     """Every run."""
     columns: list[Column[Run]] = [
         text("run", lambda run: run.key, "run", code=True),
-        field("path", lambda run: run.path),
-        fields(lambda run: {name: getattr(run, name) for name in ("protocol", "model", "probe")}),
+        attributes("path protocol model probe"),
         text("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT),
         text("model", lambda run: run.model or ABSENT),
         text("probe", lambda run: run.probe or ABSENT),
         *(_recorded(name) for name in ("counts", "seeds")),
-        column(
-            Heading("seconds"),
+        number(
+            "seconds",
             lambda run: run.seconds,
-            lambda seconds: Cell(ABSENT if seconds is None else f"{seconds:,.1f}"),
+            lambda seconds: ABSENT if seconds is None else f"{seconds:,.1f}",
             "seconds",
         ),
-        field("git_commit", lambda run: run.git_commit),
+        attributes("git_commit"),
     ]
     note = f"{duration(total_seconds(results))} of computing in all."
     return Declared("runs", "Runs", note, columns).of(results.runs)
@@ -145,8 +144,8 @@ def _recorded(name: str) -> Column[Run]:
     )
 
 
-def _number_cell(value: object) -> Cell:
-    return Cell(count(value) if isinstance(value, int) else ABSENT)
+def _number(value: object) -> str:
+    return count(value) if isinstance(value, int) else ABSENT
 
 
 def _said(value: object) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from reports.kit.section import Section
 from reports.kit.text import few
 from reports.zero_shot.findings import before_training
@@ -14,23 +11,12 @@ from reports.zero_shot.tables import (
     ranks_table,
     zero_shot_table,
 )
-from results.load import Results
-
-if TYPE_CHECKING:
-    from reports.kit.figure import Figure
-
-
-def _figures(results: Results) -> Sequence[Figure | None]:
-    from reports.zero_shot.figures import zero_shot_figure
-
-    return [zero_shot_figure(results)]
-
 
 ZERO_SHOT = Section(
     name="before",
     title="Before any training",
     tables=(zero_shot_table, predicted_shares_table, parts_table, ranks_table),
-    figures=_figures,
+    figures=("reports.zero_shot.figures:zero_shot_figure",),
     findings=lambda results: few(before_training(results), "models"),
     printed={"zero_shot": (zero_shot_table, parts_table, ranks_table)},
 )

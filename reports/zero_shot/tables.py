@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from reports.kit.columns import ACCURACY, SIZE, accuracy, column, field, share, size, text
-from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
+from reports.kit.columns import (
+    ACCURACY,
+    SIZE,
+    accuracy,
+    attributes,
+    field,
+    number,
+    share,
+    size,
+    text,
+)
+from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL
 from reports.zero_shot.facts import ZeroShot, zero_shots
 from results.load import Results, Run
@@ -21,12 +31,8 @@ def zero_shot_table(results: Results) -> Table | None:
             accuracy("accuracy %", lambda e: e.accuracy, ACCURACY, model),
             share("macro %", lambda e: e.macro, "macro_accuracy", model),
             size("n", lambda e: e.accuracy, SIZE, model),
-            column(
-                Heading("against chance", "left", model),
-                lambda e: e.verdict,
-                lambda verdict: Cell(ABSENT if verdict == "unknown" else verdict),
-                "against_chance",
-            ),
+            text("against chance", _verdict, group=model),
+            field("against_chance", lambda e: e.verdict),
             ties if with_ties else ties.hidden,
         ]
 
@@ -41,8 +47,7 @@ def zero_shot_table(results: Results) -> Table | None:
             text("probe", lambda e: e.probe, "probe", _how),
             share("chance", lambda e: e.chance, "chance"),
             share("majority", lambda e: e.majority, "majority_accuracy"),
-            field("split", lambda e: e.accuracy.split),
-            field("mode", lambda e: e.accuracy.mode),
+            attributes("split mode", lambda e: e.accuracy),
         ],
         Across(lambda e: e.label, lambda e: (e.probe, e.accuracy.split), of_model),
         f"model probe split mode {ACCURACY} {SIZE} chance majority_accuracy macro_accuracy "
@@ -110,10 +115,10 @@ def ranks_table(results: Results) -> Table | None:
                 lambda pair: pair[1]["median_gold_rank"].split,
             ),
             text("model", lambda pair: pair[0].model, "model"),
-            column(
-                Heading("median rank of the right answer"),
+            number(
+                "median rank of the right answer",
                 lambda pair: pair[1]["median_gold_rank"].value,
-                lambda rank: Cell(f"{rank:,.10g}"),
+                lambda rank: f"{rank:,.10g}",
                 "median_gold_rank",
             ),
             accuracy(
@@ -137,6 +142,10 @@ def _how(entry: ZeroShot) -> str:
     mode = entry.accuracy.mode
     other = "" if mode in ("", "zero_shot") else mode.replace("_", " ")
     return ", ".join(text for text in (entry.accuracy.split, other) if text)
+
+
+def _verdict(entry: ZeroShot) -> str:
+    return ABSENT if entry.verdict == "unknown" else entry.verdict
 
 
 def _split(pair: tuple[ZeroShot, Row]) -> str:

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
-from reports.sections import made_sections
+import pytest
+
+import reports
+from reports.kit.section import Section
+from reports.kit.table import Table
+from reports.sections import made_sections, sections
 from results.load import Results
 from tests.fixtures.report import findings, tables
 
@@ -53,3 +60,37 @@ def test_long_folders_are_told_briefly(
 def test_nothing_to_show() -> None:
     empty = Results("empty", ())
     assert all(not (own.tables or own.figures or own.findings) for own in made_sections(empty))
+
+
+def test_every_maker_of_a_table_or_figure_stands_in_a_section() -> None:
+    """Makers are known by their names, so that one that nobody lists is found."""
+    makers = [make for section in sections() for make in section.tables]
+    listed = {getattr(make, "func", make).__name__ for make in makers}  # one is a partial
+    drawn = {name.partition(":")[2] for section in sections() for name in section.figures}
+    written: dict[str, set[str]] = {"table": set(), "figure": set()}
+    for path in Path(reports.__file__).parent.rglob("*.py"):
+        names = re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
+        for kind, known in written.items():
+            known.update(name for name in names if name.endswith((f"_{kind}", f"_{kind}s")))
+    assert written == {"table": listed, "figure": drawn}
+
+
+def test_every_figure_that_is_registered_is_there() -> None:
+    names = [name for section in sections() for name in section.figures]
+    assert all(callable(resolve_name(name)) for name in names)
+
+
+def test_what_is_printed_is_on_the_page() -> None:
+    for section in sections():
+        for protocol, makers in section.printed.items():
+            assert set(makers) <= set(section.tables), protocol
+
+
+def test_two_tables_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def same(results: Results) -> Table:
+        return Table("one", "", "", (), (), ())
+
+    twice = Section("a", "", (same,)), Section("b", "", (same,))
+    monkeypatch.setattr("reports.sections.sections", lambda rule: twice)
+    with pytest.raises(ValueError, match="tables of one name: one"):
+        made_sections(Results("empty", ()))
