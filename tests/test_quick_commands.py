@@ -43,10 +43,17 @@ ORIGINAL = {"name": "definitions", "sets": ["definitions_small"]}
 SWEEP = {
     "grid": {
         "models": {"own": {"name_or_path": "embedded"}, "esim": {"kind": "esim"}},
-        "originals": {"definitions": ORIGINAL},
+        "originals": {
+            "definitions": ORIGINAL,
+            "given": {**ORIGINAL, "checkpoint": "assets/dictionary-lm"},
+        },
         "rows": [
-            {"model": name, "original": "definitions", "probe": PROBE, "doses": [10]}
-            for name in ("own", "esim")
+            {"model": model, "original": original, "probe": PROBE, "doses": [10]}
+            for model, original in (
+                ("own", "definitions"),
+                ("esim", "definitions"),
+                ("own", "given"),
+            )
         ],
     }
 }

@@ -23,9 +23,9 @@ from lightning_modules.baselines.soft_alignment import enhance, pool, soft_align
 from lightning_modules.baselines.word_folder import (
     load_word_module,
     save_word_module,
-    word_settings,
 )
 from lightning_modules.baselines.word_rows import VectorRows, WordRows, origin
+from lightning_modules.baselines.word_settings import word_settings
 from lightning_modules.checkpoints.fit import agree
 from lightning_modules.checkpoints.weights import own_random_state
 from lightning_modules.optimization import halved_on_plateau

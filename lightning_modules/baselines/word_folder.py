@@ -11,19 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from lightning_modules.checkpoints.folder import (
-    PretrainedError,
-    check_input_sizes,
-    check_numbers,
-    check_size,
-    one_error,
-    read_settings,
-)
+from lightning_modules.baselines.word_settings import FORMAT, WORD_SETTINGS, word_settings
+from lightning_modules.checkpoints.folder import PretrainedError, check_size, one_error
+from lightning_modules.checkpoints.weights import check_numbers
 from storage.folders import user_path, whole_folder
 
-WORD_SETTINGS = "word_module.json"
 WORD_WEIGHTS = "model.safetensors"
-_FORMAT = 1
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -38,27 +31,8 @@ def save_word_module(
     with whole_folder(Path(folder)) as fresh:
         weights = {name: value.contiguous() for name, value in module.state_dict().items()}
         save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
-        text = json.dumps({"format": _FORMAT, "kind": kind, **settings}, indent=2) + "\n"
+        text = json.dumps({"format": FORMAT, "kind": kind, **settings}, indent=2) + "\n"
         (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")
-
-
-def is_word_folder(folder: str | Path) -> bool:
-    """Whether this is a folder that `save_word_module` wrote."""
-    return (user_path(folder) / WORD_SETTINGS).is_file()
-
-
-def word_settings(folder: str | Path) -> dict[str, Any]:
-    """The settings in a folder that `save_word_module` wrote, its `kind` among them.
-
-    Raises:
-        PretrainedError: If there are none, or they cannot be read.
-    """
-    path = user_path(folder) / WORD_SETTINGS
-    settings = read_settings(path)
-    if (form := settings.pop("format", None)) != _FORMAT:
-        raise PretrainedError(f"{path}: format {form!r} is not known here")
-    check_input_sizes(path, settings)
-    return settings
 
 
 def load_word_module(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import safe_open
-from torch import Tensor
 
 CONFIG = "config.json"
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
@@ -175,20 +173,6 @@ def check_size(source: str | Path, num_weights: int, num_bytes: int | None) -> N
             f"{source}: its settings describe a model of {num_weights:,} weights, "
             f"{4 * num_weights:,} bytes in single precision; this machine has {memory:,}"
         )
-
-
-def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Refuses weights that are NaN or infinite: every score would be.
-
-    Raises:
-        PretrainedError: If there is one; the message names it.
-    """
-    for name, weight in weights:
-        if not weight.is_floating_point() or weight.numel() == 0 or weight.is_meta:
-            continue
-        low, high = torch.aminmax(weight.detach())
-        if not (low.isfinite() and high.isfinite()):
-            raise PretrainedError(f"{source}: the weight {name} holds NaN or infinite numbers")
 
 
 def _weight_files(folder: Path) -> list[Path]:

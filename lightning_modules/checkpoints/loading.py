@@ -15,9 +15,9 @@ from lightning_modules.checkpoints.description import (
     has_choice_head,
 )
 from lightning_modules.checkpoints.fit import Kind, num_positions, refuse_foreign_tokenizer
-from lightning_modules.checkpoints.folder import PretrainedError, check_numbers, one_error
+from lightning_modules.checkpoints.folder import PretrainedError, one_error
 from lightning_modules.checkpoints.source import quiet_transformers
-from lightning_modules.checkpoints.weights import own_random_state
+from lightning_modules.checkpoints.weights import check_numbers, own_random_state
 
 
 def load_pretrained(

@@ -1,15 +1,18 @@
-"""Models in memory: their checksum, the random state they are drawn in, and how they are run."""
+"""Models in memory: their checksum, what their numbers must be, how they are drawn and run."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from lightning_modules.checkpoints.folder import PretrainedError
 
 
 def model_fingerprint(model: nn.Module) -> str:
@@ -44,3 +47,17 @@ def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
     known = inspect.signature(encoder.forward).parameters
     names = ("input_ids", "attention_mask", "token_type_ids")
     return encoder(**{name: batch[name] for name in names if name in batch and name in known})
+
+
+def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
+    """Refuses weights that are NaN or infinite: every score would be.
+
+    Raises:
+        PretrainedError: If there is one; the message names it.
+    """
+    for name, weight in weights:
+        if not weight.is_floating_point() or weight.numel() == 0 or weight.is_meta:
+            continue
+        low, high = torch.aminmax(weight.detach())
+        if not (low.isfinite() and high.isfinite()):
+            raise PretrainedError(f"{source}: the weight {name} holds NaN or infinite numbers")

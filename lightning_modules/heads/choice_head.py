@@ -18,12 +18,11 @@ from lightning_modules.checkpoints.description import has_choice_head
 from lightning_modules.checkpoints.folder import (
     PretrainedError,
     check_input_sizes,
-    check_numbers,
     one_error,
     read_settings,
 )
 from lightning_modules.checkpoints.source import resolve
-from lightning_modules.checkpoints.weights import own_random_state
+from lightning_modules.checkpoints.weights import check_numbers, own_random_state
 from storage.folders import user_path
 
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]

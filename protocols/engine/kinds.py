@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from lightning_modules.baselines.word_settings import WORD_SETTINGS, is_word_folder, word_settings
+from lightning_modules.checkpoints.folder import PretrainedError
 from probes.record import Setup
 from storage.errors import UsageError
 from storage.folders import user_path
@@ -200,10 +202,6 @@ def saved_kind(folder: str | Path) -> str:
     Raises:
         PretrainedError: If a baseline's settings are damaged, or of a kind that is not known.
     """
-    # Only here: it imports torch, which takes seconds.
-    from lightning_modules.baselines.word_folder import WORD_SETTINGS, is_word_folder, word_settings
-    from lightning_modules.checkpoints.folder import PretrainedError
-
     if not is_word_folder(folder):
         return TRANSFORMER
     kind = word_settings(folder).get("kind")

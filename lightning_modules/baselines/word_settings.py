@@ -1,0 +1,35 @@
+"""What a folder says of the baseline saved in it; read without torch, so that plans are quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lightning_modules.checkpoints.folder import (
+    PretrainedError,
+    check_input_sizes,
+    read_settings,
+)
+from storage.folders import user_path
+
+WORD_SETTINGS = "word_module.json"
+FORMAT = 1
+
+
+def is_word_folder(folder: str | Path) -> bool:
+    """Whether this is a folder that `word_folder.save_word_module` wrote."""
+    return (user_path(folder) / WORD_SETTINGS).is_file()
+
+
+def word_settings(folder: str | Path) -> dict[str, Any]:
+    """The settings in a folder that `word_folder.save_word_module` wrote, its `kind` among them.
+
+    Raises:
+        PretrainedError: If there are none, or they cannot be read.
+    """
+    path = user_path(folder) / WORD_SETTINGS
+    settings = read_settings(path)
+    if (form := settings.pop("format", None)) != FORMAT:
+        raise PretrainedError(f"{path}: format {form!r} is not known here")
+    check_input_sizes(path, settings)
+    return settings
