@@ -12,6 +12,7 @@ import yaml
 import train
 from protocols.cli.fit_help import LIGHTNING
 from results.provenance import ROOT
+from results.row import Row
 from results.run_folder import CommandFolder
 
 HEAVY = [
@@ -57,6 +58,17 @@ SWEEP = {
         ],
     }
 }
+ROW = Row(
+    protocol="zero_shot",
+    model="tiny",
+    probe="age_small",
+    mode="zero_shot",
+    num_train=0,
+    split="dev",
+    metric="accuracy",
+    value=0.5,
+    num_items=4,
+)
 CONFIGS = "configs/experiment"
 PRINTED = [
     ["zero-shot", "--output_dir=never", "--probes=age_small"],
@@ -118,19 +130,7 @@ def test_what_trains_nothing(tmp_path: Path) -> None:
     config, out = tmp_path / "sweep.yaml", f"--output_dir={tmp_path / 'sweep'}"
     config.write_text(yaml.safe_dump(SWEEP), encoding="utf-8")
     run = CommandFolder(tmp_path / "runs", {"command": "zero-shot"}).run("one", {})
-    row = {
-        "protocol": "zero_shot",
-        "model": "tiny",
-        "probe": "age_small",
-        "control": "standard",
-        "mode": "zero_shot",
-        "num_train": 0,
-        "split": "dev",
-        "metric": "accuracy",
-        "value": 0.5,
-        "num_items": 4,
-    }
-    run.finish({"protocol": "zero_shot", "model": "tiny", "probe": "age_small", "rows": [row]})
+    run.finish({"protocol": "zero_shot", "model": "tiny", "probe": "age_small", "rows": [ROW]})
     lines = [
         ["probes", "list"],
         ["sweep", "plan", f"--config={config}", out],
