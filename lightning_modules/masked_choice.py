@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
+from lightning_modules.checkpoints.forms import MASKED_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers
 from lightning_modules.heads.candidate_head import CandidateHead
@@ -77,7 +78,7 @@ class MaskedChoice(ChoiceModule):
         self.multi_token = multi_token
         self.max_length = max_length
         self.model, self.tokenizer = load_pretrained(
-            "masked_lm", model_name_or_path, revision, random_weights, seed
+            MASKED_LM, model_name_or_path, revision, random_weights, seed
         )
         self.head = CandidateHead(self.model)
         self.reader = EncoderAt(self.head.encoder)

@@ -17,6 +17,7 @@ from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.checkpoints.description import has_choice_head
 from lightning_modules.checkpoints.fit import agree
 from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.forms import ENCODER, MULTIPLE_CHOICE
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers, resolve
 from lightning_modules.checkpoints.weights import run_encoder
@@ -110,7 +111,7 @@ class SentenceChoice(ChoiceModule):
         )
         has_own_head = self.head_kind == CHECKPOINT_HEAD
         self.transformer, self.tokenizer = load_pretrained(
-            "multiple_choice" if has_own_head else "encoder",
+            MULTIPLE_CHOICE if has_own_head else ENCODER,
             model_name_or_path,
             revision,
             random_weights,

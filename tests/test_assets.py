@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from safetensors import safe_open
 
+from lightning_modules.checkpoints.forms import MASKED_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from probes.catalog import load_probe_config, probe_names
@@ -30,7 +31,7 @@ def test_the_model_card_is_about_the_model_that_is_shipped() -> None:
 
 
 def test_every_word_that_must_be_is_one_piece() -> None:
-    _, tokenizer = load_pretrained("masked_lm", "embedded")
+    _, tokenizer = load_pretrained(MASKED_LM, "embedded")
     words = [*NONSENSE_WORDS, *map(str, range(121))]
     for name in probe_names():
         words += load_probe_config(name).candidates
@@ -48,7 +49,7 @@ def test_the_most_frequent_nouns_are_one_piece() -> None:
     if not DEFAULT_DIR.is_dir():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
     assert wordnet
-    _, tokenizer = load_pretrained("masked_lm", "embedded")
+    _, tokenizer = load_pretrained(MASKED_LM, "embedded")
     nouns = frequent_nouns(open_wordnet(), 5000)
     assert len(nouns) >= 5000
     assert [noun for noun in nouns if len(tokenizer.tokenize(noun)) != 1] == []

@@ -10,16 +10,13 @@ from typing import Any
 import torch
 from transformers import (
     AutoConfig,
-    AutoModel,
-    AutoModelForMaskedLM,
-    AutoModelForMultipleChoice,
     AutoTokenizer,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from lightning_modules.checkpoints.fit import Kind, refuse_foreign_tokenizer, refuse_other_kinds
+from lightning_modules.checkpoints.fit import refuse_foreign_tokenizer, refuse_other_families
 from lightning_modules.checkpoints.folder import (
     CONFIG,
     PretrainedError,
@@ -29,14 +26,9 @@ from lightning_modules.checkpoints.folder import (
     check_weights,
     one_error,
 )
+from lightning_modules.checkpoints.forms import ENCODER, Form
 from lightning_modules.checkpoints.source import hub_options, quiet_transformers, resolve
 from lightning_modules.checkpoints.weights import own_random_state
-
-AUTO_CLASS: dict[str, Any] = {
-    "masked_lm": AutoModelForMaskedLM,
-    "encoder": AutoModel,
-    "multiple_choice": AutoModelForMultipleChoice,
-}
 
 
 @dataclass(frozen=True)
@@ -44,14 +36,14 @@ class Checkpoint:
     """A checkpoint whose weights were not read.
 
     Attributes:
-        kind: What of it is meant, see `load_pretrained`.
+        form: What of it is meant.
         source: Its folder, or its name on the Hub.
         options: What `from_pretrained` is given for it.
         config: Its settings.
         tokenizer: Its tokenizer.
     """
 
-    kind: Kind
+    form: Form
     source: str
     options: dict[str, Any]
     config: PreTrainedConfig
@@ -60,12 +52,12 @@ class Checkpoint:
     def outline(self) -> PreTrainedModel:
         """A model of the right shapes without numbers, which takes no memory."""
         with one_error(self.source, "configuration"), torch.device("meta"), own_random_state(0):
-            model: PreTrainedModel = AUTO_CLASS[self.kind].from_config(copy.deepcopy(self.config))
+            model: PreTrainedModel = self.form.auto_class.from_config(copy.deepcopy(self.config))
         return model
 
 
 def describe(
-    kind: Kind, name_or_path: str, revision: str | None, random_weights: bool
+    form: Form, name_or_path: str, revision: str | None, random_weights: bool
 ) -> Checkpoint:
     """Reads a checkpoint's settings and tokenizer.
 
@@ -75,8 +67,8 @@ def describe(
     """
     source, options = resolve(name_or_path), hub_options(revision)
     with quiet_transformers():
-        config = _load_config(kind, source, options)
-        found = Checkpoint(kind, source, options, config, _load_tokenizer(source, options))
+        config = _load_config(form, source, options)
+        found = Checkpoint(form, source, options, config, _load_tokenizer(source, options))
         if Path(source).is_dir():  # the Hub's files are not here yet
             num_bytes = None if random_weights else check_weights(Path(source))
             num_weights = sum(p.numel() for p in found.outline().parameters())
@@ -85,16 +77,16 @@ def describe(
 
 
 def check_pretrained(
-    kind: Kind, name_or_path: str, revision: str | None = None, random_weights: bool = False
+    form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
 ) -> PreTrainedTokenizerBase:
     """Refuses a checkpoint for what can be told without reading its weights; gives its tokenizer.
 
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
     """
-    found = describe(kind, name_or_path, revision, random_weights)
+    found = describe(form, name_or_path, revision, random_weights)
     with quiet_transformers():
-        refuse_foreign_tokenizer(kind, found.source, found.outline(), found.tokenizer)
+        refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
     return found.tokenizer
 
 
@@ -108,7 +100,7 @@ def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
         return False
     with quiet_transformers():
-        config = _load_config("encoder", source, hub_options(revision))
+        config = _load_config(ENCODER, source, hub_options(revision))
     with one_error(source, "configuration"):
         return any(name.endswith("ForMultipleChoice") for name in config.architectures or ())
 
@@ -123,12 +115,12 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
         return _load_tokenizer(resolve(name_or_path), hub_options(revision))
 
 
-def _load_config(kind: Kind, source: str, options: dict[str, Any]) -> PreTrainedConfig:
+def _load_config(form: Form, source: str, options: dict[str, Any]) -> PreTrainedConfig:
     with one_error(source, "configuration"):
         if Path(source).is_dir():
             check_config(Path(source))
         config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options)
-    refuse_other_kinds(kind, config, source)
+    refuse_other_families(form, config, source)
     return config
 
 

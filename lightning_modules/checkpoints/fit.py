@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from torch import nn
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
-    MODEL_FOR_MASKED_LM_MAPPING,
-    MODEL_FOR_MULTIPLE_CHOICE_MAPPING,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
+from lightning_modules.checkpoints.forms import Form
 
-Kind = Literal["masked_lm", "encoder", "multiple_choice"]
 T = TypeVar("T")
+_SPOKEN = {"pad_token": "padding token"}
 
 
-def refuse_other_kinds(kind: Kind, config: Any, source: str) -> None:
-    """Refuses a model that is neither a masked language model nor, but for "masked_lm", an encoder.
+def refuse_other_families(form: Form, config: Any, source: str) -> None:
+    """Refuses a model that cannot be loaded in a form.
 
     Raises:
         PretrainedError: The message names its kind.
     """
-    known = {*MODEL_FOR_MASKED_LM_MAPPING}
-    if kind != "masked_lm":
-        known |= {*MODEL_FOR_MULTIPLE_CHOICE_MAPPING}
-    name = f"{source}: {config.model_type} ({type(config).__name__})"
-    supported = "masked language models such as BERT and RoBERTa are"
-    if getattr(config, "is_encoder_decoder", False):
-        raise PretrainedError(
-            f"{name} is an encoder-decoder model, a kind that is not supported yet; {supported}"
-        )
-    if type(config) in known and not getattr(config, "is_decoder", False):
+    if form.admits(config):
         return
-    if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise PretrainedError(
-            f"{name} is a causal language model, a kind that is not supported yet; {supported}"
-        )
-    raise PretrainedError(f"{name} is of a kind that is not supported yet; {supported}")
+    name = f"{source}: {config.model_type} ({type(config).__name__}) is"
+    found = "of a kind"
+    if getattr(config, "is_encoder_decoder", False):
+        found = "an encoder-decoder model, a kind"
+    elif type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
+        found = "a causal language model, a kind"
+    raise PretrainedError(
+        f"{name} {found} that is not supported yet; masked language models such as BERT and "
+        "RoBERTa are"
+    )
 
 
 def refuse_foreign_tokenizer(
-    kind: Kind, source: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    form: Form, source: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
     """Refuses a tokenizer whose vocabulary is not that of the model, or lacks a token needed.
 
@@ -68,12 +63,10 @@ def refuse_foreign_tokenizer(
             f"{source}: the tokenizer has {len(entries)} entries, the model {num_rows}: "
             "they do not belong together"
         )
-    needed = {"padding token": tokenizer.pad_token_id}
-    if kind == "masked_lm":
-        needed["mask token"] = tokenizer.mask_token_id
-    for name, token in needed.items():
-        if token is None:
-            raise PretrainedError(f"{source}: the tokenizer has no {name}")
+    for name in form.needs:
+        if getattr(tokenizer, f"{name}_id") is None:
+            said = _SPOKEN.get(name, name.replace("_", " "))
+            raise PretrainedError(f"{source}: the tokenizer has no {said}")
 
 
 def num_positions(model: PreTrainedModel) -> int:

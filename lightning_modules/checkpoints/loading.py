@@ -9,19 +9,19 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.checkpoints.description import (
-    AUTO_CLASS,
     Checkpoint,
     describe,
     has_choice_head,
 )
-from lightning_modules.checkpoints.fit import Kind, num_positions, refuse_foreign_tokenizer
+from lightning_modules.checkpoints.fit import num_positions, refuse_foreign_tokenizer
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
+from lightning_modules.checkpoints.forms import ENCODER, MASKED_LM, Form
 from lightning_modules.checkpoints.source import quiet_transformers
 from lightning_modules.checkpoints.weights import check_numbers, own_random_state
 
 
 def load_pretrained(
-    kind: Kind,
+    form: Form,
     name_or_path: str,
     revision: str | None = None,
     random_weights: bool = False,
@@ -32,8 +32,7 @@ def load_pretrained(
     """Loads a model in single precision and eval mode, and its tokenizer.
 
     Args:
-        kind: "masked_lm" for a model with its masked-token head, "encoder" for one without heads,
-            "multiple_choice" for one with the head that gives a question's choices their logits.
+        form: What of it is loaded, such as `MASKED_LM`.
         name_or_path: "embedded" (the model in this repository), a folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
         random_weights: The same architecture with fresh weights (SPEC E9's architecture control).
@@ -48,12 +47,12 @@ def load_pretrained(
         PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
-    found = describe(kind, name_or_path, revision, random_weights)
+    found = describe(form, name_or_path, revision, random_weights)
     with quiet_transformers():
         model = _fresh_model(found, seed) if random_weights else _trained_model(found, pooler)
     tokenizer = found.tokenizer
-    refuse_foreign_tokenizer(kind, found.source, model, tokenizer)
-    _settle_pooler(model, kind, found.source, pooler=pooler)
+    refuse_foreign_tokenizer(form, found.source, model, tokenizer)
+    _settle_pooler(model, form, found.source, pooler=pooler)
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
@@ -61,20 +60,20 @@ def load_pretrained(
 
 def _fresh_model(found: Checkpoint, seed: int) -> PreTrainedModel:
     with one_error(found.source, "configuration"), own_random_state(seed):
-        model: PreTrainedModel = AUTO_CLASS[found.kind].from_config(
+        model: PreTrainedModel = found.form.auto_class.from_config(
             found.config, dtype=torch.float32
         )
     return model
 
 
 def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
-    kind, source, options = found.kind, found.source, dict(found.options)
+    form, source, options = found.form, found.source, dict(found.options)
     if any(Path(source).glob("*.safetensors")):
         options["use_safetensors"] = True  # never fall back on a pickle that lies beside it
-    model, missing = _with_missing(kind, source, options)
+    model, missing = _with_missing(form, source, options)
     if missing and getattr(model.config, "legacy", False):
         # Published DeBERTa-v3 checkpoints hold the new head, but their config does not say so.
-        second, still_missing = _with_missing(kind, source, {**options, "legacy": False})
+        second, still_missing = _with_missing(form, source, {**options, "legacy": False})
         if not still_missing:
             model, missing = second, []
     if not pooler:
@@ -84,7 +83,7 @@ def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
         advice = ""
         if all(name.startswith("pooler.") for name in missing):
             advice = "; head 'mlp' is a pooler with fresh weights"
-        elif kind == "masked_lm" and has_choice_head(source, options.get("revision")):
+        elif form is MASKED_LM and has_choice_head(source, options.get("revision")):
             advice = "; it was fine-tuned to answer questions, so give it probes of setup mc_qa"
         raise PretrainedError(
             f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}), "
@@ -95,11 +94,11 @@ def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
 
 
 def _with_missing(
-    kind: Kind, source: str, options: dict[str, Any]
+    form: Form, source: str, options: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     # What is not in the checkpoint, such as a pooler that is then dropped, is drawn at random.
     with one_error(source, "weights"), own_random_state(0):
-        model, info = AUTO_CLASS[kind].from_pretrained(
+        model, info = form.auto_class.from_pretrained(
             source,
             dtype=torch.float32,
             output_loading_info=True,
@@ -115,8 +114,8 @@ def _with_missing(
     return model, sorted(info["missing_keys"])
 
 
-def _settle_pooler(model: Any, kind: Kind, source: str, *, pooler: bool) -> None:
-    if kind != "encoder":
+def _settle_pooler(model: Any, form: Form, source: str, *, pooler: bool) -> None:
+    if form is not ENCODER:
         return
     if pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(

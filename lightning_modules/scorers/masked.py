@@ -13,7 +13,7 @@ from torch import Tensor
 from datamodules.encoding.masked import MaskedChoiceEncoder
 from lightning_modules.base import Batch
 from lightning_modules.checkpoints.description import check_pretrained
-from lightning_modules.checkpoints.fit import Kind
+from lightning_modules.checkpoints.forms import ENCODER, MASKED_LM
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.choice_head import answers_questions
 from lightning_modules.masked_choice import MaskedChoice
@@ -108,8 +108,8 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """
     name, revision = settings.name_or_path, settings.revision
     fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
-    kind: Kind = "encoder" if fine_tuned else "masked_lm"
-    tokenizer = check_pretrained(kind, name, revision, settings.random_weights)
+    form = ENCODER if fine_tuned else MASKED_LM
+    tokenizer = check_pretrained(form, name, revision, settings.random_weights)
     if setup == "mc_mlm":
         prefix, length = settings.answer_prefix, settings.max_length
         return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check

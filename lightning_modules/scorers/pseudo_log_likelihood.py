@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, mask_choices
 from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.forms import MASKED_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.heads.last_layer import EncoderAt
@@ -89,7 +90,7 @@ class PseudoLogLikelihood(Scorer):
         Raises:
             PretrainedError: If the checkpoint cannot be loaded whole, or as in the class.
         """
-        model, tokenizer = load_pretrained("masked_lm", name_or_path, **options)
+        model, tokenizer = load_pretrained(MASKED_LM, name_or_path, **options)
         model.requires_grad_(False)
         return cls(model, tokenizer, normalise, max_length)
 

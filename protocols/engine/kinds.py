@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from lightning_modules.baselines.word_settings import WORD_SETTINGS, is_word_folder, word_settings
 from lightning_modules.checkpoints.folder import PretrainedError
@@ -27,7 +27,7 @@ class Trained:
     Attributes:
         made_by: The module's class, as "module:Class"; it has `from_folder` and `save_pretrained`.
         reads: The settings of a model that its constructor takes.
-        checkpoint: What of the model's checkpoint is loaded; none where there is no checkpoint.
+        loads: The form of checkpoint that it begins with, as "module:FORM", if it does.
         modes: Heads on its frozen features that a curve traces; none where the whole is trained.
         halves_rate: Whether it takes a `monitor`, whose stand-still halves its rate; others have a
             schedule.
@@ -35,7 +35,7 @@ class Trained:
 
     made_by: str
     reads: tuple[str, ...]
-    checkpoint: Literal["masked_lm", "encoder"] | None = None
+    loads: str | None = None
     modes: tuple[str, ...] = ()
     halves_rate: bool = False
 
@@ -81,13 +81,13 @@ KINDS: dict[str, ModelKind] = {
             "mc_mlm": Trained(
                 "lightning_modules.masked_choice:MaskedChoice",
                 (*_CHECKPOINT, "answer_prefix", "multi_token"),
-                checkpoint="masked_lm",
+                loads="lightning_modules.checkpoints.forms:MASKED_LM",
                 modes=("mlp", "linear"),
             ),
             "mc_qa": Trained(
                 "lightning_modules.sentence_choice:SentenceChoice",
                 (*_CHECKPOINT, "head"),
-                checkpoint="encoder",
+                loads="lightning_modules.checkpoints.forms:ENCODER",
             ),
         },
     ),

@@ -102,7 +102,7 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             "anyway"
         )
     own = {_ARGUMENTS.get(name, name): getattr(model, name) for name in trained.reads}
-    module: ChoiceModule = _class_of(trained)(**own, **_known(trained, options))
+    module: ChoiceModule = _imported(trained.made_by)(**own, **_known(trained, options))
     return module
 
 
@@ -113,11 +113,12 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
         UsageError: As `module_for`.
         PretrainedError: If there is no such model, or it is of another kind.
     """
-    part = trained_for(model, setup).checkpoint
-    if part is not None:
+    form = trained_for(model, setup).loads
+    if form is not None:
         from lightning_modules.checkpoints.description import check_pretrained
 
-        check_pretrained(part, model.name_or_path, model.revision, model.random_weights)
+        given = model.name_or_path, model.revision, model.random_weights
+        check_pretrained(_imported(form), *given)
 
 
 def saved_module(
@@ -138,7 +139,7 @@ def saved_module(
     trained = KINDS[saved_kind(folder)].trained
     own = trained.get("mc_qa") or trained["mc_mlm"]
     options = _known(own, {"monitor": monitor, **overrides})
-    module: ChoiceModule = _class_of(own).from_folder(folder, **options)
+    module: ChoiceModule = _imported(own.made_by).from_folder(folder, **options)
     return module
 
 
@@ -149,8 +150,8 @@ def _scorers_of(model: ModelSettings) -> KindOfScorer:
     return cast("KindOfScorer", import_module(name))
 
 
-def _class_of(trained: Trained) -> Any:
-    module, _, name = trained.made_by.partition(":")
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 

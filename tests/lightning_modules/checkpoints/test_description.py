@@ -16,6 +16,7 @@ from lightning_modules.checkpoints.description import (
     load_tokenizer,
 )
 from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.forms import MASKED_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 
 Checkpoint = Callable[..., Path]
@@ -31,25 +32,25 @@ def test_a_check_reads_no_weights(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
-    tokenizer = check_pretrained("masked_lm", str(folder))
+    tokenizer = check_pretrained(MASKED_LM, str(folder))
     assert tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
     with pytest.raises(PretrainedError, match="NaN"):
-        load_pretrained("masked_lm", str(folder))
+        load_pretrained(MASKED_LM, str(folder))
 
 
 def test_a_check_refuses_what_settings_and_tokenizer_tell(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer_config.json").unlink()
     with pytest.raises(PretrainedError, match="no tokenizer"):
-        check_pretrained("masked_lm", str(folder))
+        check_pretrained(MASKED_LM, str(folder))
     GPT2Config(vocab_size=60).save_pretrained(folder)
     with pytest.raises(PretrainedError, match="causal language model"):
-        check_pretrained("masked_lm", str(folder))
+        check_pretrained(MASKED_LM, str(folder))
 
 
 def test_an_outline_has_the_models_shapes_and_no_numbers(checkpoint: Checkpoint) -> None:
-    outline = describe("masked_lm", str(checkpoint()), None, random_weights=False).outline()
-    model, _ = load_pretrained("masked_lm", str(checkpoint()))
+    outline = describe(MASKED_LM, str(checkpoint()), None, random_weights=False).outline()
+    model, _ = load_pretrained(MASKED_LM, str(checkpoint()))
     shapes = {name: value.shape for name, value in model.named_parameters()}
     assert {name: value.shape for name, value in outline.named_parameters()} == shapes
     assert all(value.is_meta for value in outline.parameters())

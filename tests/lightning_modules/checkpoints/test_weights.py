@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from lightning_modules.checkpoints.forms import ENCODER
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.weights import model_fingerprint, run_encoder
 
@@ -34,7 +35,7 @@ def test_an_encoder_gets_only_the_inputs_it_knows(checkpoint: Checkpoint) -> Non
         "token_type_ids": ids * 0 + 1,
     }
     for architecture in ("bert", "distilbert"):
-        model, _ = load_pretrained("encoder", str(checkpoint(architecture)))
+        model, _ = load_pretrained(ENCODER, str(checkpoint(architecture)))
         with torch.no_grad():
             found = run_encoder(model, {**batch, "labels": ids}).last_hidden_state
             plain = model(ids).last_hidden_state

@@ -1,0 +1,54 @@
+"""What of a checkpoint is loaded: by which of transformers' classes, of which families of models.
+
+A kind of language model that is loaded in another form says so where it is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import (
+    MODEL_FOR_MASKED_LM_MAPPING,
+    MODEL_FOR_MULTIPLE_CHOICE_MAPPING,
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    PreTrainedConfig,
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form in which checkpoints are loaded.
+
+    Attributes:
+        auto_class: The class that loads it, with `from_pretrained` and `from_config`.
+        admits: Whether the settings are of a family that has it.
+        needs: Special tokens that a tokenizer must have for it, as transformers calls them.
+    """
+
+    auto_class: Any
+    admits: Callable[[PreTrainedConfig], bool]
+    needs: tuple[str, ...] = ("pad_token",)
+
+
+def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
+    """Whether a config is of one of transformers' mappings, and reads in both directions."""
+
+    def admits(config: PreTrainedConfig) -> bool:
+        one_way = any(getattr(config, n, False) for n in ("is_encoder_decoder", "is_decoder"))
+        return not one_way and any(type(config) in {*mapping} for mapping in mappings)
+
+    return admits
+
+
+_is_encoder = _encoder_in(MODEL_FOR_MASKED_LM_MAPPING, MODEL_FOR_MULTIPLE_CHOICE_MAPPING)
+
+# With its masked-token head; without heads; with the head that gives choices their logits.
+MASKED_LM = Form(
+    AutoModelForMaskedLM, _encoder_in(MODEL_FOR_MASKED_LM_MAPPING), ("pad_token", "mask_token")
+)
+ENCODER = Form(AutoModel, _is_encoder)
+MULTIPLE_CHOICE = Form(AutoModelForMultipleChoice, _is_encoder)
