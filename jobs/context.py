@@ -90,17 +90,24 @@ class RunContext:
     wandb: WandbSettings = DEFAULT_WANDB
     mirror: str | None = None
     own: Mapping[str, ProbeConfig] = field(default_factory=dict)
-    memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def probe(self, name: str) -> str | ProbeConfig:
         """What a probe of this name is loaded by."""
         return self.own.get(name, name)
 
-    def remembered(self, name: str, make: Callable[[], T]) -> T:
-        """What an earlier job of this process has left under a name, made now if none has."""
-        if name not in self.memory:
-            self.memory[name] = make()
-        found: T = self.memory[name]
+    def remembered(self, place: str, key: object, make: Callable[[], T]) -> T:
+        """What an earlier job of this process has left in a place, made now if none has.
+
+        Args:
+            place: Where it lies.
+            key: What it is; what lies there under another key gives way to it.
+            make: Makes it.
+        """
+        if place not in self.memory or self.memory[place][0] != key:
+            self.memory.pop(place, None)  # before the next one needs the room
+            self.memory[place] = key, make()
+        found: T = self.memory[place][1]
         return found
 
     def fixed_by(self, config: Mapping[str, Any]) -> RunContext:

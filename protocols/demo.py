@@ -79,6 +79,7 @@ def demo(
     folder = CommandFolder(Path(output_dir), {"command": "demo", **asdict(plan)})
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     # Only now: what trains imports torch and Lightning, which takes seconds.
+    from protocols.curve.curve import Asked
     from protocols.curve.trace import trace_curves
     from protocols.report import said_of_page
     from protocols.zero_shot.run import PROTOCOL as ZERO_SHOT
@@ -86,10 +87,9 @@ def demo(
     from reports.build import build_report
     from reports.terminal import print_tables
 
-    context = RunContext(trainer)
     score_sets(folder, sets, [model], trainer)
     print_tables(folder.path, ZERO_SHOT)
-    trace_curves(folder, plan.curve_probes, [model], plan.curve, context)
+    trace_curves(folder, plan.curve_probes, Asked((model,), plan.curve), RunContext(trainer))
     print_tables(folder.path, CURVE)
     settings = [
         Setting(
@@ -102,7 +102,7 @@ def demo(
         )
         for dose in plan.doses
     ]
-    inoculate_here(folder, Subject(model, plan.original, plan.probe), settings, context)
+    inoculate_here(folder, Subject(model, plan.original, plan.probe), settings, RunContext(trainer))
     page = build_report(folder.path)
     print(f"\n{time.perf_counter() - start:.0f} seconds\n{said_of_page(page)}")
     return page

@@ -8,7 +8,6 @@ from typing import Literal
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
-from probes.catalog import ProbeConfig
 from protocols.cli.command import Command, command
 from protocols.curve.settings import (
     PROTOCOL,
@@ -99,18 +98,20 @@ def curve(
         config["data"] = checksums_of(own, data)
     check_points(grid)
     check_names(grid, [*names, *worded, *{part.config.name for part in own.values()}])
-    sets: list[str | ProbeConfig] = [*names]
+    sets = [*names]
     if own:
         grid = fitting_grid(grid, own)
-        sets = [config_of(own)]
-    context = RunContext(trainer, wandb, mirror)
+        sets = [config_of(own).name]
+    told = {config_of(own).name: config_of(own)} if own else {}
+    context = RunContext(trainer, wandb, mirror, told)
     folder = CommandFolder(Path(output_dir), config, own.values())
     # Only now: what trains imports torch and Lightning, which takes seconds.
+    from protocols.curve.curve import Asked
     from protocols.curve.phrasing import best_phrasing
     from protocols.curve.trace import trace_curves
     from reports.terminal import print_tables
 
     if worded:
         sets.append(best_phrasing(folder, worded, compared, grid.train_split, context))
-    trace_curves(folder, sets, compared, grid, context, options)
+    trace_curves(folder, sets, Asked(tuple(compared), grid, options), context)
     print_tables(folder.path, PROTOCOL)

@@ -14,6 +14,7 @@ from probes.source import ProbeData, load_probe
 from probes.splits import group_of, grouped_split, groups_of
 from probes.variants import vary
 from protocols.curve.settings import CurveSettings, ProbeOptions
+from protocols.engine.settings import FitSettings
 from storage.errors import ConfigError, UsageError
 from storage.web.download import NotThereError
 
@@ -131,6 +132,36 @@ def load_curve_data(
         )
     setup = options.setup or data.config.setup
     return replace(data, setup=setup, notices=(*data.notices, *notices))
+
+
+def hold_out(
+    data: CurveData, settings: FitSettings, seed: int, sizes: Sequence[int] = ()
+) -> CurveData:
+    """The probe with a part of its train rows, whole groups, for early stopping to watch.
+
+    Without patience all train rows stay what samples are drawn from.
+
+    Raises:
+        UsageError: If the groups cannot be divided so.
+    """
+    if settings.patience is None:
+        return data
+    try:
+        kept, rest = grouped_split(
+            data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"{data.config.name}: no train rows can be held out for early stopping: {error}. Give "
+            f"another share than held_out {settings.held_out:g}, or patience null for all epochs"
+        ) from error
+    said = (
+        f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
+        f"samples are drawn from the other {len(rest)}"
+    )
+    if lost := [size for size in sizes if len(rest) < size <= len(data.train)]:
+        said += f", and the curve stops before N = {min(lost)}"
+    return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, said))
 
 
 def _load(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,14 @@ from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
 from callbacks.learning_curve import LearningCurve
 from callbacks.patience import Patience
 from datamodules.choices import ChoiceDataModule
-from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import sample_orders
 from probes.controls import STANDARD
 from probes.record import Record
-from probes.splits import grouped_split
+from protocols.curve.curve import Curve
 from protocols.curve.data import CurveData
-from protocols.curve.rows import Measurement, Point, finish_run
+from protocols.curve.rows import About, Measurement, Point, finish_run
 from protocols.curve.settings import FULL
 from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
@@ -35,7 +34,6 @@ from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
-from storage.errors import UsageError
 from storage.web.download import cache_folder
 
 HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
@@ -63,36 +61,6 @@ class FullPoint:
         return f"{FULL}-{self.size}-{self.control}-{self.seed}"
 
 
-def hold_out(
-    data: CurveData, settings: FitSettings, seed: int, sizes: Sequence[int] = ()
-) -> CurveData:
-    """The probe with a part of its train rows, whole groups, for early stopping to watch.
-
-    Without patience all train rows stay what samples are drawn from.
-
-    Raises:
-        UsageError: If the groups cannot be divided so.
-    """
-    if settings.patience is None:
-        return data
-    try:
-        kept, rest = grouped_split(
-            data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
-        )
-    except ValueError as error:
-        raise UsageError(
-            f"{data.config.name}: no train rows can be held out for early stopping: {error}. Give "
-            f"another share than held_out {settings.held_out:g}, or patience null for all epochs"
-        ) from error
-    said = (
-        f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
-        f"samples are drawn from the other {len(rest)}"
-    )
-    if lost := [size for size in sizes if len(rest) < size <= len(data.train)]:
-        said += f", and the curve stops before N = {min(lost)}"
-    return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, said))
-
-
 def full_points(
     sizes: Sequence[int], controls: Sequence[str], seeds: Sequence[int]
 ) -> list[FullPoint]:
@@ -102,63 +70,44 @@ def full_points(
     return [FullPoint(*point, with_levels=point == first) for point in found]
 
 
-def run_point(
-    run: RunFolder,
-    model: ModelSettings,
-    data: CurveData,
-    point: FullPoint,
-    settings: FitSettings,
-    start: Path | None,
-    context: RunContext,
-) -> None:
+def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None) -> None:
     """Trains and measures one point, going on where an interrupted start of it was.
 
     Args:
         run: The point's folder; its training states are removed when it is finished.
-        model: The pre-trained model.
-        data: The probe's rows.
+        curve: Its curve.
         point: The point.
-        settings: How it is trained.
         start: Folder of the model that a first stage left; None begins with the pre-trained one.
-        context: What the run is made under.
     """
     began = time.perf_counter()
-    control = point.control
+    model, data, settings, control = curve.model, curve.rows, curve.fit, point.control
     train, evaluation = data.under(control)
     chosen = sample_orders(len(train), point.size, 1, point.seed)[0]
     sample = [train[place] for place in chosen]
     held_out = data.controlled(control, data.held_out, data.train_config)
-    module, epoch, problems = _trained(
-        run,
-        fresh_module(model, settings, point.seed, start),
-        sample,
-        held_out,
-        point,
-        settings,
-        context,
-    )
-    said = predict(module, {"sample": sample, "evaluation": evaluation}, context.trainer)
+    module = fresh_module(model, settings, point.seed, start)
+    rows = {"sample": sample, HELD_OUT_SET: held_out}
+    module, epoch, problems = _trained(run, module, rows, curve, point)
+    sets = {"sample": sample, "evaluation": evaluation}
+    said = predict(module, sets, curve.context.trainer)
     stopping = early_stopping(data, settings, [epoch])
     notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
     name = f"{control}-seed{point.seed}"
     one = Measurement(
         control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]
     )
-    finish_run(
-        run,
-        data,
-        Point(model, FULL, point.size, settings.learning_rate),
-        [one],
+    about = About(
         began,
-        with_levels=point.with_levels,
-        notices=[*notices, *([f"early stopping: {stopping}"] if stopping else [])],
-        facts={
+        [*notices, *([f"early stopping: {stopping}"] if stopping else [])],
+        {
             "early_stopping": stopping,
             "first_stage": run.config.get("first_stage"),
             "model_sha256": model_fingerprint(module),
             **source_of(model),
         },
     )
+    where = Point(model, FULL, point.size, settings.learning_rate, point.with_levels)
+    finish_run(run, data, where, [one], about)
     forget_states(run)
 
 
@@ -193,14 +142,13 @@ def fresh_module(
 def _trained(
     run: RunFolder,
     module: ChoiceModule,
-    sample: Sequence[Record],
-    held_out: Sequence[Record],
+    rows: Mapping[str, Sequence[Record]],
+    curve: Curve,
     point: FullPoint,
-    settings: FitSettings,
-    context: RunContext,
 ) -> tuple[ChoiceModule, int, tuple[str, ...]]:
     """The trained module, the epoch that it is of, and what was wrong with states."""
-    trainer = context.trainer
+    trainer, settings, sample = curve.context.trainer, curve.fit, rows["sample"]
+    held_out = rows[HELD_OUT_SET]
     data = ChoiceDataModule(
         train=sample,
         evaluation={HELD_OUT_SET: held_out} if held_out else {},
@@ -219,7 +167,7 @@ def _trained(
             LearningCurve(settings.batch_size, len(sample)),
         ]
     plan = FitPlan(settings.epochs, settings.batch_size, point.seed, watchers, f"N = {point.size}")
-    problems = fit(module, data, run, plan, context)
+    problems = fit(module, data, run, plan, curve.context)
     if keep.best is None:
         return module, settings.epochs, problems
     return saved_module(run.best_dir), int(keep.best["epoch"]), problems

@@ -44,12 +44,29 @@ class Point:
         mode: "mlp", "linear" or "full".
         size: N; 0 is zero-shot.
         learning_rate: Peak rate; None where nothing is trained.
+        with_levels: Whether it gives chance and the majority's accuracy, which a curve has once.
     """
 
     model: ModelSettings
     mode: str
     size: int
     learning_rate: float | None
+    with_levels: bool
+
+
+@dataclass(frozen=True)
+class About:
+    """What is to be said of a run besides what it measured.
+
+    Attributes:
+        start: When it began, `time.perf_counter()`.
+        notices: What a reader should know.
+        facts: Further keys of result.json.
+    """
+
+    start: float
+    notices: Sequence[str]
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,11 +93,7 @@ def finish_run(
     data: CurveData,
     point: Point,
     measured: Sequence[Measurement],
-    start: float,
-    *,
-    with_levels: bool,
-    notices: Sequence[str],
-    facts: Mapping[str, Any],
+    about: About,
 ) -> None:
     """Writes predictions, hits, metrics and, last, the result of a run.
 
@@ -89,13 +102,10 @@ def finish_run(
         data: The probe's rows.
         point: Where on the curve it stands.
         measured: What was said under each control and seed.
-        start: When it began, `time.perf_counter()`.
-        with_levels: Add chance and the majority's accuracy, which a curve has once.
-        notices: What is to be said of this run.
-        facts: Further keys of result.json.
+        about: What else is to be said.
     """
     rows = [row for one in measured for row in _rows(data, point, one)]
-    if with_levels:
+    if point.with_levels:
         rows += _level_rows(data, point)
     run.write_lines("predictions.jsonl", [row for one in measured for row in one.said.rows()])
     hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
@@ -111,13 +121,13 @@ def finish_run(
             "counts": {"train": len(data.train), "evaluation": len(data.evaluation)},
             "hits": HITS,
             "train": data.train_said,
-            **_control_facts(data, {one.control for one in measured}, [*notices, *scored]),
+            **_control_facts(data, {one.control for one in measured}, [*about.notices, *scored]),
             "versions": versions(),
             "git_commit": git_commit(),
             "data": data_files(data.files),
             "seeds": sorted({one.seed for one in measured if one.seed is not None}),
-            **facts,
-            "seconds": round(time.perf_counter() - start, 3),
+            **about.facts,
+            "seconds": round(time.perf_counter() - about.start, 3),
         }
     )
 

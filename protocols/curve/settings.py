@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from lightning_modules.modes import HeadMode
 from probes.controls import STANDARD, control_named
@@ -23,7 +23,7 @@ from storage.config.ranges import (
 from storage.errors import ConfigError, UsageError
 
 PROTOCOL = "curve"
-FULL = "full"  # the mode of MC-QA: the whole network is fine-tuned
+FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
 
 # The authors' settings of the MLM-baseline and of ESIM (SPEC A).
 MLM_FIT = FitSettings(

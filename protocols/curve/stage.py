@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit
 from results.provenance import data_files, git_commit, versions
 from results.row import Row
-from results.run_folder import CommandFolder, RunFolder
+from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.web.download import cache_folder
 
@@ -63,39 +63,14 @@ def load_facts(name: str, mirror: str | None) -> ProbeData:
     return facts
 
 
-def first_stage_model(
-    folder: CommandFolder,
-    model: ModelSettings,
-    stage: FirstStage,
-    control: str,
-    context: RunContext,
-) -> Path:
-    """Folder of the model that has learned the facts, trained once a model and control."""
-    control = stage.control_of(control)
-    name = stage.facts.config.name
-    config = {
-        "protocol": PROTOCOL,
-        "model": model.config(),
-        "facts": name,
-        "control": control,
-        "seed": stage.seed,
-        "fit": asdict(stage.settings),
-        "precision": context.trainer.precision,
-        "data": [file.sha256 for file in stage.facts.files],
-    }
-    run = folder.run(f"first-stage-{name}-{control}-{model.label}", config)
-    if run.result() is None:
-        _train(run, model, stage, control, context)
-    return run.best_dir
-
-
-def _train(
+def train_facts(
     run: RunFolder,
     model: ModelSettings,
     stage: FirstStage,
     control: str,
     context: RunContext,
 ) -> None:
+    """Trains a model on the facts, as a control of the facts has them, and leaves it."""
     began = time.perf_counter()
     settings, config = stage.settings, stage.facts.config
     rows = CurveData(

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+
+from rich.progress import track
 
 from jobs.context import RunContext
-from lightning_modules.base import ChoiceModule
-from probes.catalog import ProbeConfig
-from protocols.curve.data import CurveData
-from protocols.curve.runs import CurveRuns
-from protocols.curve.settings import FULL, CurveSettings, ProbeOptions
+from jobs.here import run_here
+from protocols.curve.curve import Asked, Curve
+from protocols.curve.full import forget_states
+from protocols.curve.jobs import curve_jobs
+from protocols.curve.probe import refuse_unposed
+from protocols.curve.settings import FULL
 from protocols.engine.kinds import kind_of
-from protocols.engine.settings import ModelSettings
-from results.run_folder import CommandFolder
+from protocols.engine.models import check_module, check_scorer
+from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
-
-DEFAULT_OPTIONS = ProbeOptions()
 
 
 def trace_curves(
-    folder: CommandFolder,
-    probes: Sequence[str | ProbeConfig],
-    models: Sequence[ModelSettings],
-    settings: CurveSettings,
-    context: RunContext,
-    options: ProbeOptions = DEFAULT_OPTIONS,
+    folder: CommandFolder, probes: Sequence[str], asked: Asked, context: RunContext
 ) -> None:
     """Adds the curves of several models and probes to a command's folder.
 
@@ -33,30 +29,68 @@ def trace_curves(
     whether it reads the candidates: what does not fit stops the command at once. results.csv is
     rewritten behind each (model, probe).
     """
-    runs = CurveRuns(folder, settings, context, options)
-    sets = [runs.load(name, models) for name in probes]
-    if options.first_stage and all(data.setup != "mc_qa" for data in sets):
+    curves = [
+        Curve(asked, probe, model, _quiet(context)) for model in asked.models for probe in probes
+    ]
+    setups = {curve.data.setup for curve in curves}
+    if asked.options.first_stage and "mc_qa" not in setups:
         raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
-    for model in models:
-        for data in sets:
-            if modes := modes_of(model, data, settings):
-                runs.check(model, data, modes)  # said before hours of training
-    for model in models:
-        module: ChoiceModule | None = None
-        for data in sets:
-            if modes := modes_of(model, data, settings):
-                if modes == [FULL]:
-                    runs.full(model, data)
-                else:
-                    module = runs.frozen(model, data, modes, module)
-                folder.write_results()
-            else:
-                print(f"{data.config.name}: {model.label} does not answer {data.setup} probes")
+    for curve in curves:
+        if curve.modes:
+            _check(curve, folder)  # said before hours of training
+    for curve in curves:
+        name, label = curve.data.config.name, curve.model.label
+        if not curve.modes:
+            print(f"{name}: {label} does not answer {curve.data.setup} probes")
+            continue
+        _trace(curve, folder, f"{name}, {label}", context.trainer.progress_bar)
+        folder.write_results()
 
 
-def modes_of(model: ModelSettings, data: CurveData, settings: CurveSettings) -> list[Any]:
-    """How a model is trained on a probe; nothing where it cannot answer it."""
-    trained = kind_of(model).trained.get(data.setup)
-    if trained is None:
-        return []
-    return [mode for mode in settings.modes if mode in trained.modes] if trained.modes else [FULL]
+def _quiet(context: RunContext) -> RunContext:
+    """Without a bar for each of many small fits: one shows the points."""
+    return replace(context, trainer=replace(context.trainer, progress_bar=False))
+
+
+def _check(curve: Curve, folder: CommandFolder) -> None:
+    """Refuses what a model, if anything is missing of it, could not be trained and asked with.
+
+    Raises:
+        UsageError: If the probe's groups cannot be divided as early stopping needs it.
+        PretrainedError: If the model cannot be loaded.
+        RecordError: If it does not know a candidate.
+    """
+    rows = curve.rows
+    if not kind_of(curve.model).has_checkpoint or not _missing(curve, folder):
+        return
+    if curve.modes == [FULL]:
+        check_module(curve.model, "mc_qa")
+    else:
+        parts = [part for c in curve.settings.controls for part in rows.under(c)]
+        check_scorer(curve.model, "mc_mlm", parts, refuse_unposed)
+
+
+def _runs(curve: Curve, folder: CommandFolder) -> list[RunFolder]:
+    return [folder.run(job.name, job.config) for job in curve_jobs(curve)]
+
+
+def _missing(curve: Curve, folder: CommandFolder) -> bool:
+    return any(run.result() is None for run in _runs(curve, folder))
+
+
+def _trace(curve: Curve, folder: CommandFolder, description: str, shown: bool) -> None:
+    """Makes the runs of a curve that are not there."""
+    if curve.modes == [FULL]:
+        # A start that was killed behind a point's result has left its states.
+        points = [run for run in _runs(curve, folder) if run.config.get("mode") == FULL]
+        for run in points:
+            if run.result() is not None:
+                forget_states(run)
+    made = run_here(
+        curve_jobs(curve),
+        folder,
+        curve.context,
+        lambda jobs: track(jobs, description, transient=True, disable=not shown),
+    )
+    if not made:
+        print(f"{curve.data.config.name}: curve of {curve.model.label} complete")

@@ -23,7 +23,6 @@ from protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from results.run_folder import config_hash
 from storage.errors import UsageError
 
 
@@ -98,14 +97,13 @@ def parts_of(subject: Subject, context: RunContext) -> Parts:
 
 def original_splits(task: OriginalTask, context: RunContext) -> Splits:
     """Train, selection, reserved and report items of the original task."""
-    name = f"original task {config_hash(asdict(task))}"
-    return context.remembered(name, lambda: _original_splits(task, context))
+    return context.remembered("original task", task, lambda: _original_splits(task, context))
 
 
 def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
     """The pool of doses, selection and report items of the probe."""
-    name = f"inoculated probe {config_hash(asdict(probe))}"
-    return context.remembered(name, lambda: _probe_splits(probe, context))
+    key = asdict(probe)
+    return context.remembered("inoculated probe", key, lambda: _probe_splits(probe, context))
 
 
 def _original_splits(task: OriginalTask, context: RunContext) -> Splits:

@@ -35,7 +35,7 @@ from protocols.inoculation.rows import (
 from protocols.inoculation.settings import OriginalTask, Setting, Subject
 from results.provenance import data_files
 from results.row import Row
-from results.run_folder import RunFolder, config_hash
+from results.run_folder import RunFolder
 from storage.left_files import check_left
 from storage.web.download import cache_folder
 
@@ -117,8 +117,8 @@ class InoculationSteps:
         if run.read(BEFORE_FILE) is not None:
             return self.kept(run)
         sets = self._all_sets()
-        known = f"before {model_folder} {config_hash(asdict(self.subject))}"  # of another dose
-        scored = self.context.remembered(known, lambda: self.score(model_folder, sets))
+        key = (model_folder, asdict(self.subject))  # the same for all doses of a command
+        scored = self.context.remembered("before", key, lambda: self.score(model_folder, sets))
         self.keep(run, scored)
         # Not read again: of a DDP run's processes one writes, and the others may be faster.
         return scored

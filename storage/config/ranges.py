@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 
 class RangeError(ValueError):
@@ -114,6 +114,9 @@ ShareOrAll = Annotated[float, Within(0, 1)]
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 
 
+S = TypeVar("S", bound="Settings")
+
+
 @dataclass(frozen=True)
 class Settings:
     """A dataclass of settings that checks its own numbers, however it was made.
@@ -123,6 +126,19 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_settings(type(self), vars(self), f"{type(self).__name__}.")
+
+
+def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
+    """Settings from the plain values that `dataclasses.asdict` made of them."""
+    hints = get_type_hints(kind)
+
+    def value(hint: Any, plain: Any) -> Any:
+        for one in (hint, *get_args(hint)):
+            if isinstance(plain, Mapping) and isinstance(one, type) and issubclass(one, Settings):
+                return settings_from(one, plain)
+        return plain
+
+    return kind(**{name: value(hints[name], plain) for name, plain in config.items()})
 
 
 def check_settings(declared: Callable[..., Any], values: Mapping[str, Any], prefix: str) -> None:

@@ -74,7 +74,10 @@ def test_what_was_read_is_remembered_for_the_jobs_behind() -> None:
         made.append("read")
         return "rows"
 
-    assert [context.remembered("a", read) for _ in range(2)] == ["rows", "rows"]
+    assert [context.remembered("probe", 1, read) for _ in range(2)] == ["rows", "rows"]
     assert made == ["read"]
+    assert context.remembered("probe", 2, read) == "rows"  # in the place of the first
+    assert context.remembered("probe", 1, read) == "rows"
+    assert made == ["read"] * 3
     assert context == RunContext()
     assert RunContext().memory == {}

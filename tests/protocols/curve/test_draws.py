@@ -14,8 +14,8 @@ from lightning_modules.baselines.mlm_baseline import MLMBaseline
 from lightning_modules.checkpoints.weights import model_fingerprint
 from probes.source import load_probe
 from probes.splits import group_of
-from protocols.curve.data import load_curve_data
-from protocols.curve.full import early_stopping, hold_out
+from protocols.curve.data import hold_out, load_curve_data
+from protocols.curve.full import early_stopping
 from protocols.curve.settings import CurveSettings, ProbeOptions
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings

@@ -18,8 +18,8 @@ from callbacks.aggregate_checkpoint import HELD_OUT
 from lightning_modules.base import ChoiceModule
 from lightning_modules.baselines.esim import ESIM
 from probes.splits import group_of
-from protocols.curve.data import load_curve_data
-from protocols.curve.full import fresh_module, full_points, hold_out
+from protocols.curve.data import hold_out, load_curve_data
+from protocols.curve.full import fresh_module, full_points
 from protocols.curve.probe import CurveProbe
 from protocols.curve.settings import CurveSettings, ProbeOptions
 from protocols.engine.settings import FitSettings, ModelSettings

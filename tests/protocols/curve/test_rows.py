@@ -9,7 +9,7 @@ import pytest
 from probes.catalog import ProbeConfig
 from probes.record import Record
 from protocols.curve.data import CurveData
-from protocols.curve.rows import Measurement, Point, choice_sets, finish_run
+from protocols.curve.rows import About, Measurement, Point, choice_sets, finish_run
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
 from results.row import Row
@@ -50,12 +50,9 @@ def result(tmp_path: Path) -> Path:
     finish_run(
         run,
         data(train=(record("A ", SIZES, 0, "one"),)),
-        Point(ModelSettings(), "mlp", 62, 1e-3),
+        Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=True),
         measured,
-        time.perf_counter(),
-        with_levels=True,
-        notices=["two words unknown"],
-        facts={"model_sha256": "abc"},
+        About(time.perf_counter(), ["two words unknown"], {"model_sha256": "abc"}),
     )
     return run.path
 
@@ -92,11 +89,9 @@ def test_hits_and_groups_are_in_the_order_of_the_rows(result: Path) -> None:
 def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
-    point = Point(ModelSettings(), "mlp", 62, 1e-3)
+    point = Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=False)
     measured = [Measurement("standard", 3, 4, tied)]
-    finish_run(
-        run, data(), point, measured, time.perf_counter(), with_levels=False, notices=[], facts={}
-    )
+    finish_run(run, data(), point, measured, About(time.perf_counter(), [], {}))
     assert json.loads((run.path / "hits.json").read_text())["hits"] == {
         "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
     }

@@ -1,0 +1,168 @@
+"""What the curves of a command are asked to be, and one of them: a model on a probe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from jobs.context import RunContext
+from lightning_modules.modes import HeadMode
+from probes.controls import CONTROLS, STANDARD
+from probes.source import ProbeData
+from probes.splits import group_of
+from protocols.curve.data import CurveData, hold_out, load_curve_data
+from protocols.curve.models import nonsense_for, only_posed
+from protocols.curve.settings import FULL, CurveSettings, ProbeOptions
+from protocols.curve.stage import FirstStage, load_facts
+from protocols.engine.kinds import kind_of
+from protocols.engine.settings import FitSettings, ModelSettings
+from storage.config.ranges import settings_from
+
+Mode = HeadMode | Literal["full"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What all curves of a command have in common.
+
+    Attributes:
+        models: The models compared: they share meaningless words, and rows that all can pose.
+        settings: Points and trainings.
+        options: How probes are posed.
+    """
+
+    models: tuple[ModelSettings, ...]
+    settings: CurveSettings
+    options: ProbeOptions = field(default_factory=ProbeOptions)
+
+    def config(self) -> dict[str, Any]:
+        """As plain values."""
+        models = [model.config() for model in self.models]
+        return {
+            "models": models,
+            "settings": asdict(self.settings),
+            "options": asdict(self.options),
+        }
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> Asked:
+        """What `config` said."""
+        return Asked(
+            tuple(ModelSettings(**model) for model in config["models"]),
+            settings_from(CurveSettings, config["settings"]),
+            ProbeOptions(**config["options"]),
+        )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One model on one probe.
+
+    Attributes:
+        asked: What it shares with the other curves of its command.
+        probe: What the probe is loaded by: its name, or the path of a config.
+        model: The model.
+        context: What its jobs run under.
+    """
+
+    asked: Asked
+    probe: str
+    model: ModelSettings
+    context: RunContext
+
+    def config(self) -> dict[str, Any]:
+        """As plain values, but for the model, which a run's config has anyway."""
+        return {"probe": self.probe, **self.asked.config()}
+
+    @staticmethod
+    def of(config: Mapping[str, Any], context: RunContext) -> Curve:
+        """The curve of a run, by the run's config."""
+        said = config["curve"]
+        return Curve(Asked.of(said), said["probe"], ModelSettings(**config["model"]), context)
+
+    @property
+    def settings(self) -> CurveSettings:
+        """Points and trainings."""
+        return self.asked.settings
+
+    @property
+    def fit(self) -> FitSettings:
+        """How the whole network, or a baseline, is trained."""
+        return self.settings.fit_of(self.model.kind)
+
+    @property
+    def has_pretrained_head(self) -> bool:
+        """Whether heads on the frozen encoder of a pre-trained model are traced."""
+        return self.data.setup == "mc_mlm" and kind_of(self.model).is_pretrained
+
+    @cached_property
+    def modes(self) -> list[Mode]:
+        """How the model is trained on the probe; nothing where it cannot answer it."""
+        trained = kind_of(self.model).trained.get(self.data.setup)
+        if trained is None:
+            return []
+        own: list[Mode] = [mode for mode in self.settings.modes if mode in trained.modes]
+        return own if trained.modes else [FULL]
+
+    @property
+    def sizes(self) -> list[int]:
+        """N of the points that there are rows for."""
+        return [size for size in self.settings.sizes if size <= len(self.rows.train)]
+
+    @property
+    def data(self) -> CurveData:
+        """The probe's rows, the same for all models.
+
+        Raises:
+            ConfigError: If the probe declares nothing that a control could go by.
+            NonsenseError: If no meaningless words suit all models.
+            RecordError: If a control does not fit a row.
+        """
+        return self.context.remembered(f"curve data {self.probe}", self.asked, self._load)
+
+    @cached_property
+    def rows(self) -> CurveData:
+        """The same with those held out that stop this model's training, where some do.
+
+        Raises:
+            UsageError: If the probe's groups cannot be divided so.
+        """
+        if self.has_pretrained_head:
+            return self.data  # heads on a frozen encoder are trained for a number of epochs
+        settings = self.settings
+        return hold_out(self.data, self.fit, settings.split_seed, settings.sizes)
+
+    @property
+    def stage(self) -> FirstStage | None:
+        """What the model is trained on before; questions alone have a first stage."""
+        facts = self._facts
+        if facts is None or self.data.setup != "mc_qa":
+            return None
+        # Without patience: no row of the facts is held out.
+        return FirstStage(facts, replace(self.fit, patience=None), self.settings.seeds[0])
+
+    @property
+    def _facts(self) -> ProbeData | None:
+        name, mirror = self.asked.options.first_stage, self.context.mirror
+        if name is None:
+            return None
+        return self.context.remembered("facts", name, lambda: load_facts(name, mirror))
+
+    def _load(self) -> CurveData:
+        models, controls = self.asked.models, self.settings.controls
+        source, mirror = self.context.probe(self.probe), self.context.mirror
+        data = load_curve_data(source, self.settings, self.asked.options, mirror)
+        drawn = [CONTROLS[name] for name in controls if name != STANDARD]
+        if any(control.replaces == "the candidates" for control in drawn):
+            data = replace(data, nonsense=nonsense_for(data.config, models))
+        for control in controls:
+            data.under(control)
+        data = only_posed(data, models, controls)
+        if self._facts is None or data.setup != "mc_qa":
+            return data
+        known = {group_of(record, "stem") for record in self._facts.records}
+        shared = sum(group_of(record, "stem") in known for record in data.evaluation)
+        said = f"{shared} of {len(data.evaluation)} measured questions are in the first stage too"
+        return replace(data, notices=(*data.notices, *[said] * bool(shared)))
