@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers.trainers import BpeTrainer
 from transformers import (
@@ -16,6 +17,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     RobertaTokenizer,
 )
+
+from tests.datamodules.bag import Bag
 
 # "antelope" and "zebra" are words of none of them: WordPiece splits the one, the other is unknown.
 WORDS = (
@@ -108,3 +111,14 @@ def make_tokenizer() -> Callable[..., Any]:
         "characters": characters,
     }
     return lambda kind, **options: makers[kind](**options)
+
+
+@pytest.fixture
+def make_module(make_tokenizer: Callable[..., Any]) -> Callable[..., Bag]:
+    """Makes the same freshly initialised module every time."""
+
+    def make(**options: Any) -> Bag:
+        torch.manual_seed(0)
+        return Bag(make_tokenizer("wordpiece"), **options)
+
+    return make

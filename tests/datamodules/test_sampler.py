@@ -1,4 +1,4 @@
-"""Batches as a function of seed and epoch, shards, budgets, and starting in the middle."""
+"""Batches as a function of seed and epoch, shards and budgets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.utils.data import Dataset
 
-from datamodules.resumable import ResumableLoader
 from datamodules.sampler import (
     PADDING_ITEM,
     Budget,
@@ -18,29 +15,6 @@ from datamodules.sampler import (
     evaluation_batches,
     token_budget_batches,
 )
-
-
-class Numbers(Dataset[int]):
-    """Its items are their indices."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __getitem__(self, index: int) -> int:
-        return index
-
-    def __len__(self) -> int:
-        return self.size
-
-
-def _loader(size: int = 11, workers: int = 0, **options: Any) -> ResumableLoader:
-    sampler = EpochBatchSampler(size, 3, **{"seed": 4, **options})
-    return ResumableLoader(Numbers(size), sampler, collate_fn=list, num_workers=workers)
-
-
-def _epoch(loader: ResumableLoader, epoch: int) -> list[list[int]]:
-    loader.epoch_sampler.set_epoch(epoch)
-    return list(loader)
 
 
 def test_token_budget_by_hand() -> None:
@@ -133,109 +107,6 @@ def test_what_can_not_be_planned_is_refused() -> None:
         EpochBatchSampler(10, 0)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_state_goes_on_behind_the_batches_handed_out(workers: int) -> None:
-    whole = _epoch(_loader(workers=workers), 1)
-    for done in range(1, len(whole)):
-        loader = _loader(workers=workers)
-        loader.epoch_sampler.set_epoch(1)
-        iterator = iter(loader)
-        assert [next(iterator) for _ in range(done)] == whole[:done]
-        state = loader.state_dict()
-        assert (state["epoch"], state["items_done"]) == (1, min(3 * done, 11))
-        resumed = _loader(workers=workers)
-        resumed.load_state_dict(state)
-        assert resumed.state_dict() == state
-        assert len(resumed) == len(whole)
-        assert list(resumed) == whole[done:]
-
-
-def test_only_the_first_epoch_after_a_resume_starts_in_the_middle() -> None:
-    whole, following = _epoch(_loader(), 1), _epoch(_loader(), 2)
-    loader = _loader()
-    loader.load_state_dict({"epoch": 1, "items_done": 6})
-    iterator = iter(loader)
-    # As Lightning does it: the last batch is taken, the end of the iterator never is.
-    assert [next(iterator) for _ in range(len(whole) - 2)] == whole[2:]
-    assert _epoch(loader, 2) == following
-
-
-def test_an_unused_iterator_does_not_use_up_the_start() -> None:
-    whole = _epoch(_loader(), 1)
-    loader = _loader()
-    loader.load_state_dict({"epoch": 1, "batches_done": 2})
-    iter(loader)
-    assert list(loader) == whole[2:]
-
-
-def test_a_state_from_the_end_or_the_beginning_of_an_epoch() -> None:
-    loader = _loader()
-    whole = _epoch(loader, 0)
-    state = loader.state_dict()
-    assert state["items_done"] == sum(map(len, whole))
-    loader.epoch_sampler.set_epoch(1)  # begun, but nothing taken yet
-    assert loader.state_dict()["items_done"] == 0
-    resumed = _loader()
-    resumed.load_state_dict(state)
-    assert _epoch(resumed, 1) == _epoch(_loader(), 1)
-
-
-@pytest.mark.parametrize("changed", [{"size": 12}, {"seed": 5}])
-def test_a_state_of_other_batches_is_refused(changed: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="resume with the same data"):
-        _loader(**changed).load_state_dict(_loader().state_dict())
-
-
-def _split(size: int, accumulate: int) -> ResumableLoader:
-    """Steps of 4 of 10 items in batches of `size`."""
-    loader = ResumableLoader(Numbers(10), EpochBatchSampler(10, size, seed=4), collate_fn=list)
-    loader.accumulate = accumulate
-    return loader
-
-
-@pytest.mark.parametrize(("size", "accumulate"), [(4, 1), (2, 2), (1, 4)])
-@pytest.mark.parametrize(("other", "other_accumulate"), [(4, 1), (2, 2), (1, 4)])
-def test_a_step_may_be_made_of_other_batches_on_resume(
-    size: int, accumulate: int, other: int, other_accumulate: int
-) -> None:
-    order = [i for batch in _epoch(_split(size, accumulate), 1) for i in batch]
-    for items in (4, 8):
-        loader = _split(size, accumulate)
-        loader.epoch_sampler.set_epoch(1)
-        iterator = iter(loader)
-        for _ in range(items // size):
-            next(iterator)
-        resumed = _split(other, other_accumulate)
-        resumed.load_state_dict(loader.state_dict())
-        assert [i for batch in resumed for i in batch] == order[items:]
-
-
-def test_a_state_where_no_batch_ends_is_refused() -> None:
-    state = {"epoch": 1, "items_done": 2, "plan": _split(4, 1).plan}
-    with pytest.raises(ValueError, match="behind 2 items of an epoch, where no batch of 4 ends"):
-        _split(4, 1).load_state_dict(state)
-    with pytest.raises(ValueError, match="same data and batch size"):
-        _split(4, 2).load_state_dict(state)
-
-
-def test_items_of_a_step() -> None:
-    assert [_split(2, 2).step_items(i) for i in range(5)] == [4, 4, 4, 4, 2]
-    assert [_split(4, 1).step_items(i) for i in range(3)] == [4, 4, 2]
-    assert [_split(3, 3).step_items(i) for i in range(4)] == [9, 9, 9, 1]
-
-
 def test_the_number_of_processes_may_change_on_resume() -> None:
     state = EpochBatchSampler(12, 4, share=Share(0, 2)).plan
     assert EpochBatchSampler(12, 4).plan == state
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_iterating_leaves_the_global_random_state_alone(workers: int) -> None:
-    before = torch.get_rng_state()
-    list(_loader(workers=workers))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_workers_that_stay_are_refused() -> None:
-    with pytest.raises(ValueError, match="persistent_workers"):
-        ResumableLoader(Numbers(3), EpochBatchSampler(3, 1), num_workers=1, persistent_workers=True)

@@ -1,0 +1,279 @@
+"""Starting in the middle of an epoch: the loader by itself, and under a real Trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
+from torch import nn
+from torch.utils.data import Dataset
+
+from datamodules.choices import ChoiceDataModule
+from datamodules.resumable import ResumableData, ResumableLoader
+from datamodules.sampler import EpochBatchSampler
+from tests.datamodules.bag import Bag, records
+
+
+class Numbers(Dataset[int]):
+    """Its items are their indices."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def _loader(size: int = 11, workers: int = 0, **options: Any) -> ResumableLoader:
+    sampler = EpochBatchSampler(size, 3, **{"seed": 4, **options})
+    return ResumableLoader(Numbers(size), sampler, collate_fn=list, num_workers=workers)
+
+
+def _epoch(loader: ResumableLoader, epoch: int) -> list[list[int]]:
+    loader.epoch_sampler.set_epoch(epoch)
+    return list(loader)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_goes_on_behind_the_batches_handed_out(workers: int) -> None:
+    whole = _epoch(_loader(workers=workers), 1)
+    for done in range(1, len(whole)):
+        loader = _loader(workers=workers)
+        loader.epoch_sampler.set_epoch(1)
+        iterator = iter(loader)
+        assert [next(iterator) for _ in range(done)] == whole[:done]
+        state = loader.state_dict()
+        assert (state["epoch"], state["items_done"]) == (1, min(3 * done, 11))
+        resumed = _loader(workers=workers)
+        resumed.load_state_dict(state)
+        assert resumed.state_dict() == state
+        assert len(resumed) == len(whole)
+        assert list(resumed) == whole[done:]
+
+
+def test_only_the_first_epoch_after_a_resume_starts_in_the_middle() -> None:
+    whole, following = _epoch(_loader(), 1), _epoch(_loader(), 2)
+    loader = _loader()
+    loader.load_state_dict({"epoch": 1, "items_done": 6})
+    iterator = iter(loader)
+    # As Lightning does it: the last batch is taken, the end of the iterator never is.
+    assert [next(iterator) for _ in range(len(whole) - 2)] == whole[2:]
+    assert _epoch(loader, 2) == following
+
+
+def test_an_unused_iterator_does_not_use_up_the_start() -> None:
+    whole = _epoch(_loader(), 1)
+    loader = _loader()
+    loader.load_state_dict({"epoch": 1, "batches_done": 2})
+    iter(loader)
+    assert list(loader) == whole[2:]
+
+
+def test_a_state_from_the_end_or_the_beginning_of_an_epoch() -> None:
+    loader = _loader()
+    whole = _epoch(loader, 0)
+    state = loader.state_dict()
+    assert state["items_done"] == sum(map(len, whole))
+    loader.epoch_sampler.set_epoch(1)  # begun, but nothing taken yet
+    assert loader.state_dict()["items_done"] == 0
+    resumed = _loader()
+    resumed.load_state_dict(state)
+    assert _epoch(resumed, 1) == _epoch(_loader(), 1)
+
+
+@pytest.mark.parametrize("changed", [{"size": 12}, {"seed": 5}])
+def test_a_state_of_other_batches_is_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="resume with the same data"):
+        _loader(**changed).load_state_dict(_loader().state_dict())
+
+
+def _split(size: int, accumulate: int) -> ResumableLoader:
+    """Steps of 4 of 10 items in batches of `size`."""
+    loader = ResumableLoader(Numbers(10), EpochBatchSampler(10, size, seed=4), collate_fn=list)
+    loader.accumulate = accumulate
+    return loader
+
+
+@pytest.mark.parametrize(("size", "accumulate"), [(4, 1), (2, 2), (1, 4)])
+@pytest.mark.parametrize(("other", "other_accumulate"), [(4, 1), (2, 2), (1, 4)])
+def test_a_step_may_be_made_of_other_batches_on_resume(
+    size: int, accumulate: int, other: int, other_accumulate: int
+) -> None:
+    order = [i for batch in _epoch(_split(size, accumulate), 1) for i in batch]
+    for items in (4, 8):
+        loader = _split(size, accumulate)
+        loader.epoch_sampler.set_epoch(1)
+        iterator = iter(loader)
+        for _ in range(items // size):
+            next(iterator)
+        resumed = _split(other, other_accumulate)
+        resumed.load_state_dict(loader.state_dict())
+        assert [i for batch in resumed for i in batch] == order[items:]
+
+
+def test_a_state_where_no_batch_ends_is_refused() -> None:
+    state = {"epoch": 1, "items_done": 2, "plan": _split(4, 1).plan}
+    with pytest.raises(ValueError, match="behind 2 items of an epoch, where no batch of 4 ends"):
+        _split(4, 1).load_state_dict(state)
+    with pytest.raises(ValueError, match="same data and batch size"):
+        _split(4, 2).load_state_dict(state)
+
+
+def test_items_of_a_step() -> None:
+    assert [_split(2, 2).step_items(i) for i in range(5)] == [4, 4, 4, 4, 2]
+    assert [_split(4, 1).step_items(i) for i in range(3)] == [4, 4, 2]
+    assert [_split(3, 3).step_items(i) for i in range(4)] == [9, 9, 9, 1]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_iterating_leaves_the_global_random_state_alone(workers: int) -> None:
+    before = torch.get_rng_state()
+    list(_loader(workers=workers))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_workers_that_stay_are_refused() -> None:
+    with pytest.raises(ValueError, match="persistent_workers"):
+        ResumableLoader(Numbers(3), EpochBatchSampler(3, 1), num_workers=1, persistent_workers=True)
+
+
+def test_a_data_module_gives_the_state_to_the_loader_that_is_made_next() -> None:
+    before = ResumableData()
+    assert before.state_dict() == {}
+    assert before.step_items(0) is None
+    iterator = iter(before.resumable(_loader()))
+    taken = [next(iterator) for _ in range(2)]
+    after = ResumableData()
+    after.load_state_dict(before.state_dict())
+    assert taken + list(after.resumable(_loader())) == list(_loader())
+    assert list(after.resumable(_loader())) == list(_loader())  # it is used once
+
+
+def test_a_data_module_tells_its_loader_how_many_batches_make_a_step() -> None:
+    data = ResumableData()
+    data.trainer = SimpleNamespace(accumulate_grad_batches=2)  # type: ignore[assignment]
+    assert data.resumable(_loader()).accumulate == 2
+    assert [data.step_items(batch) for batch in range(4)] == [6, 6, 5, 5]  # 3 + 3 and 3 + 2
+
+
+class Killed(BaseException):
+    """Ends a run as a kill would: nothing gets to tidy up."""
+
+
+class KillAfter(pl.Callback):
+    """Kills the run once a number of steps are done and saved."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def on_train_batch_start(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.global_step == self.steps:
+            raise Killed
+
+
+@pytest.mark.parametrize(
+    ("num_workers", "val_check_interval", "accumulate"),
+    [(0, None, 1), (0, 2, 1), (0, None, 2), (0, 2, 2), (2, 2, 1)],
+)
+def test_a_killed_run_ends_with_the_same_weights(
+    make_module: Callable[..., Bag],
+    tmp_path: Path,
+    quiet_trainer: Callable[..., Any],
+    num_workers: int,
+    val_check_interval: int | None,
+    accumulate: int,
+) -> None:
+    """Every step of two epochs of five batches is a place to die; the third is trained anyway."""
+
+    def data() -> ChoiceDataModule:
+        return ChoiceDataModule(
+            records(14), {"probe": records(4)}, batch_size=3, seed=1, num_workers=num_workers
+        )
+
+    options = {
+        "max_epochs": 3,
+        "val_check_interval": val_check_interval,
+        "accumulate_grad_batches": accumulate,
+        "enable_checkpointing": True,
+    }
+    whole = make_module()
+    quiet_trainer(**options, callbacks=[_every_step(tmp_path / "whole")]).fit(
+        whole, datamodule=data()
+    )
+    steps_an_epoch = -(-5 // accumulate)
+    for steps in range(1, 2 * steps_an_epoch + 1, 1 if num_workers == 0 else 6):
+        folder = tmp_path / str(steps)
+        killed = make_module()
+        with pytest.raises(Killed):
+            quiet_trainer(**options, callbacks=[_every_step(folder), KillAfter(steps)]).fit(
+                killed, datamodule=data()
+            )
+        resumed = make_module()
+        quiet_trainer(**{**options, "enable_checkpointing": False}).fit(
+            resumed, datamodule=data(), ckpt_path=folder / f"step={steps}.ckpt"
+        )
+        done = len(whole.trained) - len(resumed.trained)
+        assert resumed.trained == whole.trained[done:], f"killed after {steps} steps"
+        expected = steps // steps_an_epoch * 5 + steps % steps_an_epoch * accumulate
+        assert done == expected, f"killed after {steps} steps"
+        for name, value in whole.state_dict().items():
+            assert torch.equal(resumed.state_dict()[name], value), f"killed after {steps} steps"
+
+
+class SaveAtEpochEnd(pl.Callback):
+    """Saves behind the validation of an epoch and kills the run."""
+
+    def __init__(self, path: Path, epoch: int) -> None:
+        self.path, self.epoch = path, epoch
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.current_epoch == self.epoch:
+            trainer.save_checkpoint(self.path)
+            raise Killed
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_a_run_killed_between_epochs_repeats_nothing(
+    make_module: Callable[..., Bag], tmp_path: Path, quiet_trainer: Callable[..., Any], epoch: int
+) -> None:
+    def data() -> ChoiceDataModule:
+        return ChoiceDataModule(records(14), {"probe": records(4)}, batch_size=3)
+
+    whole, killed, resumed = make_module(), make_module(), make_module()
+    quiet_trainer(max_epochs=3).fit(whole, datamodule=data())
+    with pytest.raises(Killed):
+        quiet_trainer(max_epochs=3, callbacks=[SaveAtEpochEnd(tmp_path / "end.ckpt", epoch)]).fit(
+            killed, datamodule=data()
+        )
+    quiet_trainer(max_epochs=3).fit(resumed, datamodule=data(), ckpt_path=tmp_path / "end.ckpt")
+    assert killed.trained + resumed.trained == whole.trained
+    assert killed.validated + resumed.validated == whole.validated
+    assert torch.equal(resumed.words.weight, whole.words.weight)
+
+
+def _every_step(folder: Path) -> ModelCheckpoint:
+    return ModelCheckpoint(folder, filename="{step}", every_n_train_steps=1, save_top_k=-1)
+
+
+def test_measuring_does_not_disturb_the_training(
+    make_module: Callable[..., Bag], quiet_trainer: Callable[..., Any]
+) -> None:
+    weights = []
+    for interval in (1, 4):
+        torch.manual_seed(5)
+        module = make_module()
+        module.dropout = nn.Dropout(0.5)
+        data = ChoiceDataModule(records(12), {"probe": records(4)}, batch_size=3)
+        quiet_trainer(max_epochs=3, val_check_interval=interval).fit(module, datamodule=data)
+        weights.append((module.words.weight.detach().clone(), torch.get_rng_state()))
+    assert torch.equal(weights[0][0], weights[1][0])
+    assert torch.equal(weights[0][1], weights[1][1])
