@@ -66,13 +66,6 @@ def test_a_mask_that_leaves_the_space_makes_no_difference(
     assert len(own) == found["input_ids"].shape[1] + 1
 
 
-def test_a_given_prefix_is_taken_as_it_is(make_tokenizer: Callable[..., Any]) -> None:
-    tokenizer = make_tokenizer("byte_bpe")
-    for prefix, expected in (("", ["older", "younger"]), (" ", ["Ġolder", "Ġyounger"])):
-        batch = MaskedChoiceEncoder(tokenizer, answer_prefix=prefix).encode([INSIDE]).collate([0])
-        assert _tokens(tokenizer, batch, 0) == expected
-
-
 def test_a_split_candidate_is_an_error_that_names_it(make_tokenizer: Callable[..., Any]) -> None:
     encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"))
     with pytest.raises(RecordError) as error:
@@ -117,16 +110,6 @@ def test_pseudo_log_likelihood_marks_them(make_tokenizer: Callable[..., Any]) ->
     encoded = encoder.encode([SPLIT, INSIDE])
     assert (encoded.kept, encoded.skipped, encoded.needs_pll) == ([1], [], [0])
     assert "1 of 2" in encoded.notices[0]
-
-
-def test_two_candidates_must_not_be_the_same_token(make_tokenizer: Callable[..., Any]) -> None:
-    encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"))  # uncased
-    with pytest.raises(RecordError, match=r"x@7.*'Cat' and 'cat' are the same"):
-        encoder.encode([Record("x", "a [MASK] is larger", ("dog", "Cat", "cat"), 0, position=7)])
-    # A repeated choice that is not the gold one was let through by the reader, and is here.
-    repeated = Record("y", "a [MASK] is larger", ("dog", "cat", "cat"), 0)
-    ids = encoder.encode([repeated]).collate([0])["candidate_ids"][0]
-    assert ids[1] == ids[2] != ids[0]
 
 
 @pytest.mark.parametrize(

@@ -141,13 +141,6 @@ def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any) -> 
     assert not batch["attention_mask"][:, -1].all()
 
 
-def test_a_tokenizer_that_can_not_pad_is_refused(make_tokenizer: Callable[..., Any]) -> None:
-    tokenizer = make_tokenizer("sentencepiece")
-    tokenizer.pad_token = None
-    with pytest.raises(ValueError, match="no padding token"):
-        SentenceChoiceEncoder(tokenizer)
-
-
 def test_no_room(tokenizer: Any) -> None:
     with pytest.raises(ValueError, match="no room"):
         SentenceChoiceEncoder(tokenizer, max_length=4)

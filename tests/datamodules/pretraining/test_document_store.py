@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodules.pretraining.document_store import tokenise
-from datamodules.pretraining.vocabulary import SPECIAL_TOKENS, train_wordpiece
+from datamodules.pretraining.vocabulary import SPECIAL_TOKENS
 from probes.sources.verbalise import Document
 
 PIECES = [*SPECIAL_TOKENS, "a", "dog", "##s", "bark", "."]
@@ -27,11 +27,3 @@ def test_documents_are_held_out_by_their_key() -> None:
     assert 0.15 < store.held_out.mean() < 0.35
     again = tokenise(documents[::-1], PIECES, held_out_rate=0.25)
     assert np.array_equal(store.held_out, again.held_out[::-1])
-
-
-def test_words_that_must_be_whole_are_one_piece() -> None:
-    texts = ["the old dog barks at the younger dog"] * 20
-    pieces = train_wordpiece(texts, ["younger", "Blah", "115"], vocab_size=60)
-    assert pieces[:5] == list(SPECIAL_TOKENS)
-    assert {"younger", "blah", "115"} <= set(pieces)
-    assert len(pieces) == len(set(pieces)) <= 60

@@ -2,58 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
 import pytest
 
-from datamodules.encoding.encoded_set import Ids
 from datamodules.sampler import PADDING_ITEM
 from datamodules.words.encoding import WordMaskedEncoder, WordPairEncoder
-from datamodules.words.tokens import candidate_word, words_of
 from probes.record import Record
 from storage.errors import RecordError
-
-
-class Numbered:
-    """Rows in the order in which words come; words with a z have no vector."""
-
-    notices: tuple[str, ...] = ()
-
-    def __init__(self) -> None:
-        self.rows: dict[str, int] = {}
-        self.calls = 0
-
-    def ids(self, words: Sequence[str]) -> Ids:
-        self.calls += any(word not in self.rows for word in words)
-        found = [self.rows.setdefault(word, len(self.rows) + 1) for word in words]
-        return np.array(found, dtype=np.int64)
-
-    def unknown(self, words: Iterable[str]) -> set[str]:
-        return {word for word in words if "z" in word}
-
-    def spell(self, ids: Iterable[int]) -> list[str]:
-        names = {row: word for word, row in self.rows.items()}
-        return [names[row] for row in ids if row]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("A 24 year-old, isn't it?", "a 24 year - old , isn't it ?"),
-        ("The dog is [MASK] than a CAT.", "the dog is [MASK] than a cat ."),
-        ("He paid 1,000.50 (twice).", "he paid 1,000.50 ( twice ) ."),
-        ("snake_case x[MASK]y", "snake _ case x [MASK] y"),
-        ("Über 'café'", "über ' café '"),
-        ("  ", ""),
-    ],
-)
-def test_words_of_a_text(text: str, words: str) -> None:
-    assert words_of(text) == words.split()
-
-
-def test_a_candidate_is_one_word_whatever_it_is_made_of() -> None:
-    assert candidate_word("  Ice   Cream ") == "ice cream"
+from tests.datamodules.words.numbered import Numbered
 
 
 def test_masked_sentences_are_padded_and_cut_to_twenty_words() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodules.words.source import EMBEDDED_PATH, vectors_label
+from datamodules.words.source import EMBEDDED_PATH
 from datamodules.words.vectors import (
     WordVectors,
     WordVectorsError,
@@ -145,10 +145,3 @@ def test_the_embedded_vectors() -> None:
     first = [float(value) for value in EMBEDDED_PATH.open().readline().split()[1:]]
     assert vectors.find(["a"])["a"].tolist() == pytest.approx(first)
     assert vectors.label == "word_vectors"
-
-
-@pytest.mark.parametrize(
-    "source", ["x/glove.6B.50d.txt", "glove.6B.50d.txt.gz", "d/glove.6B.zip:glove.6B.50d.txt"]
-)
-def test_label(source: str) -> None:
-    assert vectors_label(source) == "glove.6B.50d"

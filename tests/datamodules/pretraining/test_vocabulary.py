@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from datamodules.pretraining.vocabulary import SPECIAL_TOKENS, frequent_nouns, train_wordpiece
+
+DOGS = ["the old dog barks at the younger dog"] * 20
+
+
+class Nouns:
+    """What is asked of WordNet: how often each word was counted as noun and as something else."""
+
+    def __init__(self) -> None:
+        nouns = {"a": (9, 0), "don't": (9, 0), "time": (90, 10), "dog": (8, 0)}
+        self.counts = {**nouns, "run": (5, 60), "walk": (3, 3)}
+
+    def synsets(self, word: str, part: str) -> list[str]:
+        assert part == "n"
+        return [word] if word in self.counts else []
+
+    def lemmas(self, word: str) -> list[SimpleNamespace]:
+        return [
+            SimpleNamespace(
+                synset=lambda part=part: SimpleNamespace(pos=lambda: part),
+                count=lambda number=number: number,
+            )
+            for part, number in zip("nv", self.counts[word], strict=True)
+        ]
+
+
+def test_words_that_must_be_whole_are_one_piece() -> None:
+    pieces = train_wordpiece(DOGS, ["younger", "Blah", "115"], vocab_size=60)
+    assert pieces[:5] == list(SPECIAL_TOKENS)
+    assert {"younger", "blah", "115"} <= set(pieces)
+    assert len(pieces) == len(set(pieces)) <= 60
+
+
+def test_characters_come_first_then_whole_words_then_what_was_trained() -> None:
+    pieces = train_wordpiece(["aab aab"] * 20, ["zz"], vocab_size=11)
+    assert pieces[5:9] == ["a", "b", "##a", "##b"]
+    assert pieces[9] == "zz"
+    assert len(pieces) == 11
+    assert pieces[10] in {"##ab", "aa", "aab"}
+
+
+def test_too_small_a_vocabulary_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"vocab_size=10 is too small for \d+ pieces"):
+        train_wordpiece(DOGS, ["younger", "Blah", "115"], vocab_size=10)
+
+
+def test_nouns_are_those_listed_and_those_mostly_used_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["the", "run", "a", "don't", "time", "walk", "dog"]
+    asked: list[tuple[str, int]] = []
+    monkeypatch.setattr("wordfreq.top_n_list", lambda *one: asked.append(one) or words)
+    # Words of two letters or more. Listed: run and time. Mostly nouns: time, and walk, which is
+    # one as often as not.
+    assert frequent_nouns(Nouns(), 2) == ["run", "time", "walk"]
+    assert asked == [("en", 16)]
