@@ -4,154 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from statistics import fmean, stdev
+from dataclasses import replace
+from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from metrics.intervals import (
-    DIFFERENCES,
-    SHARES,
-    Floats,
-    Term,
-    group_indices,
-    num_groups,
-    sum_interval,
-)
 from probes.controls import STANDARD
-from reports.curve.points import Difference, Point
-from reports.kit.measured import Bounds, Estimate
+from reports.curve.curve import Curve, Point
 from reports.kit.paper_identity import paper_model
 from reports.zero_shot.facts import chance_levels
-from results.hits import Hits, Place, joined, runs_by_place
+from results.hits import joined
 from results.load import Results, Run
 from results.row import Row
 
 NO_LANGUAGE = "no_language"
 PERTURBED = "perturbed_language"
 TRAIN_ACCURACY = "train_accuracy"
-Part = tuple[float, "Curve", str, int]  # a weight and a point: curve, control, N
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The curves of one model, probe and mode: the standard one and its controls.
-
-    Attributes:
-        points: Points by control, each list by number of examples.
-        hits: Which items each run got right, where it was recorded.
-        majority: Accuracy of always giving the most frequent answer.
-        train: How the train rows were got, as the runs say it.
-        whole: Whether no row of the measured file was left out.
-        first_stage: Whether the model was trained on other questions first.
-        paper_model: The paper's name of the checkpoint that the runs recorded; None for another.
-        told_apart: What tells it from another curve of the same name; empty where there is none.
-    """
-
-    model: str
-    probe: str
-    mode: str
-    split: str
-    learning_rate: float | None
-    chance: float | None
-    points: Mapping[str, Sequence[Point]]
-    hits: Hits | None = None
-    majority: float | None = None
-    train: str = ""
-    whole: bool = True
-    first_stage: bool = False
-    paper_model: str | None = None
-    told_apart: str = ""
-
-    @property
-    def source(self) -> tuple[str, str, str, bool]:
-        """What curves share that may be held against each other: rows and stages of training."""
-        return self.probe, self.split, self.train, self.first_stage
-
-    @property
-    def where(self) -> str:
-        """The split measured, with what tells the curve from another one of the same name."""
-        return ": ".join(text for text in (self.split, self.told_apart) if text)
-
-    @property
-    def num_groups(self) -> int | None:
-        """Groups that items are drawn in; None without hits."""
-        return None if self.groups is None else num_groups(self.groups)
-
-    @cached_property
-    def groups(self) -> NDArray[np.int64] | None:
-        """(N,) index of each item's group; None without hits."""
-        return None if self.hits is None else group_indices(self.hits.groups)
-
-    @property
-    def controls(self) -> list[str]:
-        """The controls there are, without the standard curve."""
-        return [control for control in self.points if control != STANDARD]
-
-    @property
-    def sizes(self) -> list[int]:
-        """Every number of training examples of any of the curves."""
-        return sorted({point.num_train for line in self.points.values() for point in line})
-
-    def at(self, control: str, num_train: int) -> Point | None:
-        """One point, None where it was not run."""
-        line = self.points.get(control, ())
-        return next((point for point in line if point.num_train == num_train), None)
-
-    def means(self, control: str = STANDARD) -> dict[int, float]:
-        """Accuracy averaged over seeds, by number of examples."""
-        return {point.num_train: point.mean for point in self.points.get(control, ())}
-
-    @cached_property
-    def runs(self) -> Mapping[Place, Mapping[int, Floats]]:
-        """Of each control and N, by seed, what each item counts; only points with hits."""
-        return {} if self.hits is None else runs_by_place(self.hits)
-
-    def interval(self, control: str, num_train: int) -> Bounds:
-        """95% interval of a point, over items and seeds; from the items alone without hits."""
-        found = interval_of([(1.0, self, control, num_train)])
-        point = self.at(control, num_train)
-        return found if point is None or found[0] is not None else point.interval
-
-    def estimate(self, control: str, num_train: int) -> Estimate | None:
-        """A point's mean over seeds with its interval, None where it was not run."""
-        point = self.at(control, num_train)
-        return None if point is None else Estimate(point.mean, *self.interval(control, num_train))
-
-    def difference(self, control: str, num_train: int) -> Difference | None:
-        """Standard minus control, seed by seed; None where no seed has both."""
-        standard, other = self.at(STANDARD, num_train), self.at(control, num_train)
-        if standard is None or other is None:
-            return None
-        seeds = [seed for seed in standard.by_seed if seed in other.by_seed]
-        gaps = [standard.by_seed[seed].value - other.by_seed[seed].value for seed in seeds]
-        if not gaps:
-            return None
-        spread = stdev(gaps) if len(gaps) > 1 else None
-        interval: Bounds = (None, None)
-        if len(seeds) == len(standard.by_seed):
-            interval = interval_of(
-                [(1.0, self, STANDARD, num_train), (-1.0, self, control, num_train)]
-            )
-        return Difference(fmean(gaps), min(gaps), max(gaps), spread, len(gaps), interval)
-
-
-def interval_of(parts: Sequence[Part]) -> Bounds:
-    """95% interval of a weighted sum of points, over groups of items and seeds.
-
-    None where a point has no recorded hits, or points were measured on other items.
-    """
-    if not parts or len({curve.hits and curve.hits.groups for _, curve, _, _ in parts}) > 1:
-        return None, None
-    found = [curve.runs.get((control, size)) for _, curve, control, size in parts]
-    terms = [Term(part[0], runs) for part, runs in zip(parts, found, strict=True) if runs]
-    groups = parts[0][1].groups
-    if len(terms) < len(parts) or groups is None:
-        return None, None
-    bounds = DIFFERENCES if any(term.weight < 0 for term in terms) else SHARES
-    return sum_interval(terms, groups, bounds)[1:]
 
 
 @lru_cache(maxsize=2)

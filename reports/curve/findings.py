@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.controls import STANDARD
-from reports.curve.facts import Curve
+from reports.curve.curve import Curve
 from reports.curve.summary import Summary, random_twin, summaries
 from reports.kit.text import between, count, percent, sample, unsigned
 from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, verdict_of, zero_shots

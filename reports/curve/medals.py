@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import yaml
 
-from reports.curve.facts import NO_LANGUAGE, Curve
+from reports.curve.curve import Curve
+from reports.curve.facts import NO_LANGUAGE
 from reports.curve.summary import (
     FULL,
     Summary,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from reports.curve.facts import Curve, curves, origin_of
-from reports.curve.points import mean_bounds
+from reports.curve.curve import Curve, mean_bounds
+from reports.curve.facts import curves, origin_of
 from reports.kit.columns import accuracy, field, number, text, whole
 from reports.kit.measured import Estimate
 from reports.kit.published import published_templates

@@ -20,7 +20,10 @@ def curve_section(rule: MedalRule) -> Section:
         name="curves",
         title="Learning curves",
         tables=(curve_summary_tables, medals, curve_against_table, curve_parts_table, curve_table),
-        figures=("reports.curve.figures:curve_figures",),
+        figures=(
+            "reports.curve.figures.models:models_figure",
+            "reports.curve.figures.controls:control_figures",
+        ),
         findings=lambda results: few(knew(results), "models") + few(learned(results), "curves"),
         printed={"curve": (curve_summary_tables, medals)},
     )

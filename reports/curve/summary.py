@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
 from metrics.learning_curve import (
-    best_size,
     is_complete,
     lang_sense,
     weighted_sum,
     weights_over,
 )
 from probes.controls import STANDARD
-from reports.curve.facts import NO_LANGUAGE, PERTURBED, Curve, Part, curves, interval_of
+from reports.curve.curve import Curve, interval_of
+from reports.curve.facts import NO_LANGUAGE, PERTURBED, curves
+from reports.curve.sums import best, estimate, less, shared, untrained, weighted, weighted_gap
 from reports.kit.measured import Estimate
 from reports.kit.published import BASELINES, RANDOM_WEIGHTS, PublishedCurve
 from reports.kit.published import published_curves as _published_curves
@@ -29,8 +30,6 @@ LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the 
 PAPER_SPLIT = "dev"
 IN_TWO_STAGES = {"encyclopedic_composition"}  # trained on single-hop facts first (section 4.5)
 Score = Literal["zero_shot", "weighted_sum", "maximum"]
-Line = tuple[Curve, str]  # a curve under a control
-Place = tuple[Curve, str, int]
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,12 @@ class Summary:
     @cached_property
     def zero_shot(self) -> Estimate | None:
         """Accuracy without training; of MC-QA there is none, its head is untrained."""
-        return None if self.curve.mode == FULL else _estimate(_untrained(self.curve))
+        return None if self.curve.mode == FULL else estimate(untrained(self.curve))
 
     @cached_property
     def weighted_sum(self) -> Estimate | None:
         """WS, over the points there are."""
-        return _estimate(_weighted(self.curve))
+        return estimate(weighted(self.curve))
 
     @cached_property
     def maximum(self) -> Estimate | None:
@@ -75,7 +74,7 @@ class Summary:
 
         Its interval is that of the point which is the best one.
         """
-        return _estimate(_best(self.curve))
+        return estimate(best(self.curve))
 
     def lang_sense(self, control: str) -> Estimate | None:
         """LangSense as the paper has it, clipped at 0 point by point.
@@ -92,14 +91,14 @@ class Summary:
         high = weighted_sum(
             {
                 size: max(0.0, interval_of([(1.0, *ours), (-1.0, *theirs)])[1] or 0.0)
-                for size, ours, theirs in _shared((curve, STANDARD), (curve, control))
+                for size, ours, theirs in shared((curve, STANDARD), (curve, control))
             }
         )
         return Estimate(value, max(0.0, gap.ci_low), high)
 
     def lang_gap(self, control: str) -> Estimate | None:
         """The same without clipping."""
-        return _estimate(_weighted_gap((self.curve, STANDARD), (self.curve, control)))
+        return estimate(weighted_gap((self.curve, STANDARD), (self.curve, control)))
 
     @property
     def senses(self) -> dict[str, str]:
@@ -202,60 +201,15 @@ def difference(of: Score, one: Summary, other: Summary) -> Estimate | None:
     """
     lines = (one.curve, STANDARD), (other.curve, STANDARD)
     if of == "weighted_sum":
-        return _estimate(_weighted_gap(*lines))
+        return estimate(weighted_gap(*lines))
     if of == "zero_shot":
-        both = _untrained(one.curve), _untrained(other.curve)
+        both = untrained(one.curve), untrained(other.curve)
     else:
-        sizes = {size for size, _, _ in _shared(*lines)}
-        both = _best(one.curve, sizes), _best(other.curve, sizes)
-    return _estimate([*both[0], *_less(both[1])]) if all(both) else None
+        sizes = {size for size, _, _ in shared(*lines)}
+        both = best(one.curve, sizes), best(other.curve, sizes)
+    return estimate([*both[0], *less(both[1])]) if all(both) else None
 
 
 def published(probe: str) -> list[PublishedCurve]:
     """The paper's rows of a probe, in the order of its table."""
     return [row for row in _published_curves() if row.probe == probe]
-
-
-def _estimate(parts: Sequence[Part]) -> Estimate | None:
-    """A weighted sum of points and its interval; None where there are no points."""
-    if not parts:
-        return None
-    value = sum(weight * curve.means(control)[size] for weight, curve, control, size in parts)
-    return Estimate(value, *interval_of(parts))
-
-
-def _untrained(curve: Curve) -> list[Part]:
-    return [(1.0, curve, STANDARD, 0)] if 0 in curve.means() else []
-
-
-def _weighted(curve: Curve) -> list[Part]:
-    weights = weights_over(curve.means())
-    return [(weight, curve, STANDARD, size) for size, weight in weights.items()]
-
-
-def _best(curve: Curve, among: Iterable[int] | None = None) -> list[Part]:
-    means = curve.means()
-    trained = {n: means[n] for n in (means if among is None else among) if n > 0}
-    return [(1.0, curve, STANDARD, best_size(trained))] if trained else []
-
-
-def _weighted_gap(one: Line, other: Line) -> list[Part]:
-    """One line minus another over the points both have."""
-    shared = {size: (ours, theirs) for size, ours, theirs in _shared(one, other)}
-    ours: list[Part] = []
-    theirs: list[Part] = []
-    for size, weight in weights_over(shared).items():
-        first, second = shared[size]
-        ours.append((weight, *first))
-        theirs.append((weight, *second))
-    return [*ours, *_less(theirs)]
-
-
-def _less(parts: Sequence[Part]) -> list[Part]:
-    return [(-weight, curve, control, size) for weight, curve, control, size in parts]
-
-
-def _shared(one: Line, other: Line) -> list[tuple[int, Place, Place]]:
-    """The points that both lines have."""
-    theirs = other[0].means(other[1])
-    return [(n, (*one, n), (*other, n)) for n in one[0].means(one[1]) if n in theirs]

@@ -3,90 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from metrics.learning_curve import WEIGHTS
+from reports.curve.lines import (
+    PAPER,
+    TRAINED,
+    Entry,
+    Line,
+    entries_of,
+    language_of,
+    owner_of,
+    points_text,
+)
 from reports.curve.summary import (
     FULL,
     LANGUAGE,
-    MODES,
     PAPER_SPLIT,
-    SENSE,
     Summary,
     published,
     summaries,
 )
-from reports.kit.columns import accuracy_cell, gap_cell, shown, text
+from reports.kit.columns import gap_cell, shown, text
 from reports.kit.measured import Estimate
-from reports.kit.published import PublishedCurve, short_name
+from reports.kit.published import PublishedCurve
 from reports.kit.table import Cell, Column, Declared, Table
-from reports.kit.text import ABSENT, count, points, rate, unsigned
+from reports.kit.text import ABSENT, count, unsigned
 from results.load import Results
 
-PAPER = "Talmor et al. 2020"
-TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 # Score, its heading, and the group it stands in; LangSense has its unclipped sum beside it.
 HEADINGS = {"ws": "WS %", "max": "MAX %"}
 CONTROL_HEADINGS = {"langsense_pert": "pert", "langsense_nolang": "nolang"}
-Entry = dict[str, Summary]  # the curves of one model by mode
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of the table: the curves of a model, or the paper's numbers.
-
-    Attributes:
-        entry: Ours; beside a row of the paper those that it may be compared with.
-        paper: The paper's row; None for ours.
-    """
-
-    entry: Entry
-    paper: PublishedCurve | None = None
-
-    @property
-    def name(self) -> str:
-        """Who was measured."""
-        if self.paper is not None:
-            return f"{PAPER}: {self.paper.short_name}"
-        return short_name(next(iter(self.entry.values())).curve.model)
-
-    @property
-    def about(self) -> str:
-        """Where: the split and learning rates, or the paper's table."""
-        if self.paper is not None:
-            return f"table {self.paper.table}"
-        rates = ", ".join(
-            f"{TRAINED[mode]} {rate(s.curve.learning_rate)}"
-            for mode, s in self.entry.items()
-            if s.curve.learning_rate is not None
-        )
-        where = next(iter(self.entry.values())).curve.where
-        return ", ".join(text for text in (where, f"rates {rates}" if rates else "") if text)
-
-    @property
-    def sizes(self) -> list[int]:
-        """The points that sums are made of."""
-        return list(WEIGHTS) if self.paper else next(iter(self.entry.values())).sizes
-
-    def cell(self, name: str) -> Cell:
-        """A score with its interval; of the paper, with ours minus the paper's."""
-        return self.published(name) if self.paper else accuracy_cell(self.score(name))
-
-    def score(self, name: str) -> Estimate | None:
-        """One of our numbers."""
-        owner = _owner(self.entry, name)
-        return None if owner is None else owner.scores.get(name)
-
-    def published(self, name: str) -> Cell:
-        """One of the paper's numbers; where ours may stand beside it, with ours minus that."""
-        value = self.paper.scores.get(name) if self.paper else None
-        if value is None:
-            return Cell(ABSENT)
-        owner, ours = _owner(self.entry, name), self.score(name)
-        beside = owner is not None and owner.beside_paper(name) is not None
-        gap = f"ours {points(ours.value - value)}" if ours and beside else ""
-        return Cell(f"{100 * value:.0f}", gap)
 
 
 def curve_summary_tables(results: Results) -> list[Table]:
@@ -104,7 +51,7 @@ def curve_summary_tables(results: Results) -> list[Table]:
 
 def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table | None:
     modes = [m for m in TRAINED if any(s.curve.mode == m for s in found)]
-    entries = _entries(found)
+    entries = entries_of(found)
     paper = published(probe) if _has_modes(published(probe), modes) else []
     lines = []
     for entry in entries:
@@ -133,17 +80,6 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table |
     return table and replace(table, records=tuple(records))
 
 
-def _entries(found: Sequence[Summary]) -> list[Entry]:
-    """The curves of a model by mode; one with several learning rates has several entries."""
-    entries: list[Entry] = []
-    for place in dict.fromkeys((s.curve.model, s.curve.source) for s in found):
-        own = [s for s in found if (s.curve.model, s.curve.source) == place]
-        by_mode = {m: [s for s in own if s.curve.mode == m] for m in TRAINED}
-        for rank in range(max(map(len, by_mode.values()))):
-            entries.append({m: line[rank] for m, line in by_mode.items() if rank < len(line)})
-    return entries
-
-
 def _has_modes(rows: Sequence[PublishedCurve], modes: Sequence[str]) -> bool:
     return any(f"{mode}_ws" in row.scores for row in rows for mode in modes)
 
@@ -152,11 +88,11 @@ def _sense(name: str, control: str) -> list[Column[Line]]:
     """LangSense, and beside it the unclipped sum, which the paper has not."""
 
     def clipped(line: Line) -> Cell:
-        held = _language(line.entry).lang_sense(control) if not line.paper else None
+        held = language_of(line.entry).lang_sense(control) if not line.paper else None
         return line.published(name) if line.paper else sense_cell(held)
 
     def unclipped(line: Line) -> Cell:
-        return gap_cell(None if line.paper else _language(line.entry).lang_gap(control))
+        return gap_cell(None if line.paper else language_of(line.entry).lang_gap(control))
 
     group = f"LangSense {CONTROL_HEADINGS.get(name, control.replace('_', ' '))}"
     return [
@@ -170,20 +106,6 @@ def _senses(found: Sequence[Summary]) -> dict[str, str]:
     return LANGUAGE | {name: c for summary in found for name, c in summary.senses.items()}
 
 
-def _owner(entry: Entry, score: str) -> Summary | None:
-    """The curve that a score is from."""
-    if not entry:
-        return None
-    if score == "zero_shot":
-        return next(iter(entry.values()))
-    return _language(entry) if score.startswith(SENSE) else entry.get(score.split("_")[0])
-
-
-def _language(entry: Entry) -> Summary:
-    """The curve that LangSense is from: the paper takes the MLP's, or the whole network's."""
-    return entry.get("mlp") or entry.get(FULL) or next(iter(entry.values()))
-
-
 def sense_cell(estimate: Estimate | None) -> Cell:
     """What cannot be negative, in percentage points without a sign."""
     if estimate is None:
@@ -192,13 +114,6 @@ def sense_cell(estimate: Estimate | None) -> Cell:
         return Cell(unsigned(estimate.value))
     low, high = unsigned(estimate.ci_low), unsigned(estimate.ci_high)
     return Cell(unsigned(estimate.value), f"{low} to {high}")
-
-
-def points_text(sizes: Sequence[int]) -> str:
-    """The points that a sum is made of; the whole curve by its ends."""
-    if list(sizes) == list(WEIGHTS):
-        return f"all {len(WEIGHTS)}"
-    return ", ".join(map(count, sizes)) if sizes else ABSENT
 
 
 def _note(found: Sequence[Summary], paper: Sequence[PublishedCurve]) -> str:
@@ -247,7 +162,7 @@ def _records(entry: Entry) -> Iterator[dict[str, object]]:
         for score, estimate in (*summary.scores.items(), *unclipped.items()):
             if estimate is None:
                 continue
-            paper = summary.beside_paper(score) if summary is _owner(entry, score) else None
+            paper = summary.beside_paper(score) if summary is owner_of(entry, score) else None
             yield {
                 **place,
                 "score": score.removeprefix(f"{mode}_"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes.controls import STANDARD
-from reports.curve.facts import Curve, curves
-from reports.curve.points import Difference, Point
+from reports.curve.curve import Curve, Difference, Point
+from reports.curve.facts import curves
+from reports.curve.lines import points_text
 from reports.curve.summary import Score, Summary, difference, rivals, summaries
-from reports.curve.summary_tables import points_text
 from reports.kit.columns import (
     ACCURACY,
     SIZE,

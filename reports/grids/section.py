@@ -12,8 +12,8 @@ GRIDS = Section(
     title="Predictions over all pairs of values",
     tables=(grid_table, sizes_table),
     figures=(
-        "reports.grids.figures:age_grid_figure",
-        "reports.grids.figures:size_grid_figure",
+        "reports.grids.figures.ages:age_grid_figure",
+        "reports.grids.figures.sizes:size_grid_figure",
     ),
     findings=lambda results: few(compared(results), "models"),
     printed={"grid": (grid_table,)},

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from metrics.intervals import wilson
+from reports.inoculation.columns import SETTING, cost, setting, what
 from reports.inoculation.facts import Inoculation, inoculations
-from reports.inoculation.tables import SETTING, cost, setting, what
 from reports.kit.columns import accuracy, attributes, field, fields, size, text, whole
 from reports.kit.table import Column, Declared, Table
 from reports.kit.text import INTERVAL

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from statistics import median
-from typing import TypeVar
 
+from reports.inoculation.columns import SETTING, cost, setting, what
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import Inoculation, Series, inoculations
+from reports.inoculation.facts import Inoculation, inoculations
 from reports.kit.columns import (
     ACCURACY,
     SIZE,
@@ -16,39 +16,30 @@ from reports.kit.columns import (
     attributes,
     field,
     fields,
-    gap_cell,
     shown,
     size,
     text,
     whole,
 )
-from reports.kit.measured import Measured
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import (
     ABSENT,
     INTERVAL,
-    NOT_INTERPRETABLE,
     between,
     percent,
     points_between,
     probability,
-    rate,
 )
 from results.load import Results
 from results.row import Row
 from results.subset import Untouched
 
-Item = TypeVar("Item")
 PROBE = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
 ORIGINAL = {"before": "original_accuracy_before", "after": "original_accuracy_after"}
 BOTH = {"above chance": "aggregate_above_chance", "average": "aggregate"}
 CLUSTERS = {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"}
 COST = "inoculation_cost"
 UNTOUCHED = Untouched()
-SETTING = (  # attributes of a run that identify it in csv files
-    "model probe original_task dose extra learning_rate num_settings selection report_split seed "
-    "epoch chosen"
-)
 UNTOUCHED_NOTE = (
     f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train file, "
     "where every seed was measured on them."
@@ -142,46 +133,6 @@ def seeds_table(results: Results) -> Table | None:
         f"right.{UNTOUCHED_NOTE if untouched else ''}",
         columns,
     ).of(lines)
-
-
-def what(series: Callable[[Item], Series]) -> Column[Item]:
-    """The probe and, in smaller type, the model, its original task and what is unusual."""
-
-    def about(item: Item) -> str:
-        own = series(item)
-        origin = f"originally {own.original_task}" if own.original_task else ""
-        return ", ".join(part for part in (own.model, origin, own.remarks) if part)
-
-    return text("probe", lambda item: series(item).probe, small=about)
-
-
-def setting(of: Callable[[Item], Inoculation]) -> Column[Item]:
-    """The setting and its checkpoint, and what it was chosen from."""
-
-    def chosen(item: Item) -> str:
-        cell = of(item)
-        epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
-        return f"rate {rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}"
-
-    def among(item: Item) -> str:
-        cell = of(item)
-        seed = "" if cell.seed is None else f", seed {cell.seed}"
-        best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
-        more = f" ({len(cell.missing)} more have no result)" if cell.missing else ""
-        return f"extra {cell.extra}{seed}{best}{more}"
-
-    return text("setting", chosen, small=among)
-
-
-def cost(
-    label: str,
-    of: Callable[[Item], Measured | None],
-    interpretable: Callable[[Item], bool],
-    group: str = "",
-) -> Column[Item]:
-    """A cost with its interval, or that it cannot be read."""
-    unread = Cell(NOT_INTERPRETABLE)
-    return shown(label, lambda item: gap_cell(of(item)) if interpretable(item) else unread, group)
 
 
 def _before_and_after(metrics: Mapping[str, str], group: str) -> list[Column[Inoculation]]:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import pytest
 
-from reports.curve.figures import curve_figures
+from reports.curve.figures.controls import control_figures
 from reports.inoculation.figures.doses import inoculation_figure
 from reports.inoculation.figures.selection import trajectory_figure
 from reports.kit.figure import Figure
@@ -19,7 +19,7 @@ WriteRun = Callable[..., Path]
 
 
 def curve_figure(results: Results) -> Figure | None:
-    return next(iter(curve_figures(results)), None)
+    return next(iter(control_figures(results)), None)
 
 
 MAKERS = (zero_shot_figure, curve_figure, inoculation_figure, trajectory_figure)

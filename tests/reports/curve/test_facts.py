@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.curve.facts import Curve, curves
+from reports.curve.curve import Curve
+from reports.curve.facts import curves
 from reports.curve.parts import curve_parts_table
 from reports.curve.summary import peers, summaries
 from results.load import load_results

@@ -3,22 +3,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import pytest
 
-from reports.curve.figures import curve_figures
-from reports.kit.figure import Figure
+from reports.curve.figures.controls import control_figures
 from results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
-
-
-def texts(figure: Figure) -> list[str]:
-    found = ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}text")
-    return ["".join(node.itertext()) for node in found]
 
 
 def shares(control: str, num_train: int, seed: int) -> float:
@@ -33,9 +26,9 @@ def test_a_models_panel_holds_its_controls_and_what_it_is_held_against(
     write_curve_runs(tmp_path, shares, model="roberta-large", mode="linear", **sizes)
     write_curve_runs(tmp_path, shares, model="roberta-large (random weights)", **sizes)
     write_curve_runs(tmp_path, shares, model="MLM-baseline (word_vectors)", **sizes)
-    (figure,) = curve_figures(load_results(tmp_path))
+    (figure,) = control_figures(load_results(tmp_path))
     assert figure.name == "learning_curve"
-    said = texts(figure)
+    said = texts_of(figure)
     lines = ["standard", "no language", "perturbed language", "standard, linear", "random weights"]
     assert {*lines, "MLM-baseline", "chance 50.0"} <= set(said)
     # One panel: the model's. Nothing else has one of its own.
@@ -45,24 +38,13 @@ def test_a_models_panel_holds_its_controls_and_what_it_is_held_against(
     assert "fill-opacity: 0.13" in figure.svg or "opacity: 0.13" in figure.svg
 
 
-def test_models_stand_side_by_side(tmp_path: Path, write_curve_runs: Write) -> None:
-    for model in ("roberta-large", "embedded"):
-        write_curve_runs(tmp_path, shares, model=model, sizes=(62, 125))
-    models, controls = curve_figures(load_results(tmp_path))
-    assert (models.name, controls.name) == ("learning_curve_models", "learning_curve")
-    said = texts(models)
-    assert {"RoBERTa-L", "embedded", "age comparison", "MLP · dev"} <= set(said)
-    assert "no language" not in said
-    assert {"RoBERTa-L", "embedded"} <= set(texts(controls))
-
-
 def test_many_panels_are_a_figure_a_probe(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     for number in range(7):
         name = f"p{number}"
         write_run(tmp_path, name, rows.curve(name, "standard", {62: [5], 125: [6]}, 10))
-    found = curve_figures(load_results(tmp_path))
+    found = control_figures(load_results(tmp_path))
     assert [figure.name for figure in found] == [f"learning_curve_p{n}" for n in range(7)]
     assert found[3].title.endswith("examples: p3")
 
@@ -71,21 +53,21 @@ def test_many_panels_of_a_probe_are_cut_and_said(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reports.kit.axes.MAX_PANELS", 2)
-    monkeypatch.setattr("reports.curve.figures.MAX_PANELS", 2)
+    monkeypatch.setattr("reports.curve.figures.controls.MAX_PANELS", 2)
     for name in ("a", "b", "c"):
         found = rows.curve("p", "standard", {62: [5], 125: [6]}, 10, model=name)
         write_run(tmp_path, name, found)
-    _, figure = curve_figures(load_results(tmp_path))
+    [figure] = control_figures(load_results(tmp_path))
     assert figure.caption.endswith("The first 2 of 3 are drawn.")
-    said = texts(figure)
+    said = texts_of(figure)
     assert "b" in said
     assert "c" not in said
 
 
 def test_no_curve_no_figure() -> None:
-    assert curve_figures(Results("empty", ())) == []
+    assert control_figures(Results("empty", ())) == []
 
 
 def test_curve_names_its_lines(demo_folder: Path) -> None:
-    said = texts_of(curve_figures(load_results(demo_folder))[0])
+    said = texts_of(control_figures(load_results(demo_folder))[0])
     assert {"standard", "no language", "chance 50.0", "0", "62", "500"} <= set(said)
