@@ -13,45 +13,9 @@ from probes.record import Record
 from protocols.curve.data import CurveData
 from protocols.curve.models import nonsense_for, only_posed
 from protocols.curve.probe import pose
-from protocols.engine.chosen_models import chosen_models, model_of
 from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
 from storage.errors import RecordError, UsageError
-
-
-def test_names_configs_and_folders_stand_for_models(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
-    models = chosen_models(f"embedded, bert-base-uncased,{path},other/one", ModelSettings(), False)
-    assert [(m.name_or_path, m.head, m.max_length) for m in models] == [
-        ("embedded", "mlp", 256),
-        ("bert-base-uncased", "mlp", 256),
-        ("some/model", "pooler", 64),
-        ("other/one", "mlp", 256),
-    ]
-    assert chosen_models("", ModelSettings(name_or_path="one"), False) == [
-        ModelSettings(name_or_path="one")
-    ]
-
-
-def test_every_transformer_gets_its_random_weights_control() -> None:
-    esim = ModelSettings(kind="esim")
-    models = chosen_models("", ModelSettings(), True) + chosen_models("", esim, True)
-    assert [m.label for m in models[:2]] == ["embedded", "embedded (random weights)"]
-    assert models[2:] == [esim]
-
-
-def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="either --models a,b or --model"):
-        chosen_models("embedded", ModelSettings(head="linear"), False)
-    with pytest.raises(UsageError, match="two models are called 'embedded'"):
-        chosen_models("embedded,embedded", ModelSettings(), False)
-    with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
-        model_of(str(tmp_path / "none.yaml"))
-    path = tmp_path / "wrong.yaml"
-    path.write_text("model: {name: some/model}\n")
-    with pytest.raises(UsageError, match=r"wrong.yaml: no config of a model"):
-        model_of(str(path))
 
 
 def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:
@@ -104,10 +68,3 @@ def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model:
         only_posed(replace(data, train=train[1:]), [skipping], ["standard"])
     with pytest.raises(RecordError, match=r"1 of 2 items .* such as .*w2.*multi_token skip"):
         pose(module_for(skipping, "mc_mlm"), train)
-
-
-def test_folders_of_one_name_are_told_apart_by_path() -> None:
-    models = chosen_models("runs/a/best,runs/b/best,embedded", ModelSettings(), True)
-    names = ["a/best", "b/best", "embedded"]
-    assert [m.label for m in models] == [*names, *(f"{name} (random weights)" for name in names)]
-    assert models[2].name is None

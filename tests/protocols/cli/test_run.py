@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from protocols.cli.command import Command, command, declared
+from protocols.cli.run import command_parser, run_command
+from storage.config.ranges import NumItems, RangeError
+
+CALLS: list[tuple[str, int, str]] = []
+
+
+@dataclass(frozen=True)
+class Colours:
+    """Colours.
+
+    Args:
+        first: The first one.
+        second: The second one.
+    """
+
+    first: str = "red"
+    second: str | None = None
+
+
+@command(Command("paints", "train.py paint --what house", shown="what colours.first"))
+def paint(what: str, coats: NumItems = 1, colours: Colours = Colours()) -> None:
+    """Paints something.
+
+    Args:
+        what: A thing.
+        coats: How often.
+        colours: With what.
+    """
+    CALLS.append((what, coats, colours.first))
+
+
+@command(Command("", alone=("all",), positional=True))
+def wash(what: str) -> None:
+    """Washes something."""
+    CALLS.append((what, 0, ""))
+
+
+def test_a_function_is_called_with_what_is_typed_or_in_a_config(tmp_path: Path) -> None:
+    path = tmp_path / "paint.yaml"
+    path.write_text("what: house\ncolours: {first: blue}\n")
+    CALLS.clear()
+    run_command("paint", paint, [f"--config={path}", "--coats=2"])
+    run_command("wash", wash, ["car"])
+    run_command("wash", wash, [])
+    assert CALLS == [("house", 2, "blue"), ("car", 0, ""), ("all", 0, "")]
+
+
+def test_a_number_out_of_its_range_is_refused_before_the_call() -> None:
+    with pytest.raises(RangeError, match="--coats 0: give a number from 1"):
+        run_command("paint", paint, ["--what=house", "--coats=0"])
+
+
+def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        run_command("paint", paint, ["--help"])
+    assert capsys.readouterr().out.splitlines()[:8] == [
+        "usage: train.py paint [--config FILE.yaml] [--option value ...]",
+        "",
+        "Paints something.",
+        "",
+        f"  {'--what':<28}A thing. (required)",
+        f"  {'--colours.first':<28}The first one. (default: red)",
+        "",
+        "example:",
+    ]
+
+
+def test_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        run_command("paint", paint, ["--help_all"])
+    out = capsys.readouterr().out
+    assert "--colours.second" in out
+    assert "--coats" in out
+    assert "--help_all" in out
+
+
+def test_what_is_said_of_a_command_stands_beside_its_function() -> None:
+    assert declared(paint).summary == "paints"
+    assert command_parser("paint", paint).needed == {"what"}
