@@ -146,15 +146,8 @@ class ChoiceModule(pl.LightningModule, ABC):
     def predict_step(
         self, batch: Batch, batch_idx: int, dataloader_idx: int = 0
     ) -> dict[str, Tensor]:
-        """Scores of every choice, on the CPU.
-
-        Returns:
-            `item` (B,), `scores` (B, K) in single precision, `choice_mask` (B, K): which choices
-            there are is not told by a score, which may be -inf or NaN.
-        """
-        scores = self(batch).float()
-        found = {"item": batch["item"], "scores": scores, "choice_mask": batch["choice_mask"]}
-        return {name: value.cpu() for name, value in found.items()}
+        """Scores of every choice, see `answers`."""
+        return answers(batch, self(batch))
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning's own clipping refuses fused optimisers under mixed precision.
@@ -210,6 +203,17 @@ def choice_loss(
         credits = weighted_credits(safe, labels.masked_fill(padding, 0), weights, choice_mask)
         stats = torch.stack([loss_sum.detach(), weights.sum(), credit_sum(credits)])
     return loss_sum, stats
+
+
+def answers(batch: Batch, scores: Tensor) -> dict[str, Tensor]:
+    """What the predict loop gives of a batch, on the CPU.
+
+    Returns:
+        `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K): which choices
+        there are is not told by a score, which may be -inf or NaN.
+    """
+    found = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
+    return {name: value.cpu() for name, value in found.items()}
 
 
 def mask_choices(logits: Tensor, choice_mask: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytorch_lightning as pl
 from torch import Tensor
 
-from lightning_modules.base import Batch
+from lightning_modules.base import Batch, answers
 from lightning_modules.scorers.base import Question, Scorer
 
 if TYPE_CHECKING:
@@ -38,12 +38,5 @@ class Asked(pl.LightningModule):
     def predict_step(
         self, batch: Batch, batch_idx: int, dataloader_idx: int = 0
     ) -> dict[str, Tensor]:
-        """The answers on the CPU.
-
-        Returns:
-            `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K): which choices
-            there are is not told by a score, which may be -inf or NaN.
-        """
-        scores = self.question.answer(batch).float()
-        found = {"item": batch["item"], "scores": scores, "choice_mask": batch["choice_mask"]}
-        return {name: value.cpu() for name, value in found.items()}
+        """The answers to a batch, see `answers`."""
+        return answers(batch, self.question.answer(batch))

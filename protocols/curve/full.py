@@ -22,6 +22,7 @@ from datamodules.choices import ChoiceDataModule
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import sample_orders
+from lightning_modules.scorers.trained import TrainedScorer
 from probes.controls import STANDARD
 from probes.record import Record
 from protocols.curve.curve import Curve
@@ -89,7 +90,7 @@ def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None
     rows = {"sample": sample, HELD_OUT_SET: held_out}
     module, epoch, problems = _trained(run, module, rows, curve, point)
     sets = {"sample": sample, "evaluation": evaluation}
-    said = predict(module, sets, curve.context.trainer)
+    said = predict(TrainedScorer(module), sets, curve.context.trainer)
     stopping = early_stopping(data, settings, [epoch])
     notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
     name = f"{control}-seed{point.seed}"

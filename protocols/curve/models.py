@@ -30,10 +30,9 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
     """
     if not config.candidates:
         return {}
-    readers = [model for model in models if kind_of(model).has_checkpoint]
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
-    for model in _distinct_tokenizers(readers):
+    for model in _distinct_tokenizers(_of_pieces(models)):
         for word in _split_words(model, words):
             split_by[word].append(model.label)
     try:
@@ -54,7 +53,7 @@ def only_posed(
     A curve compares the same rows under all controls and in all models, so a row that one of them
     has to leave out is left out of all.
     """
-    skipping = [m for m in models if kind_of(m).has_checkpoint and m.multi_token == "skip"]
+    skipping = [model for model in _of_pieces(models) if model.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data
     unposed: tuple[set[int], set[int]] = (set(), set())
@@ -85,6 +84,12 @@ def only_posed(
         if places
     ]
     return replace(data, train=train, evaluation=evaluation, notices=(*data.notices, *said))
+
+
+def _of_pieces(models: Sequence[ModelSettings]) -> list[ModelSettings]:
+    """The models with heads on a checkpoint, to which a candidate is one piece of a vocabulary."""
+    trained = [(model, kind_of(model).trained.get("mc_mlm")) for model in models]
+    return [model for model, how in trained if how is not None and how.loads is not None]
 
 
 def _distinct_tokenizers(models: Sequence[ModelSettings]) -> Iterator[ModelSettings]:

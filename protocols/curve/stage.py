@@ -10,6 +10,7 @@ from typing import Any
 from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.checkpoints.weights import model_fingerprint
+from lightning_modules.scorers.trained import TrainedScorer
 from probes.controls import STANDARD, control_named
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of
@@ -97,7 +98,7 @@ def train_facts(
     plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
     problems = fit(module, data, run, plan, context)
     module.save_pretrained(run.best_dir)
-    said = predict(module, {"facts": facts}, context.trainer)["facts"]
+    said = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     run.finish(
         {
             "protocol": PROTOCOL,

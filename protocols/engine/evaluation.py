@@ -12,10 +12,8 @@ from callbacks.agreed_stop import stoppable
 from callbacks.predictions import gather_scores, prediction_rows, scores_by_item
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
-from lightning_modules.base import ChoiceModule
 from lightning_modules.scorers.asked import Asked
 from lightning_modules.scorers.base import Question, Scorer
-from lightning_modules.scorers.trained import TrainedScorer
 from metrics.intervals import accuracy_interval, num_groups, wilson
 from metrics.ties import best_of_each, credit_of
 from probes.record import Record
@@ -73,12 +71,9 @@ class Predictions:
 
 
 def predict(
-    model: Scorer | ChoiceModule,
-    sets: Mapping[str, Sequence[Record]],
-    settings: TrainerSettings,
+    scorer: Scorer, sets: Mapping[str, Sequence[Record]], settings: TrainerSettings
 ) -> dict[str, Predictions]:
     """Scores every record of every set; the same for any batch size and number of processes."""
-    scorer = model if isinstance(model, Scorer) else TrainedScorer(model)
     return ask(scorer, scorer.choice_scores(), sets, settings)
 
 

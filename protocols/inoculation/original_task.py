@@ -15,6 +15,7 @@ from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
+from lightning_modules.scorers.trained import TrainedScorer
 from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
@@ -94,7 +95,8 @@ def train_original(
     )
     keep, problems = _fit(run, module, task, task, splits, context)
     chosen = saved_module(run.best_dir)
-    report = predict(chosen, {"original": splits.report}, context.trainer)["original"]
+    sets = {"original": splits.report}
+    report = predict(TrainedScorer(chosen), sets, context.trainer)["original"]
     run.write_lines("predictions.jsonl", report.rows())
     row = _row(ORIGINAL_TASK, model, task, task.seed, splits)
     assert keep.best is not None

@@ -15,6 +15,7 @@ from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
+from lightning_modules.scorers.trained import TrainedScorer
 from probes.record import Record
 from protocols.engine.evaluation import Predictions, predict, score_notices
 from protocols.engine.model_source import original_source
@@ -106,7 +107,7 @@ class InoculationSteps:
 
     def score(self, folder: Path, sets: Mapping[str, Sequence[Record]]) -> dict[str, Predictions]:
         """Scores of the model in a folder."""
-        return predict(self._module(folder), sets, self.context.trainer)
+        return predict(TrainedScorer(self._module(folder)), sets, self.context.trainer)
 
     def _module(self, folder: Path) -> ChoiceModule:
         # A folder that names no number of choices gets that of the original task, and keeps it.

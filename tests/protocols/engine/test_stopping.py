@@ -21,8 +21,9 @@ import train
 from callbacks.checkpoint_io import read_state
 from callbacks.stop_signals import SENTENCES
 from jobs.context import RunContext
+from lightning_modules.scorers.asked import Asked
 from protocols.engine.evaluation import predict
-from protocols.engine.models import module_for
+from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit
 from results.provenance import ROOT
@@ -101,12 +102,12 @@ def test_sigterm_before_the_first_step_ends_a_fit(
 def test_a_prediction_is_not_ended_in_silence(
     signum: int, stop: type[BaseException], curve_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = module_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
+    scorer = scorer_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
     monkeypatch.setattr(
-        type(module), "on_predict_batch_end", lambda *_: os.kill(os.getpid(), signum), raising=False
+        Asked, "on_predict_batch_end", lambda *_: os.kill(os.getpid(), signum), raising=False
     )
     with pytest.raises(stop):
-        predict(module, {"a": sentences(6, 0)}, SETTINGS)
+        predict(scorer, {"a": sentences(6, 0)}, SETTINGS)
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
