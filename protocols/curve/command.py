@@ -17,7 +17,7 @@ from protocols.curve.settings import (
     check_points,
 )
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.own_files import checksums_of, config_of, fitting_grid, own_files
+from protocols.engine.own_files import fitting_grid, own_files
 from protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
@@ -93,18 +93,15 @@ def curve(
         "phrasings": worded,
         "options": asdict(options),
         "grid": asdict(grid),
+        **own.said,
     }
-    if own:
-        config["data"] = checksums_of(own, data)
     check_points(grid)
-    check_names(grid, [*names, *worded, *{part.config.name for part in own.values()}])
-    sets = [*names]
+    check_names(grid, [*names, *worded, *own.by_name])
+    sets = [*names, *own.by_name]
     if own:
         grid = fitting_grid(grid, own)
-        sets = [config_of(own).name]
-    told = {config_of(own).name: config_of(own)} if own else {}
-    context = RunContext(trainer, wandb, mirror, told)
-    folder = CommandFolder(Path(output_dir), config, own.values())
+    context = RunContext(trainer, wandb, mirror, own.by_name)
+    folder = CommandFolder(Path(output_dir), config, own.parts.values())
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.curve import Asked
     from protocols.curve.phrasing import best_phrasing

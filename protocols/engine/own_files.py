@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,43 @@ _NO_CONTROL = (
     "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
 )
 _PARTS = re.compile(r"([-_ ])")
-Files = Mapping[str, ProbeData]  # split to items; none where no file is given
 
 
-def own_files(data: SplitFiles, other: str, given: bool) -> Files:
+@dataclass(frozen=True)
+class OwnFiles:
+    """The files that a command was given in place of a probe's name; false where there are none.
+
+    Attributes:
+        parts: Split to items.
+        setup: How they are posed.
+    """
+
+    parts: Mapping[str, ProbeData]
+    setup: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def config(self) -> ProbeConfig:
+        """The config that the files share."""
+        return next(iter(self.parts.values())).config
+
+    @property
+    def by_name(self) -> dict[str, ProbeConfig]:
+        """That config by its name, for `RunContext.own`; nothing where there are no files."""
+        return {part.config.name: part.config for part in self.parts.values()}
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What a command's config holds of the files, so that a changed one is refused."""
+        if not self:
+            return {}
+        sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
+        return {"data": {"name": self.config.name, "setup": self.setup, "sha256": sums}}
+
+
+def own_files(data: SplitFiles, other: str, given: bool) -> OwnFiles:
     """The files that `--data.*` gives, which share one config.
 
     Args:
@@ -41,28 +74,18 @@ def own_files(data: SplitFiles, other: str, given: bool) -> Files:
             raise UsageError(
                 "--data.setup and --data.name are of --data.train, .dev and .test FILE"
             )
-        return {}
+        return OwnFiles({})
     first = f"--data.{next(iter(data.paths))}"
     if given:
         raise UsageError(f"give either {other} or {first}, not both")
     if data.setup is None:
         raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
     paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
-    return load_files(visible(data.name or _common_name(paths)), paths, data.setup)
+    name = visible(data.name or _common_name(paths))
+    return OwnFiles(load_files(name, paths, data.setup), data.setup)
 
 
-def config_of(files: Files) -> ProbeConfig:
-    """The config that the files share."""
-    return next(iter(files.values())).config
-
-
-def checksums_of(files: Files, data: SplitFiles) -> dict[str, Any]:
-    """What a command's config holds of the files, so that a changed one is refused."""
-    sums = {split: part.files[0].sha256 for split, part in files.items()}
-    return {"name": config_of(files).name, "setup": data.setup, "sha256": sums}
-
-
-def measured_split(files: Files, asked: str, default: str = "dev") -> str:
+def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:
     """The split measured: the one asked for, or the other of dev and test in place of the default.
 
     Raises:
@@ -80,13 +103,13 @@ def measured_split(files: Files, asked: str, default: str = "dev") -> str:
     return asked
 
 
-def fitting_probe(probe: ProbeOrFiles, files: Files) -> ProbeOrFiles:
+def fitting_probe(probe: ProbeOrFiles, own: OwnFiles) -> ProbeOrFiles:
     """An inoculation's probe, called as its files are, on the splits that there are.
 
     Raises:
         UsageError: If there is nothing to train on or to measure.
     """
-    name, report = config_of(files).name, probe.report_split
+    files, name, report = own.parts, own.config.name, probe.report_split
     if probe.train_split not in files:
         raise UsageError(
             f"nothing to train on: there is no file of the split {probe.train_split!r}; "
@@ -109,13 +132,13 @@ def fitting_probe(probe: ProbeOrFiles, files: Files) -> ProbeOrFiles:
     return replace(probe, name=name, report_split=report)
 
 
-def fitting_grid(grid: CurveSettings, files: Files) -> CurveSettings:
+def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
     """A curve's settings, for a probe without config: no controls, and the splits that there are.
 
     Raises:
         UsageError: If another control is asked for, or there is nothing to train on or to measure.
     """
-    config = config_of(files)
+    files, config = own.parts, own.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
         print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")

@@ -12,7 +12,7 @@ from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.here import run_here
 from protocols.cli.command import Command, command
 from protocols.engine.kinds import check_questions
-from protocols.engine.own_files import checksums_of, config_of, fitting_probe, own_files
+from protocols.engine.own_files import fitting_probe, own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
 from protocols.inoculation.data import original_splits
 from protocols.inoculation.jobs import (
@@ -96,11 +96,10 @@ def inoculate(
         "original": asdict(original),
         "probe": asdict(probe),
         **asdict(setting),
+        **own.said,
     }
-    if own:
-        config["data"] = checksums_of(own, data)
-    folder = CommandFolder(Path(output_dir), config, own.values())
-    context = RunContext(trainer, wandb, mirror, {probe.name: config_of(own)} if own else {})
+    folder = CommandFolder(Path(output_dir), config, own.parts.values())
+    context = RunContext(trainer, wandb, mirror, own.by_name)
     [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
     return run.result() or {}
 

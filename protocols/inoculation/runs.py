@@ -27,6 +27,7 @@ from protocols.inoculation.settings import (
 from protocols.inoculation.steps import REPORT, Inoculated, InoculationSteps
 from results.row import Row
 from results.run_folder import RunFolder
+from storage.config.ranges import settings_from
 from storage.errors import UsageError
 from storage.left_files import read_result
 
@@ -45,7 +46,7 @@ class Work:
         """The steps of the inoculation that the job is a part of."""
         subject = Subject(
             ModelSettings(**self.config["model"]),
-            _task(self.config["original"]),
+            settings_from(OriginalTask, self.config["original"]),
             InoculatedProbe(**self.config["probe"]),
         )
         steps = InoculationSteps(subject, self.context)
@@ -92,7 +93,7 @@ def _first(work: Work) -> None:
 
 
 def _original(work: Work) -> None:
-    task = _task(work.config["original"])
+    task = settings_from(OriginalTask, work.config["original"])
     splits = original_splits(task, work.context)
     work.check_data(splits)
     start = [_finished(work.run, key).best_dir for key in work.config["model_run"]]
@@ -187,13 +188,8 @@ def best_candidate(results: Mapping[str, Mapping[str, Any]]) -> str:
     return best_checkpoint(found, lambda one: one[1])[0]
 
 
-def _task(config: Config) -> OriginalTask:
-    first = config["first"]
-    return OriginalTask(**{**config, "first": None if first is None else FirstStage(**first)})
-
-
 def _original_folder(run: RunFolder, config: Config) -> Path:
-    task = _task(config["original"])
+    task = settings_from(OriginalTask, config["original"])
     if task.checkpoint is None:
         return _finished(run, config["model_run"][0]).best_dir
     planned, found = config["checkpoint"], given_checkpoint(task) or {}

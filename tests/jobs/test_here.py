@@ -65,19 +65,3 @@ def test_what_the_key_was_made_with_holds_and_a_job_without_a_result_is_said(
     with pytest.raises(RuntimeError, match=r"test_here:nothing ended without .*result\.json"):
         run_here([job], folder, RunContext(TrainerSettings(threads=1)))
     assert folder.run(job.name, job.config).read("threads.json") == 3
-
-
-def test_what_was_read_is_remembered_for_the_jobs_behind() -> None:
-    context, made = RunContext(), []
-
-    def read() -> str:
-        made.append("read")
-        return "rows"
-
-    assert [context.remembered("probe", 1, read) for _ in range(2)] == ["rows", "rows"]
-    assert made == ["read"]
-    assert context.remembered("probe", 2, read) == "rows"  # in the place of the first
-    assert context.remembered("probe", 1, read) == "rows"
-    assert made == ["read"] * 3
-    assert context == RunContext()
-    assert RunContext().memory == {}

@@ -8,7 +8,7 @@ import pytest
 import train
 from probes.importers.ai2 import write_ai2
 from probes.source import load_probe
-from protocols.engine.own_files import config_of, own_files
+from protocols.engine.own_files import own_files
 from protocols.engine.settings import SplitFiles
 from results.row import read_results
 from tests.protocols.conftest import sentences
@@ -141,7 +141,7 @@ def test_files_are_called_by_what_their_names_share(
     for path in paths:
         write_ai2(path, sentences(4, 0))
     files = SplitFiles(**dict(zip(("train", "dev"), paths, strict=False)), setup="mc_mlm")
-    assert config_of(own_files(files, "--probes", given=False)).name == expected
+    assert own_files(files, "--probes", given=False).config.name == expected
 
 
 def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> Non
     write_ai2(paths["train"], sentences(6, 0))
     write_ai2(paths["dev"], sentences(4, 10))
     found = own_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", given=False)
-    config = config_of(found)
+    config = found.config
     assert (config.name, config.candidates, config.chance) == ("whales", ("green", "red"), 0.5)
-    for split, data in found.items():
+    for split, data in found.parts.items():
         assert load_probe(config, split) == data

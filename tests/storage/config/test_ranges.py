@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 import pytest
@@ -17,6 +17,7 @@ from storage.config.ranges import (
     Share,
     ShareOrNone,
     check_settings,
+    settings_from,
 )
 
 COLOURS = {"red": 1, "green": 2}
@@ -97,3 +98,17 @@ def test_settings_made_in_python_are_checked_too() -> None:
 def test_a_name_that_is_registered_later_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COLOURS, "blue", 3)
     check_settings(command, {"colour": "blue"}, "--")
+
+
+@dataclass(frozen=True)
+class Outer(Settings):
+    name: str
+    inner: Inner | None = None
+    others: dict[str, int] = field(default_factory=dict)
+
+
+def test_settings_are_made_again_from_their_plain_values() -> None:
+    for settings in (Outer("a"), Outer("b", Inner(0.25, [2, 3]), {"x": 1})):
+        assert settings_from(Outer, asdict(settings)) == settings
+    with pytest.raises(RangeError, match=r"Inner\.share 2"):
+        settings_from(Outer, {"name": "c", "inner": {"share": 2}})

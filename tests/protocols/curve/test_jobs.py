@@ -1,0 +1,88 @@
+"""The jobs of a curve, and that each can be made from its config alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.context import RunContext, TrainerSettings
+from jobs.here import run_here
+from protocols.curve.curve import Asked, Curve
+from protocols.curve.jobs import curve_jobs
+from protocols.curve.settings import CurveSettings, ProbeOptions
+from protocols.engine.settings import FitSettings, ModelSettings
+from results.row import read_results
+from results.run_folder import CommandFolder
+
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
+
+
+@pytest.fixture
+def settings() -> CurveSettings:
+    return CurveSettings(
+        sizes=[8, 16, 4000],
+        seeds=[1, 2],
+        controls=["standard", "no_language"],
+        epochs=1,
+        full=FitSettings(epochs=1, batch_size=8),
+    )
+
+
+@pytest.fixture
+def model(curve_model: Path) -> ModelSettings:
+    return ModelSettings(str(curve_model))
+
+
+def curve_of(
+    probe: str, model: ModelSettings, settings: CurveSettings, folder: Path, **options: Any
+) -> Curve:
+    asked = Asked((model,), settings, ProbeOptions(**options))
+    context = RunContext(TRAINER, mirror=str(folder / "mirror"))
+    return Curve(asked, str(folder / f"{probe}.yaml"), model, context)
+
+
+def test_heads_have_a_job_a_mode_and_size_and_the_rows_there_are_are_the_last(
+    settings: CurveSettings, model: ModelSettings, curve_probes: Path
+) -> None:
+    jobs = curve_jobs(curve_of("pairs", model, settings, curve_probes))
+    points = [(job.config["mode"], job.config["num_train"]) for job in jobs]
+    assert points == [(mode, size) for mode in ("mlp", "linear") for size in (0, 8, 16)]
+    assert all(not job.needs for job in jobs)
+    esim = ModelSettings(kind="esim")
+    assert curve_jobs(curve_of("pairs", esim, settings, curve_probes)) == []
+
+
+def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
+    settings: CurveSettings, model: ModelSettings, curve_probes: Path
+) -> None:
+    stage = f"{curve_probes / 'asked.yaml'}:dev"
+    jobs = curve_jobs(curve_of("asked", model, settings, curve_probes, first_stage=stage))
+    stages = {job.config["control"]: job.key for job in jobs if "size" not in job.config}
+    points = [job for job in jobs if "size" in job.config]
+    assert list(stages) == ["standard", "no_language"]
+    assert len(points) == 2 * 2 * 2
+    assert all(job.needs == (stages[job.config["control"]],) for job in points)
+    assert [job.config["with_levels"] for job in points] == [True, *[False] * 7]
+
+
+def test_a_job_needs_nothing_but_its_config(
+    settings: CurveSettings, model: ModelSettings, curve_probes: Path, tmp_path: Path
+) -> None:
+    """As in another process, which remembers nothing of what the plan has read."""
+    jobs = curve_jobs(curve_of("pairs", model, settings, curve_probes))
+    results = []
+    for name in ("alone", "together"):
+        folder = CommandFolder(tmp_path / name, {})
+        contexts = [RunContext(TRAINER, mirror=str(curve_probes / "mirror")) for _ in jobs]
+        if name == "alone":
+            for job, context in zip(jobs, contexts, strict=True):
+                plain = json.loads(json.dumps(job.config))
+                assert Curve.of(plain, context).asked == Curve.of(job.config, context).asked
+                run_here([job], folder, context)
+        else:
+            run_here(jobs, folder, contexts[0])
+        results.append(read_results(folder.write_results()))
+    assert results[0] == results[1] != []

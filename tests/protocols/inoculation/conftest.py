@@ -1,0 +1,63 @@
+"""A small grid of inoculations on the tiny model and probes, and what tests of it share."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jobs.context import RunContext, TrainerSettings
+from jobs.job import Job
+from protocols.engine.settings import ModelSettings
+from protocols.inoculation.grid import SweepGrid, SweepRow
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask
+
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)
+
+
+@pytest.fixture
+def grid(tiny_model: Path, tiny_probes: Path) -> SweepGrid:
+    task = OriginalTask(
+        "first",
+        [str(tiny_probes / "first.yaml")],
+        report_sets=[str(tiny_probes / "first.yaml")],
+        selection_share=0.2,
+        reserved_share=0.2,
+        epochs=1,
+        learning_rate=1e-3,
+    )
+    row = SweepRow(
+        model="tiny",
+        original="colours",
+        probe=InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20),
+        doses=[8, 12],
+        learning_rates=[1e-3, 1e-4],
+        extras=["none", "x1"],
+        seeds=[0],
+        epochs=1,
+        batch_size=8,
+    )
+    model = ModelSettings(str(tiny_model), max_length=32)
+    return SweepGrid({"tiny": model}, {"colours": task}, [row])
+
+
+@pytest.fixture
+def mirror(tiny_probes: Path) -> str:
+    return str(tiny_probes / "mirror")
+
+
+def under(mirror: str) -> RunContext:
+    return RunContext(TRAINER, mirror=mirror)
+
+
+def with_a_line_less(mirror: str, copy: Path, probe: str) -> Path:
+    """The train file of a probe in a copy of the mirror, without its last line."""
+    shutil.copytree(mirror, copy)
+    path = copy / "tiny" / probe / "train.jsonl"
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    return path
+
+
+def kinds(cells: list[Job]) -> list[str]:
+    return [cell.config["protocol"] for cell in cells]

@@ -1,0 +1,151 @@
+"""What each job does, and that a sweep of one gives what one command gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from jobs.job import Job
+from protocols.engine.settings import ModelSettings
+from protocols.inoculation.grid import SweepGrid, sweep_jobs
+from protocols.inoculation.runs import best_candidate, run_job
+from protocols.inoculation.settings import FirstStage, ProbeOrFiles
+from protocols.inoculation.steps import REPORT
+from results.run_folder import RunFolder, read_finished
+from storage.errors import UsageError
+from tests.protocols.inoculation.conftest import TRAINER, under, with_a_line_less
+
+
+def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, dict[str, Any]]:
+    for cell in cells:
+        run = RunFolder(output_dir / "runs", cell.name, json.loads(json.dumps(cell.config)))
+        assert run.key == cell.key
+        run_job(run, run.config, under(mirror))
+    paths = output_dir.glob("runs/*/result.json")
+    return {path.parent.name: read_finished(path) for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "probe"),
+    [
+        ("first", "second"),
+        ("original", "first"),
+        ("before", "second"),
+        ("inoculation_cell", "first"),
+        ("inoculation", "second"),
+    ],
+)
+def test_a_cell_refuses_other_data_than_it_was_planned_with(
+    grid: SweepGrid, mirror: str, tiny_probes: Path, tmp_path: Path, protocol: str, probe: str
+) -> None:
+    stage = FirstStage("race", [str(tiny_probes / "second.yaml")])
+    task = replace(grid.originals["colours"], first=stage)
+    cells = sweep_jobs(replace(grid, originals={"colours": task}), under(mirror))
+    cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
+    path = with_a_line_less(mirror, tmp_path / "mirror", probe)
+    run = RunFolder(tmp_path / "runs", cell.name, cell.config)
+    with pytest.raises(UsageError, match=f"{path}: changed since it was planned; run `train.py"):
+        run_job(run, run.config, under(str(tmp_path / "mirror")))
+
+
+def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "given"
+    task = replace(grid.originals["colours"], checkpoint=str(folder))
+    given = replace(grid, originals={"colours": task})
+    with pytest.raises(UsageError, match=r"rows: number 1: .*given holds no \*\.safetensors"):
+        sweep_jobs(given, under(mirror))
+    folder.mkdir()
+    path = folder / "model.safetensors"
+    save_file({"a": torch.zeros(2)}, path)
+    cell = sweep_jobs(given, under(mirror))[0]
+    assert cell.config["protocol"] == "before"
+    run = RunFolder(tmp_path / "runs", cell.name, cell.config)
+    for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
+        change()
+        with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
+            run_job(run, run.config, under(mirror))
+
+
+def test_the_cells_give_what_one_command_gives(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    from protocols.inoculation.command import inoculate
+
+    [row] = grid.rows
+    small = replace(grid, rows=[replace(row, doses=[12], extras=["x1"])])
+    cells = sweep_jobs(small, under(mirror))
+    results = run_all(cells, tmp_path / "sweep", mirror)
+    chosen = results[cells[-1].key]
+    candidates = {key: results[key] for key in cells[-1].needs}
+    averages = {
+        key: max(scores["val/aggregate"] for scores in result["history"])
+        for key, result in candidates.items()
+    }
+    assert averages[chosen["chosen"]] == max(averages.values())
+    setting = candidates[chosen["chosen"]]["setting"]
+    alone = inoculate(
+        str(tmp_path / "alone"),
+        grid.originals["colours"],
+        ProbeOrFiles(**asdict(row.probe)),
+        model=grid.models["tiny"],
+        **setting,
+        mirror=mirror,
+        trainer=TRAINER,
+    )
+    numbers = ("metric", "split", "subset", "epoch", "value", "ci_low", "ci_high")
+    assert [[getattr(r, n) for n in numbers] for r in chosen["rows"]] == [
+        [getattr(r, n) for n in numbers] for r in alone["rows"]
+    ]
+    assert chosen["model_sha256"] == alone["model_sha256"]
+    before = results[cells[1].key]
+    reported = {r.metric: r.value for r in before["rows"] if r.split == "report"}
+    said = {r.metric: r.value for r in alone["rows"] if r.split == "report"}
+    assert reported["probe_accuracy"] == said["probe_accuracy_before"]
+
+
+def test_esim_is_taught_and_inoculated_like_a_transformer(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    row = replace(grid.rows[0], doses=[12], learning_rates=[4e-4], extras=["x1"])
+    small = replace(grid, models={"tiny": ModelSettings(kind="esim", max_length=12)}, rows=[row])
+    cells = sweep_jobs(small, under(mirror))
+    results = run_all(cells, tmp_path, mirror)
+    original, before, trained, chosen = (results[cell.key] for cell in cells)
+    assert chosen["model"] == "ESIM (word_vectors)"
+    assert chosen["model_sha256"] == trained["model_sha256"] != original["model_sha256"]
+    scores = {r.metric: r.value for r in chosen["rows"] if r.split == REPORT}
+    start = {r.metric: r.value for r in before["rows"] if r.split == REPORT}
+    assert scores["original_accuracy_before"] == start["original_accuracy"]
+    cost = scores["original_accuracy_before"] - scores["original_accuracy_after"]
+    assert scores["inoculation_cost"] == pytest.approx(cost)
+
+
+def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost() -> None:
+    def result(rate: float, *scores: tuple[float, float]) -> dict[str, Any]:
+        history = [
+            {
+                "epoch": epoch,
+                "val/probe_accuracy": probe,
+                "val/original_accuracy": original,
+                "val/aggregate": (probe + original) / 2,
+            }
+            for epoch, (probe, original) in enumerate(scores, start=1)
+        ]
+        return {"setting": {"learning_rate": rate}, "history": history}
+
+    low = result(1e-5, (0.5, 0.5), (0.6, 0.5))
+    high = result(5e-5, (0.9, 0.1), (0.7, 0.4))
+    costly = result(1e-6, (0.7, 0.4))
+    assert best_candidate({"low": low, "high": high}) == "low"  # 0.55 both; 0.5 is left of low's
+    assert best_candidate({"costly": costly, "high": high}) == "costly"  # the smaller rate
+    with pytest.raises(ValueError, match="no checkpoints"):
+        best_candidate({"empty": {"setting": asdict(TRAINER), "history": []}})
