@@ -10,7 +10,11 @@ import pytest
 
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
-pytest_plugins = ["tests.fixtures.results", "tests.fixtures.training"]
+pytest_plugins = [
+    "tests.fixtures.results",
+    "tests.fixtures.inoculations",
+    "tests.fixtures.training",
+]
 
 # Threads change the order of sums, and two test processes with all cores each are slower than one.
 os.environ["OMP_NUM_THREADS"] = "1"

@@ -17,17 +17,10 @@ from reports.curve.summary import (
     summaries,
 )
 from results.load import load_results
+from tests.fixtures.curves import shares
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
-
-
-def shares(control: str, num_train: int, seed: int) -> float:
-    """Standard goes from 0.5 to 0.9 at once, no_language stays at 0.5; seeds differ by 0.05."""
-    if num_train == 0:
-        return 0.5
-    level = {"standard": 0.9, "no_language": 0.5, "perturbed_language": 0.95}[control]
-    return level + 0.05 * (seed - 2)
 
 
 def read(folder: Path) -> list[Summary]:

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from reports.build import build_report
+from reports.page.html import facts, strong_numbers, title
+from results.load import load_results
+
+WriteRun = Callable[..., Path]
+
+
+VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order and gathers what the page says and asks for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.said: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self._attributes(attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._attributes(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.said.append(data)
+
+    def _attributes(self, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src", "xlink:href", "data", "action", "srcset"):
+                self.addresses.append(value or "")
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+
+@pytest.fixture
+def page(demo_folder: Path, tmp_path: Path) -> Page:
+    return Page(build_report(demo_folder, tmp_path / "out").read_text(encoding="utf-8"))
+
+
+def test_page_is_whole(page: Page) -> None:
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags.count("svg") == 4
+    assert page.tags.count("h1") == 1
+    assert "metadata" not in page.tags
+
+
+def test_page_asks_for_nothing_outside(page: Page, demo_folder: Path, tmp_path: Path) -> None:
+    assert page.addresses
+    assert all(address.startswith("#") for address in page.addresses)
+    assert {address[1:] for address in page.addresses} <= set(page.ids)
+    assert not {"script", "img", "link", "iframe", "object"} & set(page.tags)
+    text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\((?!#)", text)
+    used = set(re.findall(r"url\(#([^)]+)\)", text))
+    assert used <= set(page.ids)
+
+
+def test_page_opens_with_what_was_found(page: Page) -> None:
+    text = page.text
+    assert text.index("What embedded knew, and what inoculation cost") < text.index(
+        "Before any training, embedded chose the right word on 61.3%"
+    )
+    assert "not distinguishable from chance" in text.lower()
+    assert "891896c" in text
+    assert "1,024 candidate texts were encoded once" in text
+
+
+def test_colours_follow_the_theme(demo_folder: Path, tmp_path: Path) -> None:
+    text = build_report(demo_folder, tmp_path / "out").read_text(encoding="utf-8")
+    figures = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
+    assert "var(--blue)" in figures
+    left = set(re.findall(r"#[0-9a-f]{6}\b", figures))
+    assert not left, "a colour that the dark theme does not know"
+
+
+def test_markdown_has_the_same_findings_and_links_its_figures(
+    demo_folder: Path, tmp_path: Path
+) -> None:
+    build_report(demo_folder, tmp_path / "out")
+    text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "embedded chose the right word on 61.3%" in text
+    for name in re.findall(r"\]\((figures/[^)]+)\)", text):
+        assert (tmp_path / "out" / name).is_file()
+    assert "| taxonomy_conjunction (dev)" in text
+
+
+def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path) -> None:
+    bad = demo_folder / "runs" / "cut" / "result.json"
+    bad.parent.mkdir()
+    bad.write_text('{"rows": [')
+    page = Page(build_report(demo_folder, tmp_path / "out").read_text(encoding="utf-8"))
+    assert "Not everything in this folder is on this page." in page.text
+    assert "runs/cut/result.json: not a whole JSON file" in page.text
+    assert "runs/cut/result.json" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+
+
+def test_names_are_escaped(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2, model="<script>alert(1)</script>&"))
+    page = Page(build_report(tmp_path).read_text(encoding="utf-8"))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>&" in page.text
+
+
+def test_section_without_numbers_is_left_out(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2))
+    page = Page(build_report(tmp_path).read_text(encoding="utf-8"))
+    assert "What embedded knew before training" in page.text
+    assert "curves" not in page.ids
+    assert "inoculation" not in page.ids
+    assert not (tmp_path / "figures" / "inoculation.png").exists()
+
+
+def test_title_and_facts(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    folder = tmp_path / "mine"
+    for model in ("m1", "m2"):
+        found = rows.curve("p", "standard", {62: [5]}, 10, model=model)
+        write_run(folder, model, found, git_commit="0123456789+changes")
+    results = load_results(folder)
+    assert title(results) == "What 2 models learned"
+    assert facts(results) == [
+        "Probelight report on mine",
+        "2 runs",
+        "1 probe",
+        "25.0 s of computing",
+        "commit 0123456 with local changes",
+    ]
+
+
+def test_strong_numbers_are_those_outside_of_brackets() -> None:
+    assert strong_numbers("scored 61.3% (57.3–65.1, chance 33.3%) & more") == (
+        "scored <strong>61.3%</strong> (57.3–65.1, chance 33.3%) &amp; more"
+    )
