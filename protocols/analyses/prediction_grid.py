@@ -53,7 +53,7 @@ def fill_grids(
         start = time.perf_counter()
         predictions = predict(scorer, {f"grid {one.name}": one.records}, trainer)
         said = predictions[f"grid {one.name}"]
-        rows = grid_rows(said, one, model)
+        rows = grid_rows(said, one, replace(model.row, mode=scorer.mode))
         run.write_lines("predictions.jsonl", said.rows())
         run.write(GRID_FILE, grid_matrix(said, one))
         run.write_metrics(rows)
@@ -85,14 +85,19 @@ def fill_grids(
         folder.write_results()
 
 
-def grid_rows(predictions: Predictions, grid: PredictionGrid, model: ModelSettings) -> list[Row]:
-    """Accuracy, chance and the share of each answer; the panel is the row's `perturbation`."""
+def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:
+    """Accuracy, chance and the share of each answer; the panel is the row's `perturbation`.
+
+    Args:
+        predictions: What was said of the grid's pairs.
+        grid: The grid.
+        row: Whose columns of the model and the mode all rows have.
+    """
     row = replace(
-        model.row,
+        row,
         protocol=PROTOCOL,
         probe=grid.probe,
         control="standard",
-        mode="zero_shot",
         num_train=0,
         subset=GridWording(grid.wording),
         perturbation=grid.name,

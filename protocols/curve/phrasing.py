@@ -24,8 +24,6 @@ from results.provenance import data_files, git_commit, versions
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
 
-MODE = "zero_shot"
-
 
 def best_phrasing(
     folder: CommandFolder,
@@ -95,7 +93,7 @@ def _scores(
                 protocol=PROTOCOL,
                 probe=own,
                 control=STANDARD,
-                mode=MODE,
+                mode=scorer.mode,
                 num_train=0,
                 split=split,
             )

@@ -28,7 +28,7 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
     # Pairs in order: (20,30) (20,40) (30,20) (30,40) (40,20) (40,30); right: y y o y o o.
     scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
     said = Predictions("A", grid.records, scores)
-    rows = {row.metric: row for row in grid_rows(said, grid, ModelSettings())}
+    rows = {row.metric: row for row in grid_rows(said, grid, ModelSettings().row)}
     assert rows["accuracy"].value == pytest.approx(3 / 6)
     assert rows["accuracy"].perturbation == "A"
     assert rows["accuracy"].probe == "age_comparison"
@@ -49,7 +49,7 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
 def test_a_constant_output_says_both_words_half_the_time() -> None:
     grid = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
     said = Predictions("A", grid.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
-    rows = {row.metric: row.value for row in grid_rows(said, grid, ModelSettings())}
+    rows = {row.metric: row.value for row in grid_rows(said, grid, ModelSettings().row)}
     assert rows["accuracy"] == rows["order_accuracy"] == 0.5
     assert rows["share_younger"] == rows["share_older"] == 0.5
     assert rows["tied_share"] == 1.0

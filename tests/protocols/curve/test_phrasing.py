@@ -33,6 +33,8 @@ def wordings(curve_probes: Path, tmp_path: Path) -> list[str]:
 class Canned:
     """Stands in for a model's scorer."""
 
+    mode = "zero_shot"
+
     def __init__(self, model: ModelSettings) -> None:
         self.name = model.name_or_path
 
