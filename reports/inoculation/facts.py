@@ -17,7 +17,6 @@ from results.row import Row
 from results.subset import Difficulty, Subset
 
 SELECTION = "selection"
-SELECTION_METRICS = ("probe_accuracy", "original_accuracy", "aggregate")
 BY_DIFFICULTY = ("difficulty_accuracy_before", "difficulty_accuracy")
 HELD_OUT = "held-out train"
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items

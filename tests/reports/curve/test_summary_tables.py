@@ -100,3 +100,19 @@ def test_learning_rates_have_a_row_each(
     (table,) = curve_summary_tables(load_results(tmp_path))
     details = [row[0].detail for row in table.rows]
     assert details == ["dev, rates MLP 0.0001", "dev, rates MLP 0.001"]
+
+
+def test_langsense_is_told_of_every_control(tmp_path: Path, write_curve_runs: Write) -> None:
+    def lines(control: str, num_train: int, seed: int) -> float:
+        return 0.9 if control == "standard" else 0.6
+
+    controls = ("standard", "no_language", "word_salad")
+    write_curve_runs(tmp_path, lines, controls=controls, sizes=(62, 125))
+    [table] = curve_summary_tables(load_results(tmp_path))
+    row = named(table, 0)
+    assert row["LangSense nolang: unclipped"].text == "+30.0"
+    assert row["LangSense word salad: clipped"].text == "30.0"
+    assert row["LangSense word salad: unclipped"].text == "+30.0"
+    assert row["LangSense pert: clipped"].text == "–"
+    scores = [record["score"] for record in table.records if record["source"] == "this report"]
+    assert {"langsense_word_salad", "langsense_word_salad_unclipped"} <= set(scores)

@@ -71,3 +71,12 @@ def test_no_curve_no_figure() -> None:
 def test_curve_names_its_lines(demo_folder: Path) -> None:
     said = texts_of(control_figures(load_results(demo_folder))[0])
     assert {"standard", "no language", "chance 50.0", "0", "62", "500"} <= set(said)
+
+
+def test_a_control_that_has_no_look_of_its_own_is_drawn_under_its_name(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    controls = ("standard", "no_language", "word_salad")
+    write_curve_runs(tmp_path, shares, controls=controls, sizes=(0, 62))
+    [figure] = control_figures(load_results(tmp_path))
+    assert {"standard", "no language", "word salad"} <= set(texts_of(figure))
