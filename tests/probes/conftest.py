@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,15 @@ def tiny_wordnet(tiny_wordnet_dir: Path) -> Any:
     from probes.sources.wordnet import open_wordnet
 
     return open_wordnet(tiny_wordnet_dir)
+
+
+@pytest.fixture
+def config_file(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a probe's YAML file: `config_file(text, name="mine")` gives its path."""
+
+    def write(text: str, name: str = "mine") -> Path:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text)
+        return path
+
+    return write

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import http.server
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -34,6 +34,7 @@ QUESTIONS = tuple(
     for n in range(1, 7)
 )
 AGE_PATH = "olmpics/challenge/number_comparison/number_comparison_age_compare_masked_train.jsonl.gz"
+FIVE = "setup: mc_qa\nnum_choices: 5\nchance: 0.2\n"
 HYPERNYMY_PATH = "semantic_fragments/data_mcqa/hypernymy/train.jsonl"
 
 
@@ -61,12 +62,6 @@ def served(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         server.shutdown()
 
 
-def config_file(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "mine.yaml"
-    path.write_text(f"setup: mc_qa\nnum_choices: 5\nchance: 0.2\n{text}")
-    return path
-
-
 def test_a_mirror_is_read_with_gzip_added_or_removed(mirror: Path) -> None:
     ages = load_probe("age_comparison", "train", mirror=mirror)
     assert [r.stem for r in ages.records] == [r.stem for r in AGES]
@@ -86,8 +81,8 @@ def test_a_mirror_with_another_file_says_so(mirror: Path) -> None:
     assert "is not the released file: its sha256 is" in notice
 
 
-def test_a_served_mirror(served: str, tmp_path: Path) -> None:
-    path = config_file(tmp_path, "mirror_folder: semantic_fragments\nfiles: {train: X}")
+def test_a_served_mirror(served: str, tmp_path: Path, config_file: Callable[..., Path]) -> None:
+    path = config_file(FIVE + "mirror_folder: semantic_fragments\nfiles: {train: X}")
     path.write_text(path.read_text().replace("X", "data_mcqa/hypernymy/train.jsonl"))
     data = load_probe(path, "train", mirror=served, cache_dir=tmp_path / "cache")
     assert data.records == QUESTIONS
@@ -99,8 +94,8 @@ def test_a_served_mirror(served: str, tmp_path: Path) -> None:
         load_probe("hypernymy", "test", mirror=served, cache_dir=tmp_path / "cache")
 
 
-def test_a_download(served: str, tmp_path: Path) -> None:
-    path = config_file(tmp_path, f"base_url: {served}/\nfiles: {{train: {HYPERNYMY_PATH}.gz}}")
+def test_a_download(served: str, tmp_path: Path, config_file: Callable[..., Path]) -> None:
+    path = config_file(FIVE + f"base_url: {served}/\nfiles: {{train: {HYPERNYMY_PATH}.gz}}")
     data = load_probe(path, "train", cache_dir=tmp_path / "cache")
     assert data.records == QUESTIONS
     assert data.config.name == "mine"
@@ -125,10 +120,10 @@ def test_offline_without_a_copy_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_embedded_files_need_neither_mirror_nor_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog, "ROOT", tmp_path)
-    path = config_file(tmp_path, "base_url: embedded\nfiles: {train: train.jsonl.gz}")
+    path = config_file(FIVE + "base_url: embedded\nfiles: {train: train.jsonl.gz}")
     with pytest.raises(NotThereError, match="this checkout is not complete; for a probe"):
         load_probe(path, "train")
     write_ai2(tmp_path / "assets/probes/mine/train.jsonl.gz", QUESTIONS)
@@ -136,9 +131,9 @@ def test_embedded_files_need_neither_mirror_nor_network(
 
 
 def test_a_probe_of_ones_own_has_its_files_beside_its_config_or_in_a_folder(
-    tmp_path: Path, mirror: Path
+    tmp_path: Path, config_file: Callable[..., Path], mirror: Path
 ) -> None:
-    beside = config_file(tmp_path, "files: {dev: d/dev.jsonl, test: test.jsonl}")
+    beside = config_file(FIVE + "files: {dev: d/dev.jsonl, test: test.jsonl}")
     write_ai2(tmp_path / "d/dev.jsonl", QUESTIONS)
     for other in (None, mirror):  # a mirror for other probes does not matter
         assert load_probe(beside, "dev", mirror=other, offline=True).records == QUESTIONS
@@ -155,7 +150,9 @@ def test_a_probe_of_ones_own_has_its_files_beside_its_config_or_in_a_folder(
         load_probe(named, "test", mirror=mirror)
 
 
-def test_rows_that_cannot_be_of_the_probe_are_errors(mirror: Path, tmp_path: Path) -> None:
+def test_rows_that_cannot_be_of_the_probe_are_errors(
+    mirror: Path, tmp_path: Path, config_file: Callable[..., Path]
+) -> None:
     write_ai2(mirror / AGE_PATH, QUESTIONS)
     with pytest.raises(RecordError, match=r"train\.jsonl\.gz:1: 0 \[MASK\]"):
         load_probe("age_comparison", "train", mirror=mirror)
@@ -163,7 +160,7 @@ def test_rows_that_cannot_be_of_the_probe_are_errors(mirror: Path, tmp_path: Pat
     write_ai2(mirror / AGE_PATH, [*AGES, strange])
     with pytest.raises(RecordError, match=r"gz:4: 'taller' is none of the candidates"):
         load_probe("age_comparison", "train", mirror=mirror)
-    four = config_file(tmp_path, "base_url: embedded\nfiles: {train: x}").read_text()
+    four = config_file(FIVE + "base_url: embedded\nfiles: {train: x}").read_text()
     path = tmp_path / "four.yaml"
     path.write_text(four.replace("5", "4").replace("0.2", "0.25").replace("embedded", "http://x"))
     write_ai2(mirror / "x", QUESTIONS)

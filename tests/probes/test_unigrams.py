@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.content_words import FUNCTION_WORDS, content_words
 from probes.record import Record
 from probes.unigrams import corpus_fit, read_unigrams, words_of_records
 from storage.errors import RecordError
-
-
-def test_content_words_leave_out_function_words_and_the_mask() -> None:
-    text = "A 21 year old person is [MASK] than me in age, If I'm a 35 year old person."
-    assert content_words(text) == "21 year old person age 35 year old person".split()
-    assert content_words("It was not hot, it's ALWAYS cold") == "not hot always cold".split()
-    assert {"not", "always", "never", "older", "larger", "first"}.isdisjoint(FUNCTION_WORDS)
 
 
 def test_words_of_records_count_stems_and_choices() -> None:

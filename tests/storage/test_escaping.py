@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from probes.importers.ai2_row import parse_row
-from storage.errors import RecordError
 from storage.escaping import all_visible, as_cell, from_cell, json_text, markdown, visible
 
 TEXTS = [
@@ -67,8 +65,3 @@ def test_markdown_makes_nothing_of_a_text() -> None:
         "http&#58;//e.vil www&#46;e.vil a&#64;b.c x"
     )
     assert markdown("age_small, 53.8 (47.8–59.8)") == "age_small, 53.8 (47.8–59.8)"
-
-
-def test_half_a_character_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"\\ud800 is half of a character"):
-        parse_row('{"id": "\\ud800"}')

@@ -88,13 +88,6 @@ def test_wrong_encodings_name_the_line(tmp_path: Path, content: bytes, message: 
         list(read_lines(tmp_path / "x.txt"))
 
 
-def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
-        list(read_lines(tmp_path / "none"))
-    with pytest.raises(RecordError, match="a folder"):
-        list(read_lines(tmp_path))
-
-
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,16 +165,14 @@ def test_a_line_and_a_file_that_are_longer_than_their_kind_are_refused(tmp_path:
     assert len(read_text(path, limit)) == 100
 
 
-@pytest.mark.parametrize("kind", ["device", "pipe", "link to a device"])
 @pytest.mark.parametrize("read", [content_sha256, sha256_of, read_json, lambda p: [*read_lines(p)]])
-def test_what_has_no_end_is_not_read(tmp_path: Path, kind: str, read: Any) -> None:
-    path = Path("/dev/zero") if kind == "device" else tmp_path / "endless.jsonl"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "link to a device":
-        path.symlink_to("/dev/zero")
-    with pytest.raises(RecordError, match=rf"{path}: a device or a pipe, where a file on the disk"):
-        read(path)
+def test_only_what_has_an_end_is_read(tmp_path: Path, read: Any) -> None:
+    endless, missing = tmp_path / "endless.jsonl", tmp_path / "none"
+    os.mkfifo(endless)
+    with pytest.raises(RecordError, match=rf"{endless}: a device or a pipe, where a file on the"):
+        read(endless)
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        read(missing)
 
 
 def test_zip_members_that_cannot_be_unpacked_are_named_in_one_line(tmp_path: Path) -> None:
