@@ -49,11 +49,13 @@ class Scorer(nn.Module, ABC):
       around a choice is dropped, and the choice is looked up, or written behind its context, as it
       would stand in running text.
     - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
-    - What is summed are the log-probabilities of the answer's own tokens, and of them alone: the
-      context, special tokens and what stands behind the answer are given. Sums are natural
-      logarithms; means over an answer's tokens are a choice of `choice_scores`, which `mode` names.
-    - An item that cannot be posed is skipped and counted in the encoder's notices, or an error;
-      never is it scored as something else.
+    - What is summed are the log-probabilities (natural logarithms) of the answer's own tokens, and
+      of them alone: the context, special tokens and what stands behind the answer are given. A kind
+      that reads both ways masks one token at a time and is given all others. Whether choices go by
+      sums or by means over their tokens is a matter of `choice_scores`.
+    - An item that cannot be posed is an error, or skipped and counted in the encoder's notices;
+      what the encoder lists as `needs_pll`, because the settings ask for it, goes by
+      `log_likelihoods`. Nothing is scored otherwise than it was asked for.
 
     Attributes:
         mode: How the choices get their scores, as the column `mode` of results names it.

@@ -12,7 +12,9 @@ from results.row import Row
 def curve(**lines: dict[int, float]) -> Curve:
     """One seed, without hits, so that nothing has an interval."""
     points = {
-        control: [Point(size, {1: Row(value=value, metric="accuracy")}) for size, value in line.items()]
+        control: [
+            Point(size, {1: Row(value=value, metric="accuracy")}) for size, value in line.items()
+        ]
         for control, line in lines.items()
     }
     return Curve("m", "p", "mlp", "dev", 1e-3, 0.5, points)
