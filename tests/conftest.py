@@ -11,8 +11,9 @@ import pytest
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
 pytest_plugins = [
-    "tests.fixtures.results",
     "tests.fixtures.inoculations",
+    "tests.fixtures.results",
+    "tests.fixtures.small_disk",
     "tests.fixtures.training",
 ]
 

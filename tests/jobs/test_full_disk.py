@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fixtures.small_disk import fill
 from tests.jobs.harness import (
     log_lines,
     planned,
@@ -17,16 +17,9 @@ from tests.jobs.harness import (
     wait_until,
     work,
 )
-from tests.jobs.small_disk import fill, small_disk
 from tests.jobs.trivial import cells
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    with small_disk(tmp_path / "disk", "1m") as folder:
-        yield folder
 
 
 def test_cells_fail_and_are_planned_again_when_the_results_find_no_room(

@@ -4,7 +4,7 @@ import errno
 import os
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,15 +18,9 @@ from protocols.cli.errors import FAILURE
 from storage.disk import disk_error, line_of, written_to
 from storage.files import write_bytes_atomic
 from storage.folders import whole_folder
-from tests.jobs.small_disk import fill, small_disk
+from tests.fixtures.small_disk import fill
 
 WEIGHTS = {"weights": torch.zeros(100_000)}
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    with small_disk(tmp_path / "disk", "1m") as folder:
-        yield folder
 
 
 def write_state(folder: Path) -> None:

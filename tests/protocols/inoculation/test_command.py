@@ -22,14 +22,14 @@ from protocols.inoculation.steps import InoculationSteps
 from results.provenance import ROOT
 from results.row import read_results
 from results.run_folder import RunFolder
-from tests.jobs.small_disk import small_disk
+from tests.fixtures.small_disk import small_disk
 
 BALLAST = "ballast"
 KILLER = """
 import os, signal, sys
 from pathlib import Path
 from lightning_modules.base import ChoiceModule
-from tests.jobs import small_disk
+from tests.fixtures import small_disk
 
 start, kill_at = ChoiceModule.{method}, int(sys.argv.pop(1))
 seen = [0]
