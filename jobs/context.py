@@ -116,7 +116,7 @@ class RunContext:
         return replace(self, trainer=replace(self.trainer, **fixed))
 
     def to_json(self) -> dict[str, Any]:
-        """What other processes are told: plain values."""
+        """What other processes are told, which read probes and configs themselves: plain values."""
         trainer, wandb = asdict(self.trainer), asdict(self.wandb)
         return {"trainer": trainer, "wandb": wandb, "mirror": self.mirror}
 

@@ -16,7 +16,7 @@ from jobs.context import RunContext
 from jobs.job import Job
 from protocols.engine.kinds import check_questions
 from protocols.engine.settings import ModelSettings
-from protocols.inoculation.jobs import BEFORE, CELL, INOCULATION, SubjectJobs, given_checkpoint
+from protocols.inoculation.jobs import BEFORE, CELL, INOCULATION, SubjectJobs
 from protocols.inoculation.settings import Extra, InoculatedProbe, OriginalTask, Setting, Subject
 from storage.config.ranges import (
     BatchSize,
@@ -100,7 +100,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     task = _named(grid.originals, row.original, f"{place}: original")
     check_questions(model, task.checkpoint, f"{place}: ")
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
-    if given_checkpoint(task) == {}:
+    if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
     yield from jobs.originals
     name = f"{jobs.probe_name}-{row.original}-{row.model}"

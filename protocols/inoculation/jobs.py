@@ -54,6 +54,7 @@ class SubjectJobs:
     Attributes:
         parts: The items of both tasks.
         originals: What is trained before any inoculation; nothing where the model is given.
+        checkpoint: As `given_checkpoint` says.
     """
 
     def __init__(self, subject: Subject, context: RunContext) -> None:
@@ -61,6 +62,7 @@ class SubjectJobs:
         self.trainer = context.trainer
         self.parts = parts_of(subject, context)
         self.originals = original_jobs(subject.model, subject.original, context)
+        self.checkpoint = given_checkpoint(subject.original)  # gigabytes: once for all jobs
 
     @property
     def probe_name(self) -> str:
@@ -87,7 +89,7 @@ class SubjectJobs:
         before = [job.key for job in self.originals[-1:]]
         shared = {
             **inoculation_config(self.subject, self.parts, self.trainer),
-            "checkpoint": given_checkpoint(self.subject.original),
+            "checkpoint": self.checkpoint,
             "model_run": before,
         }
         keys = tuple(job.key for job in needs) or tuple(before)
