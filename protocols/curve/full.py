@@ -18,7 +18,6 @@ from pytorch_lightning.callbacks import Callback
 from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
 from callbacks.learning_curve import LearningCurve
 from callbacks.patience import Patience
-from datamodules.choices import ChoiceDataModule
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import sample_orders
@@ -33,9 +32,8 @@ from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
-from protocols.engine.training import FitPlan, fit
+from protocols.engine.training import FitPlan, fit_choices
 from results.run_folder import RunFolder
-from storage.web.download import cache_folder
 
 HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
@@ -148,17 +146,7 @@ def _trained(
     point: FullPoint,
 ) -> tuple[ChoiceModule, int, tuple[str, ...]]:
     """The trained module, the epoch that it is of, and what was wrong with states."""
-    trainer, settings, sample = curve.context.trainer, curve.fit, rows["sample"]
-    held_out = rows[HELD_OUT_SET]
-    data = ChoiceDataModule(
-        train=sample,
-        evaluation={HELD_OUT_SET: held_out} if held_out else {},
-        batch_size=trainer.micro_batch(settings.batch_size),
-        max_eval_tokens=trainer.max_eval_tokens,
-        seed=point.seed,
-        num_workers=trainer.num_workers,
-        cache_dir=cache_folder(),
-    )
+    settings, sample, held_out = curve.fit, rows["sample"], rows[HELD_OUT_SET]
     keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
     watchers: list[Callback] = []
     if settings.patience is not None:
@@ -168,7 +156,8 @@ def _trained(
             LearningCurve(settings.batch_size, len(sample)),
         ]
     plan = FitPlan(settings.epochs, settings.batch_size, point.seed, watchers, f"N = {point.size}")
-    problems = fit(module, data, run, plan, curve.context)
+    watched = {HELD_OUT_SET: held_out} if held_out else {}
+    problems = fit_choices(module, sample, watched, run, plan, curve.context)
     if keep.best is None:
         return module, settings.epochs, problems
     return saved_module(run.best_dir), int(keep.best["epoch"]), problems

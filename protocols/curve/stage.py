@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.trained import TrainedScorer
@@ -18,12 +17,11 @@ from protocols.curve.data import CurveData
 from protocols.engine.evaluation import Predictions, grouped_row, predict
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
-from protocols.engine.training import FitPlan, fit
+from protocols.engine.training import FitPlan, fit_choices
 from results.provenance import data_files, git_commit, versions
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.errors import UsageError
-from storage.web.download import cache_folder
 
 PROTOCOL = "curve_first_stage"
 
@@ -78,15 +76,6 @@ def train_facts(
         config, config, "mc_qa", stage.facts.records, (), "train", "all facts", (stage.facts,)
     )
     facts = rows.controlled(control, rows.train, config)
-    data = ChoiceDataModule(
-        train=facts,
-        evaluation={},
-        batch_size=context.trainer.micro_batch(settings.batch_size),
-        max_eval_tokens=context.trainer.max_eval_tokens,
-        seed=stage.seed,
-        num_workers=context.trainer.num_workers,
-        cache_dir=cache_folder(),
-    )
     module: Any = module_for(
         model,
         "mc_qa",
@@ -96,7 +85,7 @@ def train_facts(
         max_grad_norm=settings.max_grad_norm,
     )
     plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
-    problems = fit(module, data, run, plan, context)
+    problems = fit_choices(module, facts, {}, run, plan, context)
     module.save_pretrained(run.best_dir)
     said = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     run.finish(

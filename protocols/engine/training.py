@@ -26,10 +26,14 @@ from callbacks.last_state import LAST_NAME, LastState
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
 from callbacks.wandb.guard import WandbGuard
+from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext, TrainerSettings
+from lightning_modules.base import ChoiceModule
+from probes.record import Record
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.folders import mend_folder
+from storage.web.download import cache_folder
 
 
 @dataclass
@@ -52,6 +56,27 @@ class FitPlan:
     callbacks: Sequence[Callback]
     description: str
     summary: Callable[[], Mapping[str, float]] = dict
+
+
+def fit_choices(
+    module: ChoiceModule,
+    train: Sequence[Record],
+    evaluation: Mapping[str, Sequence[Record]],
+    run: RunFolder,
+    plan: FitPlan,
+    context: RunContext,
+) -> tuple[str, ...]:
+    """`fit` on items with choices; the evaluation sets are scored behind each epoch."""
+    data = ChoiceDataModule(
+        train=train,
+        evaluation=evaluation,
+        batch_size=context.trainer.micro_batch(plan.batch_size),
+        max_eval_tokens=context.trainer.max_eval_tokens,
+        seed=plan.seed,
+        num_workers=context.trainer.num_workers,
+        cache_dir=cache_folder(),
+    )
+    return fit(module, data, run, plan, context)
 
 
 def fit(

@@ -11,7 +11,6 @@ from typing import Any
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.learning_curve import LearningCurve
-from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
@@ -27,7 +26,7 @@ from protocols.engine.evaluation import (
 from protocols.engine.model_source import original_source
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
-from protocols.engine.training import FitPlan, fit
+from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Splits
 from protocols.inoculation.jobs import FIRST, ORIGINAL_TASK
 from protocols.inoculation.settings import FirstStage, OriginalTask
@@ -35,7 +34,6 @@ from results.provenance import data_files, git_commit, versions
 from results.row import Row
 from results.run_folder import RunFolder
 from results.subset import Untouched
-from storage.web.download import cache_folder
 
 
 def train_first_stage(
@@ -120,16 +118,6 @@ def _fit(
     splits: Splits,
     context: RunContext,
 ) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
-    trainer = context.trainer
-    data = ChoiceDataModule(
-        train=splits.train,
-        evaluation={"original": splits.selection},
-        batch_size=trainer.micro_batch(stage.batch_size),
-        max_eval_tokens=trainer.max_eval_tokens,
-        seed=task.seed,
-        num_workers=trainer.num_workers,
-        cache_dir=cache_folder(),
-    )
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
     plan = FitPlan(
         epochs=stage.epochs,
@@ -138,7 +126,8 @@ def _fit(
         callbacks=[keep, LearningCurve(stage.batch_size, len(splits.train))],
         description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
     )
-    return keep, fit(module, data, run, plan, context)
+    watched = {"original": splits.selection}
+    return keep, fit_choices(module, splits.train, watched, run, plan, context)
 
 
 def _row(

@@ -11,7 +11,6 @@ from typing import Any
 from callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores
 from callbacks.inoculation_cost import InoculationCost
 from callbacks.learning_curve import LearningCurve
-from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
@@ -21,7 +20,7 @@ from protocols.engine.evaluation import Predictions, predict, score_notices
 from protocols.engine.model_source import original_source
 from protocols.engine.models import saved_module
 from protocols.engine.settings import ModelSettings
-from protocols.engine.training import FitPlan, fit
+from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Parts, items_of, parts_of
 from protocols.inoculation.jobs import INOCULATION
 from protocols.inoculation.original_task import result_of
@@ -38,7 +37,6 @@ from results.provenance import data_files
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.left_files import check_left
-from storage.web.download import cache_folder
 
 SELECTION, REPORT = "selection", "report"
 BEFORE_FILE = "before.json"
@@ -159,18 +157,9 @@ class InoculationSteps:
     ) -> Inoculated:
         """Inoculates and keeps the best epoch."""
         task: ChoiceModule = self._module(model_folder)
-        trainer = self.context.trainer
         selection = self.sets(SELECTION)
         items = items_of(self.parts, setting)
-        data = ChoiceDataModule(
-            train=items,
-            evaluation={name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)},
-            batch_size=trainer.micro_batch(setting.batch_size),
-            max_eval_tokens=trainer.max_eval_tokens,
-            seed=setting.seed,
-            num_workers=trainer.num_workers,
-            cache_dir=cache_folder(),
-        )
+        watched = {name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)}
         keep = AggregateCheckpoint(run.best_dir)
         start = {f"val/{n}_accuracy": before[f"selection_{n}"].accuracy for n in (PROBE, ORIGINAL)}
         cost = InoculationCost(
@@ -188,7 +177,7 @@ class InoculationSteps:
             summary=lambda: cost.summary(keep.best),
         )
         module = Inoculation(task, learning_rate=setting.learning_rate)
-        problems = fit(module, data, run, plan, self.context)
+        problems = fit_choices(module, items, watched, run, plan, self.context)
         return Inoculated(setting, run.best_dir, keep.history, problems)
 
     def row(self, protocol: str, setting: Setting) -> Row:
