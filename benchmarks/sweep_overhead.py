@@ -30,6 +30,7 @@ from jobs.queue.queue import Queue  # noqa: E402
 from jobs.queue.storage import open_study  # noqa: E402
 from jobs.queue.worker import Worker  # noqa: E402
 from jobs.settings import EngineSettings  # noqa: E402
+from results.record import RunRecord  # noqa: E402
 from results.run_folder import RunFolder  # noqa: E402
 
 BARE = "import train, jsonargparse, benchmarks.sweep_overhead"  # which imports the rest
@@ -38,7 +39,7 @@ NUM_BARE = 5  # before and after
 
 def nothing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
     """What the cells do."""
-    run.finish({"rows": []})
+    run.finish(RunRecord(protocol="nothing"))
 
 
 def main(num_cells: int = 100) -> None:

@@ -15,8 +15,8 @@ from jobs.queue.entry import FAIL, RUNNING, WAITING, Entry
 from jobs.queue.lease import RESULT
 from jobs.queue.queue import Queue
 from metrics.power import effective_items, paired, two_proportions
+from results.record import RunRecord
 from results.run_folder import RunFolder
-from storage.files import read_json
 
 # The rule for the time of a step as long as no cell is finished: forward and backward pass of 16
 # questions with 5 choices of 64 tokens.
@@ -77,7 +77,7 @@ def _drop_incomplete(result_path: Path) -> None:
     """Removes a result that was made without some of the runs it needs: they are tried again."""
     if not result_path.exists():
         return
-    if read_json(result_path).get("missing"):
+    if (facts := RunRecord.read(result_path).inoculation) and facts.missing:
         result_path.unlink()
 
 

@@ -29,6 +29,7 @@ from jobs.queue.entry import COMPLETE, Entry
 from jobs.queue.lease import RESULT
 from jobs.queue.queue import Queue
 from metrics.aggregate import Checkpoint, best_checkpoint
+from results.record import RunRecord
 from storage.errors import UsageError
 from storage.files import read_json, write_text_once
 
@@ -100,11 +101,10 @@ def sample(space: Mapping[str, Any], others: Sequence[Entry], seed: int) -> dict
 
 def objectives_of(result_path: Path) -> tuple[float, ...]:
     """Accuracy on probe and original task, on selection items, of the epoch with the best mean."""
-    result = read_json(result_path)
     epochs: dict[int, dict[str, float]] = {}
-    for row in result["rows"]:
-        if row.get("split") == "selection" and row.get("epoch"):
-            epochs.setdefault(int(row["epoch"]), {})[row["metric"]] = float(row["value"])
+    for row in RunRecord.read(result_path).rows:
+        if row.split == "selection" and row.epoch:
+            epochs.setdefault(row.epoch, {})[row.metric] = row.value
     tried = [
         Checkpoint(said["probe_accuracy"], said["original_accuracy"], 0.0, epoch)
         for epoch, said in epochs.items()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,14 @@ from results.hits import Hits, read_hits
 from results.inoculation_hits import Side, read_sides
 from results.model_names import with_distinct_models
 from results.planned import of_earlier_plans
-from results.row import Row
+from results.record import RunRecord
+from results.row import Role, Row
 from results.unfinished import unfinished
 from storage.escaping import all_visible, visible
 
 RUNS_FOLDER = "runs"
 RESULT_FILE = "result.json"
+GRID_FILE = "grid.json"  # beside the result of a grid: what was said of each pair
 INOCULATION = "inoculation"
 
 
@@ -26,32 +27,29 @@ class UnreadableResultError(ValueError):
     """A result file that is cut short or not what the contract says; the message names it."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One result.json: its rows, and where they come from.
+@dataclass(frozen=True, kw_only=True)
+class Run(RunRecord):
+    """A run's record, and where it lies.
 
     Attributes:
         path: Folder of the run, relative to the folder of the report.
-        facts: The file as it stands, without its rows.
         hits: Which items its runs got right, where a curve's run recorded them.
         sides: What each reported item counted before and after, where an inoculation recorded it.
     """
 
-    path: str
-    key: str
-    protocol: str
-    model: str
-    probe: str
-    rows: tuple[Row, ...]
-    notices: tuple[str, ...] = ()
-    seconds: float | None = None
-    model_sha256: str = ""
-    git_commit: str = ""
-    original_task: str = ""
-    cost_interpretable: bool | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
     hits: Hits | None = None
     sides: Mapping[str, Side] = field(default_factory=dict)
+
+    @property
+    def role(self) -> Role:
+        """What its model is there for."""
+        return self.rows[0].role if self.rows else ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of its model."""
+        return self.rows[0].kind if self.rows else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,48 +142,11 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
         raise UnreadableResultError(f"{name}: not a whole JSON file ({error})") from error
     if not isinstance(facts, dict) or not isinstance(facts.get("rows"), list):
         raise UnreadableResultError(f"{name}: not a result file (it has no list of rows)")
-    rows = _rows(facts["rows"], name)
-    interpretable = facts.get("cost_interpretable")
-    return Run(
-        path=name.removesuffix(f"/{RESULT_FILE}"),
-        key=_text(facts.get("key")) or path.parent.name,
-        protocol=_text(facts.get("protocol")) or next((r.protocol for r in rows), ""),
-        model=_text(facts.get("model")),
-        probe=_text(facts.get("probe")),
-        rows=rows,
-        notices=tuple(_text(notice) for notice in facts.get("notices") or ()),
-        seconds=_number(facts.get("seconds"), f"{name}: seconds"),
-        model_sha256=_text(facts.get("model_sha256")),
-        git_commit=_text(facts.get("git_commit")),
-        original_task=_text(facts.get("original_task")),
-        cost_interpretable=interpretable if isinstance(interpretable, bool) else None,
-        facts={key: all_visible(value) for key, value in facts.items() if key != "rows"},
-    )
-
-
-def _rows(cells: Sequence[object], name: str) -> tuple[Row, ...]:
     try:
-        rows = enumerate(cells, start=1)
-        return tuple(Row.from_json(all_visible(row), f"{name}: row {n}") for n, row in rows)
+        run = Run.from_json(all_visible(facts), name)
     except ValueError as error:
         raise UnreadableResultError(str(error)) from error
-
-
-def _number(value: object, place: str) -> float | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, (int, float, str)):
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
-            return number
-    raise UnreadableResultError(f"{place} is {value!r}, which is no number")
-
-
-def _text(value: object) -> str:
-    return "" if value is None else visible(str(value))
+    return replace(run, path=name.removesuffix(f"/{RESULT_FILE}"), key=run.key or path.parent.name)
 
 
 def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
@@ -208,10 +169,10 @@ def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
 
 def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
     """The run with its hits; why they cannot be used is added to `left_out`."""
-    name = run.facts.get("hits")
+    name = run.hits_file
     sizes = {row.num_train for row in run.rows if row.num_train is not None}
     of_curve = run.protocol != INOCULATION
-    if not isinstance(name, str) or Path(name).name != name or (of_curve and len(sizes) != 1):
+    if not name or Path(name).name != name or (of_curve and len(sizes) != 1):
         return run
     path = f"{run.path}/{name}"
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import PurePath
@@ -12,8 +12,6 @@ from storage.escaping import visible
 
 if TYPE_CHECKING:
     from results.load import Run
-
-SOURCE = "model_source"  # in result.json: the path or Hub name that the model was loaded from
 
 
 def told_apart(sources: Iterable[str]) -> dict[str, str]:
@@ -39,18 +37,22 @@ def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
     """
     places: dict[str, set[str]] = {}
     for run in runs:
-        if source := run.facts.get(SOURCE):
-            places.setdefault(run.model, set()).add(str(source))
+        if source := run.source.loaded_from:
+            places.setdefault(run.model, set()).add(source)
     names = {
         (label, source): f"{label} ({visible(tail)})"
         for label, sources in places.items()
         if len(sources) > 1
         for source, tail in told_apart(sorted(sources)).items()
     }
-    return [_renamed(run, names.get((run.model, str(run.facts.get(SOURCE))))) for run in runs]
+    return [_renamed(run, names) for run in runs]
 
 
-def _renamed(run: Run, name: str | None) -> Run:
+def _renamed(run: Run, names: Mapping[tuple[str, str], str]) -> Run:
+    place, source = run.source.loaded_from, run.source
+    if of := names.get((source.control_of, place)):
+        run = replace(run, source=replace(source, control_of=of))
+    name = names.get((run.model, place))
     if name is None:
         return run
     rows = (replace(row, model=name) if row.model == run.model else row for row in run.rows)

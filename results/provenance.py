@@ -5,9 +5,10 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from storage.files import DataFile
 
@@ -49,10 +50,19 @@ class FromFiles(Protocol):
         ...
 
 
-def data_files(sets: Iterable[FromFiles]) -> list[dict[str, Any]]:
-    """Name, sha256 and number of items of each data file, each file once."""
+@dataclass(frozen=True, kw_only=True)
+class DataUse:
+    """A data file that was read: its name, its checksum and the items in it, where known."""
+
+    path: str
+    sha256: str
+    num_items: int | None = None
+
+
+def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:
+    """The data files of some sets, each file once."""
     files = {file.sha256: file for part in sets for file in part.files}
-    return [
-        {"path": Path(file.path).name, "sha256": file.sha256, "num_items": file.num_items}
+    return tuple(
+        DataUse(path=Path(file.path).name, sha256=file.sha256, num_items=file.num_items)
         for file in files.values()
-    ]
+    )

@@ -22,14 +22,14 @@ import yaml
 
 from results.folder_claim import CONFIG, FolderClaim, clear_runs, is_computed
 from results.metrics_file import METRICS_FILE, write_metrics
-from results.model_names import SOURCE
 from results.planned import of_earlier_plans
 from results.provenance import FromFiles
+from results.record import RunRecord
 from results.row import Row, write_results
 from storage.config.yaml_file import read_yaml
 from storage.escaping import json_text
 from storage.files import read_json, write_text_atomic
-from storage.left_files import check_left, left_files, read_result
+from storage.left_files import check_left, left_files
 from storage.leftovers import remove_leftovers
 
 
@@ -37,7 +37,7 @@ class ConfigConflictError(ValueError):
     """The output folder belongs to a command with another config."""
 
 
-Listener = Callable[[Mapping[str, Any]], None]
+Listener = Callable[[RunRecord], None]
 
 
 class CommandFolder:
@@ -98,15 +98,15 @@ class CommandFolder:
         """The folder of one run; its key is a readable name and the hash of its config."""
         return RunFolder(self.runs_dir, name, config)
 
-    def finished(self) -> list[dict[str, Any]]:
-        """The results of the finished runs, by key; without those of a sweep's earlier plans."""
+    def finished(self) -> list[RunRecord]:
+        """The records of the finished runs, by key; without those of a sweep's earlier plans."""
         found = sorted(self.runs_dir.glob("*/result.json"))
         earlier = of_earlier_plans(found)
-        return [read_finished(path) for path in found if path not in earlier]
+        return [RunRecord.read(path) for path in found if path not in earlier]
 
     def rows(self) -> list[Row]:
         """The rows of the finished runs."""
-        return [row for result in self.finished() for row in result["rows"]]
+        return [row for record in self.finished() for row in record.rows]
 
     def write_results(self) -> Path:
         """Rewrites results.csv from the finished runs."""
@@ -121,7 +121,7 @@ class RunFolder:
     Attributes:
         key: `<name>-<first 12 hex digits of the config's sha256>`.
         path: The folder.
-        listeners: Called with the result when the run is finished.
+        listeners: Called with the record when the run is finished.
     """
 
     def __init__(self, runs_dir: Path, name: str, config: Mapping[str, Any]) -> None:
@@ -160,11 +160,9 @@ class RunFolder:
         """result.json: the run is finished when it is there."""
         return self.path / "result.json"
 
-    def result(self) -> dict[str, Any] | None:
-        """The run's result, None as long as it is not finished."""
-        if not self.result_path.exists():
-            return None
-        return read_finished(self.result_path)
+    def result(self) -> RunRecord | None:
+        """The run's record, None as long as it is not finished."""
+        return RunRecord.read(self.result_path) if self.result_path.exists() else None
 
     def read(self, name: str) -> Any | None:
         """A JSON file that an earlier, interrupted start of the run left; None if there is none.
@@ -198,40 +196,21 @@ class RunFolder:
             metrics.append((0, "", "/".join(filter(None, parts)), float(row.value)))
         write_metrics(self.path / METRICS_FILE, metrics)
 
-    def finish(self, result: Mapping[str, Any]) -> None:
+    def finish(self, record: RunRecord) -> None:
         """Writes result.json, which makes the run finished, and tells the listeners.
 
         Rows get their `run_dir`; `files` is what `storage.left_files` checks before it is used.
 
         The training states, six times the size of the best model that stays, are of no more use.
         """
-        rows = [replace(row, run_dir=f"runs/{self.key}").to_json() for row in result["rows"]]
-        files = left_files(self.path)
-        facts = {**result, **_model_source(self.config), "key": self.key, "files": files}
-        self.write("result.json", {**facts, "rows": rows})
+        rows = tuple(replace(row, run_dir=f"runs/{self.key}") for row in record.rows)
+        record = replace(record, rows=rows, key=self.key, files=left_files(self.path))
+        self.write("result.json", record.to_json())
         if self.result_path.exists():  # written by another process of the run, if not by this one
             for state in self.checkpoint_dir.glob("last.ckpt*"):
                 state.unlink(missing_ok=True)
         for listener in self.listeners:
-            listener(result)
-
-
-def read_finished(path: Path) -> dict[str, Any]:
-    """A result, its rows as such."""
-    result = read_result(path)
-    rows = enumerate(result["rows"], start=1)
-    return {**result, "rows": [Row.from_json(row, f"{path}: row {n}") for n, row in rows]}
-
-
-def _model_source(config: Mapping[str, Any]) -> dict[str, str]:
-    """Where a run's model was loaded from, which tells models of one name apart."""
-    model = config.get("model")
-    if not isinstance(model, Mapping):
-        return {}
-    if model.get("kind", "transformer") != "transformer":
-        return {SOURCE: str(model.get("vectors"))}
-    revision = model.get("revision")
-    return {SOURCE: f"{model.get('name_or_path')}{f'@{revision}' if revision else ''}"}
+            listener(record)
 
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:

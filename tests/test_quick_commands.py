@@ -12,6 +12,7 @@ import yaml
 import train
 from protocols.cli.fit_help import LIGHTNING
 from results.provenance import ROOT
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import CommandFolder
 
@@ -130,7 +131,7 @@ def test_what_trains_nothing(tmp_path: Path) -> None:
     config, out = tmp_path / "sweep.yaml", f"--output_dir={tmp_path / 'sweep'}"
     config.write_text(yaml.safe_dump(SWEEP), encoding="utf-8")
     run = CommandFolder(tmp_path / "runs", {"command": "zero-shot"}).run("one", {})
-    run.finish({"protocol": "zero_shot", "model": "tiny", "probe": "age_small", "rows": [ROW]})
+    run.finish(RunRecord(protocol="zero_shot", model="tiny", probe="age_small", rows=(ROW,)))
     lines = [
         ["probes", "list"],
         ["sweep", "plan", f"--config={config}", out],

@@ -22,7 +22,8 @@ from probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_recor
 from protocols.analyses.settings import Measure
 from reports.terminal import print_tables
 from results.load import Results, load_results
-from results.provenance import data_files, git_commit, versions
+from results.provenance import DataUse, data_files
+from results.record import RunRecord, UnigramFacts
 from results.row import Row
 from results.run_folder import CommandFolder
 from results.subset import OneModel
@@ -77,24 +78,22 @@ def correlate(
     if run.result() is None:
         fits = corpus_fits(data, counts_a, counts_b)
         run.finish(
-            {
-                "protocol": PROTOCOL,
-                "model": f"{model_a} against {model_b}",
-                "models": [model_a, model_b],
-                "probe": "",
-                "measure": measure,
-                "rows": unigram_rows(shared, fits, (model_a, model_b)),
-                "counts": {"probes": len(shared)},
-                "notices": _notices(fits, (counts_a, counts_b)),
-                "versions": versions(),
-                "git_commit": git_commit(),
-                "data": [
+            RunRecord(
+                protocol=PROTOCOL,
+                model=f"{model_a} against {model_b}",
+                rows=tuple(unigram_rows(shared, fits, (model_a, model_b))),
+                counts={"probes": len(shared)},
+                notices=tuple(_notices(fits, (counts_a, counts_b))),
+                data=(
                     *data_files(data.values()),
-                    *({"path": Path(p).name, "sha256": sha256_of(p)} for p in (counts_a, counts_b)),
-                ],
-                "seeds": [],
-                "seconds": round(time.perf_counter() - start, 3),
-            }
+                    *(
+                        DataUse(path=Path(path).name, sha256=sha256_of(path))
+                        for path in (counts_a, counts_b)
+                    ),
+                ),
+                seconds=round(time.perf_counter() - start, 3),
+                unigrams=UnigramFacts(models=(model_a, model_b), measure=measure),
+            )
         )
     folder.write_results()
     print_tables(folder.path, PROTOCOL)

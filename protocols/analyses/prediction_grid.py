@@ -26,13 +26,14 @@ from protocols.engine.evaluation import (
 from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
-from results.provenance import git_commit, versions
+from results.load import GRID_FILE
+from results.provenance import DataUse
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
 from results.subset import GridWording
 
 PROTOCOL = "grid"
-GRID_FILE = "grid.json"
 
 
 def fill_grids(
@@ -58,29 +59,24 @@ def fill_grids(
         run.write(GRID_FILE, grid_matrix(said, one))
         run.write_metrics(rows)
         run.finish(
-            {
-                "protocol": PROTOCOL,
-                "model": model.label,
-                "probe": one.probe,
-                "rows": rows,
-                "wording": one.wording,
-                "grid": GRID_FILE,
-                "counts": {"items": len(one.records), "scored": len(said.records)},
-                "notices": [*said.notices, *score_notices(said)],
-                "versions": versions(),
-                "git_commit": git_commit(),
-                "data": [
-                    {
-                        "path": f"grid {one.name} ({one.wording} wording)",
-                        "sha256": _stems_sha256(one),
-                        "num_items": len(one.records),
-                    }
-                ],
-                "seeds": [],
-                "model_sha256": scorer.fingerprint(),
-                **source_of(model),
-                "seconds": round(time.perf_counter() - start, 3),
-            }
+            RunRecord(
+                protocol=PROTOCOL,
+                model=model.label,
+                probe=one.probe,
+                rows=tuple(rows),
+                counts={"items": len(one.records), "scored": len(said.records)},
+                notices=(*said.notices, *score_notices(said)),
+                data=(
+                    DataUse(
+                        path=f"grid {one.name} ({one.wording} wording)",
+                        sha256=_stems_sha256(one),
+                        num_items=len(one.records),
+                    ),
+                ),
+                source=source_of(model),
+                model_sha256=scorer.fingerprint(),
+                seconds=round(time.perf_counter() - start, 3),
+            )
         )
         folder.write_results()
 

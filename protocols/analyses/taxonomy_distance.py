@@ -25,9 +25,10 @@ from probes.splits import groups_of
 from probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from protocols.engine.evaluation import grouped_row
 from reports.terminal import print_tables
-from results.provenance import data_files, git_commit, versions
+from results.provenance import data_files
+from results.record import RunRecord
 from results.row import Row
-from results.run_folder import CommandFolder, read_finished
+from results.run_folder import CommandFolder
 from results.subset import NearerDistractor
 from storage.errors import ConfigError, UsageError
 from storage.files import read_lines, sha256_of
@@ -106,22 +107,22 @@ def _measure(
 ) -> None:
     """One run of this protocol for one run of another."""
     start = time.perf_counter()
-    facts = read_finished(source / "result.json")
+    answered = RunRecord.read(source / "result.json")
     check_left(source, "predictions.jsonl")
     config = {
         "protocol": PROTOCOL,
-        "run": facts["key"],
+        "run": answered.key,
         "predictions": sha256_of(source / "predictions.jsonl"),
         "wordnet": database,
     }
-    run = folder.run(f"taxonomy-distance-{data.config.name}-{facts['model']}", config)
+    run = folder.run(f"taxonomy-distance-{data.config.name}-{answered.model}", config)
     if run.result() is not None:
-        print(f"{facts['key']}: complete")
+        print(f"{answered.key}: complete")
         return
     measured = {r.name: item_distances(r, entities[r.name], edges) for r in data.records}
     rows: list[Row] = []
     lines: list[Line] = []
-    row = _measured_row(facts["rows"], data.config.name)
+    row = _measured_row(answered.rows, data.config.name)
     for name, answers in _sets(source).items():
         answers = {item: best for item, best in answers.items() if item in measured}
         items = [measured[item] for item in answers]
@@ -132,24 +133,22 @@ def _measure(
         lines += [_line(name, item, answers[item.record.name]) for item in items]
     run.write_lines("distances.jsonl", lines)
     run.finish(
-        {
-            "protocol": PROTOCOL,
-            "model": facts["model"],
-            "probe": data.config.name,
-            "rows": rows,
-            "source": facts["key"],
-            "counts": {
+        RunRecord(
+            protocol=PROTOCOL,
+            model=answered.model,
+            probe=data.config.name,
+            rows=tuple(rows),
+            counts={
                 "items": len(measured),
                 "placed": sum(item.is_placed for item in measured.values()),
             },
-            "notices": [*data.notices, *_notices(list(measured.values()))],
-            "versions": versions(),
-            "git_commit": git_commit(),
-            "data": data_files([data]),
-            "seeds": facts.get("seeds", []),
-            "model_sha256": facts.get("model_sha256"),
-            "seconds": round(time.perf_counter() - start, 3),
-        }
+            notices=(*data.notices, *_notices(list(measured.values()))),
+            seeds=answered.seeds,
+            data=data_files([data]),
+            model_sha256=answered.model_sha256,
+            seconds=round(time.perf_counter() - start, 3),
+            facts={"answered": answered.key},
+        )
     )
 
 
@@ -177,10 +176,10 @@ def _answered(
     for path in sorted(results.rglob("runs/*/predictions.jsonl")):
         if not (path.parent / "result.json").exists():
             continue
-        facts = read_finished(path.parent / "result.json")
-        if facts.get("protocol") not in SOURCES or not facts["rows"]:
+        record = RunRecord.read(path.parent / "result.json")
+        if record.protocol not in SOURCES or not record.rows:
             continue
-        key = (str(facts["probe"]), facts["rows"][0].split)
+        key = (record.probe, record.rows[0].split)
         if key not in loaded:
             loaded[key] = _taxonomy_probe(*key, mirror)
         data = loaded[key]

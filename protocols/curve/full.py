@@ -26,13 +26,13 @@ from probes.controls import STANDARD
 from probes.record import Record
 from protocols.curve.curve import Curve
 from protocols.curve.data import CurveData
-from protocols.curve.rows import About, Measurement, Point, finish_run
-from protocols.curve.settings import FULL
+from protocols.curve.rows import Measurement, Point, finish_run
+from protocols.curve.settings import FULL, PROTOCOL
 from protocols.engine.evaluation import predict
-from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
+from results.record import CurveFacts, RunRecord
 from results.run_folder import RunFolder
 
 HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
@@ -95,18 +95,15 @@ def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None
     one = Measurement(
         control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]
     )
-    about = About(
-        began,
-        [*notices, *([f"early stopping: {stopping}"] if stopping else [])],
-        {
-            "early_stopping": stopping,
-            "first_stage": run.config.get("first_stage"),
-            "model_sha256": model_fingerprint(module),
-            **source_of(model),
-        },
+    made = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(notices),
+        model_sha256=model_fingerprint(module),
+        seconds=round(time.perf_counter() - began, 3),
+        curve=CurveFacts(early_stopping=stopping, first_stage="first_stage" in run.config),
     )
     where = Point(model, FULL, point.size, settings.learning_rate, point.with_levels)
-    finish_run(run, data, where, [one], about)
+    finish_run(run, data, where, [one], made)
     forget_states(run)
 
 

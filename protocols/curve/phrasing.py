@@ -18,9 +18,11 @@ from probes.splits import groups_of
 from protocols.curve.settings import PROTOCOL
 from protocols.engine.evaluation import accuracy_row, predict, score_notices, tied_row
 from protocols.engine.kinds import kind_of
+from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
-from results.provenance import data_files, git_commit, versions
+from results.provenance import data_files
+from results.record import RunRecord
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
 
@@ -82,8 +84,8 @@ def _scores(
             "data": [file.sha256 for file in data.files],
         }
         run = folder.run(f"phrasing-{own}-{model.label}", config)
-        result = run.result()
-        if result is None:
+        record = run.result()
+        if record is None:
             start = time.perf_counter()
             scorer = scorer or scorer_for(model, "mc_mlm")
             said = predict(scorer, {own: data.records}, trainer)[own]
@@ -97,21 +99,19 @@ def _scores(
                 num_train=0,
                 split=split,
             )
-            result = {
-                "protocol": PROTOCOL,
-                "model": model.label,
-                "probe": own,
-                "rows": [accuracy_row(said, groups, row), tied_row(said, row)],
-                "counts": {"train": len(data.records), "scored": len(said.records)},
-                "notices": [*data.notices, *said.notices, *score_notices(said)],
-                "versions": versions(),
-                "git_commit": git_commit(),
-                "data": data_files([data]),
-                "seeds": [],
-                "model_sha256": scorer.fingerprint(),
-                "seconds": round(time.perf_counter() - start, 3),
-            }
+            record = RunRecord(
+                protocol=PROTOCOL,
+                model=model.label,
+                probe=own,
+                rows=(accuracy_row(said, groups, row), tied_row(said, row)),
+                counts={"train": len(data.records), "scored": len(said.records)},
+                notices=(*data.notices, *said.notices, *score_notices(said)),
+                data=data_files([data]),
+                source=source_of(model),
+                model_sha256=scorer.fingerprint(),
+                seconds=round(time.perf_counter() - start, 3),
+            )
             run.write_lines("predictions.jsonl", said.rows())
-            run.finish(result)
-        found[name] = result["rows"][0].value
+            run.finish(record)
+        found[name] = record.rows[0].value
     return found

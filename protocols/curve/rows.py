@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from metrics.balance import majority_accuracy
 from probes.controls import CONTROLS, STANDARD
@@ -23,9 +21,11 @@ from protocols.engine.evaluation import (
     templates_of,
     tied_row,
 )
+from protocols.engine.model_source import source_of
 from protocols.engine.settings import ModelSettings
 from results.hits import written_hits
-from results.provenance import data_files, git_commit, versions
+from results.provenance import data_files
+from results.record import CurveFacts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from results.subset import ChoiceSet, Subset, Untouched
@@ -55,21 +55,6 @@ class Point:
 
 
 @dataclass(frozen=True)
-class About:
-    """What is to be said of a run besides what it measured.
-
-    Attributes:
-        start: When it began, `time.perf_counter()`.
-        notices: What a reader should know.
-        facts: Further keys of result.json.
-    """
-
-    start: float
-    notices: Sequence[str]
-    facts: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Measurement:
     """What one model said of the measured rows.
 
@@ -93,7 +78,7 @@ def finish_run(
     data: CurveData,
     point: Point,
     measured: Sequence[Measurement],
-    about: About,
+    record: RunRecord,
 ) -> None:
     """Writes predictions, hits, metrics and, last, the result of a run.
 
@@ -102,7 +87,7 @@ def finish_run(
         data: The probe's rows.
         point: Where on the curve it stands.
         measured: What was said under each control and seed.
-        about: What else is to be said.
+        record: What is known of how they were made; it is completed.
     """
     rows = [row for one in measured for row in _rows(data, point, one)]
     if point.with_levels:
@@ -111,24 +96,25 @@ def finish_run(
     hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
     write_text_atomic(run.path / HITS, hits + "\n")
     run.write_metrics(rows)
+    controls = {one.control for one in measured}
+    words = {name: dict(data.words(name)) for name in CONTROLS if name in controls}
+    facts = record.curve or CurveFacts()
+    stopping = [f"early stopping: {facts.early_stopping}"] if facts.early_stopping else []
     scored = score_notices(*(one.said for one in measured))
     run.finish(
-        {
-            "protocol": PROTOCOL,
-            "model": point.model.label,
-            "probe": data.config.name,
-            "rows": rows,
-            "counts": {"train": len(data.train), "evaluation": len(data.evaluation)},
-            "hits": HITS,
-            "train": data.train_said,
-            **_control_facts(data, {one.control for one in measured}, [*about.notices, *scored]),
-            "versions": versions(),
-            "git_commit": git_commit(),
-            "data": data_files(data.files),
-            "seeds": sorted({one.seed for one in measured if one.seed is not None}),
-            **about.facts,
-            "seconds": round(time.perf_counter() - about.start, 3),
-        }
+        replace(
+            record,
+            model=point.model.label,
+            probe=data.config.name,
+            rows=tuple(rows),
+            counts={"train": len(data.train), "evaluation": len(data.evaluation)},
+            notices=(*data.notices, *record.notices, *stopping, *scored, *_said_of_words(words)),
+            seeds=tuple(sorted({one.seed for one in measured if one.seed is not None})),
+            data=data_files(data.files),
+            source=source_of(point.model),
+            hits_file=HITS,
+            curve=replace(facts, train=data.train_said, control_words=words),
+        )
     )
 
 
@@ -191,12 +177,9 @@ def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str | list[flo
     return found
 
 
-def _control_facts(data: CurveData, controls: set[str], notices: Sequence[str]) -> dict[str, Any]:
-    """The words that the controls put in, and what is said about rows and run."""
-    facts: dict[str, Any] = {"notices": [*data.notices, *notices]}
-    for name in [name for name in CONTROLS if name in controls]:
-        words = facts.setdefault("control_words", {})[name] = dict(data.words(name))
-        if words:
-            said = ", ".join(f"{word} for {of}" for of, word in words.items())
-            facts["notices"].append(f"{name} replaces {CONTROLS[name].replaces}: {said}")
-    return facts
+def _said_of_words(words: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Which words each control puts in."""
+    for name, own in words.items():
+        if own:
+            said = ", ".join(f"{word} for {of}" for of, word in own.items())
+            yield f"{name} replaces {CONTROLS[name].replaces}: {said}"

@@ -15,14 +15,14 @@ from lightning_modules.base import ChoiceModule
 from protocols.curve.curve import Curve
 from protocols.curve.full import FullPoint, early_stopping, run_point
 from protocols.curve.probe import CurveProbe
-from protocols.curve.rows import About, Measurement, Point, finish_run
-from protocols.curve.settings import FULL
+from protocols.curve.rows import Measurement, Point, finish_run
+from protocols.curve.settings import FULL, PROTOCOL
 from protocols.curve.stage import PROTOCOL as FIRST_STAGE
 from protocols.curve.stage import train_facts
 from protocols.engine.kinds import kind_of
-from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
+from results.record import CurveFacts, RunRecord
 from results.run_folder import RunFolder
 
 
@@ -50,18 +50,16 @@ def _run_heads(run: RunFolder, curve: Curve, mode: Any, size: int) -> None:
     probe = curve.context.remembered("curve features", key, lambda: _encoded(curve))
     measured = probe.point(mode, size)
     stopping = _stopping(curve, measured) if size else None
-    about = About(
-        start,
-        [*probe.notices, *([f"early stopping: {stopping}"] if stopping else [])],
-        {
-            "early_stopping": stopping,
-            **source_of(curve.model),
-            **_weights(probe.fingerprints),
-        },
+    made = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(probe.notices),
+        model_sha256=next(iter(probe.fingerprints.values())),
+        seconds=round(time.perf_counter() - start, 3),
+        curve=CurveFacts(early_stopping=stopping, sha256_by_seed=_by_seed(probe.fingerprints)),
     )
     rate = _rate(curve, mode) if size else None
     point = Point(curve.model, mode, size, rate, with_levels=size == 0)
-    finish_run(run, curve.rows, point, measured, about)
+    finish_run(run, curve.rows, point, measured, made)
 
 
 def _encoded(curve: Curve) -> CurveProbe:
@@ -91,11 +89,11 @@ def _stopping(curve: Curve, measured: Sequence[Measurement]) -> str | None:
     return early_stopping(curve.rows, curve.fit, [one.epoch for one in measured])
 
 
-def _weights(fingerprints: Mapping[int, str]) -> dict[str, Any]:
-    """Checksums of the weights that a curve began with; of each seed where each has its own."""
-    first, *others = fingerprints.values()
-    by_seed = {str(seed): sha256 for seed, sha256 in fingerprints.items()}
-    return {"model_sha256": first} | ({"model_sha256_by_seed": by_seed} if others else {})
+def _by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
+    """Checksums of the weights that a curve began with, where each seed has its own."""
+    if len(fingerprints) == 1:
+        return {}
+    return {str(seed): sha256 for seed, sha256 in fingerprints.items()}
 
 
 def device_of(trainer: TrainerSettings) -> torch.device:

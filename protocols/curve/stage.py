@@ -15,10 +15,12 @@ from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
 from protocols.engine.evaluation import Predictions, grouped_row, predict
+from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
-from results.provenance import data_files, git_commit, versions
+from results.provenance import data_files
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.errors import UsageError
@@ -89,20 +91,19 @@ def train_facts(
     module.save_pretrained(run.best_dir)
     said = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     run.finish(
-        {
-            "protocol": PROTOCOL,
-            "model": model.label,
-            "probe": config.name,
-            "rows": [_train_row(said, model, stage, control)],
-            "counts": {"train": len(facts)},
-            "notices": [*problems, *stage.facts.notices],
-            "versions": versions(),
-            "git_commit": git_commit(),
-            "data": data_files([stage.facts]),
-            "seeds": [stage.seed],
-            "model_sha256": model_fingerprint(module),
-            "seconds": round(time.perf_counter() - began, 3),
-        }
+        RunRecord(
+            protocol=PROTOCOL,
+            model=model.label,
+            probe=config.name,
+            rows=(_train_row(said, model, stage, control),),
+            counts={"train": len(facts)},
+            notices=(*problems, *stage.facts.notices),
+            seeds=(stage.seed,),
+            data=data_files([stage.facts]),
+            source=source_of(model),
+            model_sha256=model_fingerprint(module),
+            seconds=round(time.perf_counter() - began, 3),
+        )
     )
 
 

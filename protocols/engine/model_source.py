@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from datamodules.words.source import vectors_label
 from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.settings import OriginalTask
-from storage.files import read_json
+from results.record import ModelSource, OriginalParts, RunRecord
 from storage.folders import user_path
 
 EMBEDDED = "embedded"
-_RECORDED = ("model_hub_id", "model_revision", "original_parts")
 
 
 def hub_id(model: ModelSettings) -> str | None:
@@ -24,38 +23,50 @@ def hub_id(model: ModelSettings) -> str | None:
     return None if user_path(name).exists() else name
 
 
-def source_of(model: ModelSettings) -> dict[str, Any]:
-    """The id on the Hub and the revision of a model, for its result.json."""
-    return {"model_hub_id": hub_id(model), "model_revision": model.revision}
+def source_of(model: ModelSettings) -> ModelSource:
+    """Where a model comes from, for its result.json."""
+    at = f"@{model.revision}" if model.revision else ""
+    has_checkpoint = kind_of(model).has_checkpoint
+    return ModelSource(
+        loaded_from=f"{model.name_or_path}{at}" if has_checkpoint else model.vectors,
+        hub_id=hub_id(model),
+        revision=model.revision,
+        vectors="" if has_checkpoint else vectors_label(model.vectors),
+        control_of=replace(model, random_weights=False).label if model.random_weights else "",
+    )
 
 
-def original_source(model: ModelSettings, task: OriginalTask) -> dict[str, Any]:
+def original_source(
+    model: ModelSettings, task: OriginalTask
+) -> tuple[ModelSource, OriginalParts | None]:
     """The same of an original-task model, with the parts of the task.
 
     Of a given checkpoint it is what the run that trained it recorded, if the folder still holds the
     weights of that run; of any other one nothing is known.
     """
+    source = source_of(model)
     if task.checkpoint is None:
-        parts = {"sets": list(task.sets), "train_items": task.train_items}
-        return {**source_of(model), "original_parts": parts}
+        return source, OriginalParts(sets=tuple(task.sets), train_items=task.train_items)
     recorded = _recorded(Path(task.checkpoint))
-    return {name: recorded.get(name) for name in _RECORDED}
+    if recorded is None:
+        return replace(source, hub_id=None, revision=None), None
+    known = recorded.source
+    source = replace(source, hub_id=known.hub_id, revision=known.revision)
+    return source, recorded.original_parts
 
 
-def _recorded(checkpoint: Path) -> Mapping[str, Any]:
-    """What the run `RUN/checkpoints/best` is of wrote; empty where it is none, or has changed."""
+def _recorded(checkpoint: Path) -> RunRecord | None:
+    """What the run `RUN/checkpoints/best` is of wrote; None where it is none, or has changed."""
     path = checkpoint.resolve().parent.parent / "result.json"
-    if not path.is_file():
-        return {}
     try:
-        result = read_json(path)
+        record = RunRecord.read(path)
     except (OSError, ValueError):
-        return {}
-    if not isinstance(result, Mapping) or result.get("protocol") != "original":
-        return {}
+        return None
+    if record.protocol != "original":
+        return None
     # Only here: it imports torch and transformers.
     from lightning_modules.checkpoints.weights import model_fingerprint
     from protocols.engine.models import saved_module
 
-    same = model_fingerprint(saved_module(checkpoint)) == result.get("model_sha256")
-    return result if same else {}
+    same = model_fingerprint(saved_module(checkpoint)) == record.model_sha256
+    return record if same else None

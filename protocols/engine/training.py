@@ -30,6 +30,7 @@ from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import ChoiceModule
 from probes.record import Record
+from results.record import RunRecord
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.folders import mend_folder
@@ -138,24 +139,25 @@ def summarise(trainer: pl.Trainer, plan: FitPlan, run: RunFolder) -> None:
             run.listeners.append(partial(_conclude, logger))
 
 
-def _conclude(logger: WandbGuard, result: Mapping[str, Any]) -> None:
-    logger.summarise(report_scores(result))
+def _conclude(logger: WandbGuard, record: RunRecord) -> None:
+    logger.summarise(report_scores(record))
     logger.close()
 
 
-def report_scores(result: Mapping[str, Any]) -> dict[str, float]:
+def report_scores(record: RunRecord) -> dict[str, float]:
     """What a finished run measured on items that nothing was chosen with, as `report/<metric>`.
 
     A cost that the report calls not interpretable is left out.
     """
-    left_out = () if result.get("cost_interpretable", True) else (COST,)
+    inoculation = record.inoculation
+    unread = inoculation is not None and inoculation.cost_interpretable is False
     return {
         f"report/{row.metric}": row.value
-        for row in result["rows"]
+        for row in record.rows
         if row.split != "selection"
         and not row.subset
         and not row.perturbation
-        and row.metric not in left_out
+        and not (unread and row.metric == COST)
     }
 
 

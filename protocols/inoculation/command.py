@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
@@ -23,6 +22,7 @@ from protocols.inoculation.jobs import (
     original_jobs,
 )
 from protocols.inoculation.settings import Extra, OriginalTask, ProbeOrFiles, Setting, Subject
+from results.record import RunRecord
 from results.run_folder import CommandFolder, RunFolder
 from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed
 from storage.errors import UsageError
@@ -55,7 +55,7 @@ def inoculate(
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
-) -> dict[str, Any]:
+) -> RunRecord:
     """Inoculates an original-task model with one dose of a probe and prints what it cost.
 
     Args:
@@ -75,7 +75,7 @@ def inoculate(
         wandb: Weights & Biases, in addition to the local files.
 
     Returns:
-        The content of result.json.
+        The record of the run.
 
     Raises:
         UsageError: If the model cannot be the original task's, see `check_questions`, or there
@@ -101,7 +101,9 @@ def inoculate(
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
     context = RunContext(trainer, wandb, mirror, own.by_name)
     [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
-    return run.result() or {}
+    record = run.result()
+    assert record is not None
+    return record
 
 
 def inoculate_here(

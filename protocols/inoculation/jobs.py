@@ -192,7 +192,7 @@ def given_checkpoint(task: OriginalTask) -> dict[str, str] | None:
 def _how(parts: Sequence[Splits], trainer: TrainerSettings) -> Config:
     """The data by checksum, and what of the trainer's settings changes numbers."""
     files = data_files([file for splits in parts for file in splits.files])
-    how: Config = {"data": [file["sha256"] for file in files], "precision": trainer.precision}
+    how: Config = {"data": [file.sha256 for file in files], "precision": trainer.precision}
     # Sums over threads round differently, so whoever fixes their number gets the same bits.
     return how if trainer.threads is None else {**how, "threads": trainer.threads}
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from typing import Any
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.learning_curve import LearningCurve
@@ -30,7 +29,8 @@ from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Splits
 from protocols.inoculation.jobs import FIRST, ORIGINAL_TASK
 from protocols.inoculation.settings import FirstStage, OriginalTask
-from results.provenance import data_files, git_commit, versions
+from results.provenance import data_files
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from results.subset import Untouched
@@ -57,8 +57,8 @@ def train_first_stage(
     keep, problems = _fit(run, module, stage, task, splits, context)
     row = _row(FIRST, model, stage, task.seed, splits)
     rows = _selection_rows(row, keep.history, splits)
-    result = result_of(run.best_dir, FIRST, model, stage.name, rows, splits, problems, began)
-    run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
+    record = RunRecord(protocol=FIRST, probe=stage.name, rows=tuple(rows), notices=problems)
+    run.finish(completed(_of_task(record, model, task), run.best_dir, splits, began))
 
 
 def train_original(
@@ -105,9 +105,9 @@ def train_original(
     rows += _untouched_rows(report, splits, chosen_row)
     rows.append(tied_row(report, chosen_row))
     rows.append(replace(row, metric="chance", value=splits.chance))
-    problems = (*problems, *score_notices(report))
-    result = result_of(run.best_dir, ORIGINAL_TASK, model, task.name, rows, splits, problems, began)
-    run.finish({**result, **original_source(model, task), "seeds": [task.seed]})
+    notices = (*problems, *score_notices(report))
+    record = RunRecord(protocol=ORIGINAL_TASK, probe=task.name, rows=tuple(rows), notices=notices)
+    run.finish(completed(_of_task(record, model, task), run.best_dir, splits, began))
 
 
 def _fit(
@@ -171,34 +171,32 @@ def _selection_rows(row: Row, history: list[Scores], splits: Splits) -> list[Row
     ]
 
 
-def result_of(
-    model_folder: Path,
-    protocol: str,
-    model: ModelSettings,
-    probe: str,
-    rows: list[Row],
-    splits: Splits,
-    notices: tuple[str, ...],
-    start: float,
-) -> dict[str, Any]:
-    """What every result.json of a trained run holds."""
-    said = [notice for data in splits.files for notice in data.notices]
-    return {
-        "protocol": protocol,
-        "model": model.label,
-        "model_revision": model.revision,
-        "probe": probe,
-        "rows": rows,
-        "counts": {
+def _of_task(record: RunRecord, model: ModelSettings, task: OriginalTask) -> RunRecord:
+    source, parts = original_source(model, task)
+    known = replace(record, model=model.label, source=source, original_parts=parts)
+    return replace(known, seeds=(task.seed,))
+
+
+def completed(record: RunRecord, checkpoint: Path, splits: Splits, start: float) -> RunRecord:
+    """The record with what that of every trained run holds.
+
+    Args:
+        record: What was run, measured and noticed.
+        checkpoint: Folder of the model kept.
+        splits: The items.
+        start: `time.perf_counter()` at the start of the run.
+    """
+    said = (notice for data in splits.files for notice in data.notices)
+    return replace(
+        record,
+        counts={
             "train": len(splits.train),
             "selection": len(splits.selection),
             "reserved": len(splits.reserved),
             "report": len(splits.report),
         },
-        "notices": [*notices, *said],
-        "versions": versions(),
-        "git_commit": git_commit(),
-        "data": data_files(splits.files),
-        "model_sha256": model_fingerprint(saved_module(model_folder)),
-        "seconds": round(time.perf_counter() - start, 3),
-    }
+        notices=(*record.notices, *said),
+        data=data_files(splits.files),
+        model_sha256=model_fingerprint(saved_module(checkpoint)),
+        seconds=round(time.perf_counter() - start, 3),
+    )

@@ -160,10 +160,10 @@ def setup_of(before: Mapping[str, Predictions]) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
 
 
-def forgotten(before: Predictions, after: Predictions) -> list[dict[str, Any]]:
+def forgotten(before: Predictions, after: Predictions) -> tuple[dict[str, Any], ...]:
     """The items that counted more before than after: the right ones that are wrong (SPEC E11)."""
     items = zip(before.records, before.credit, after.credit, strict=True)
-    return [{"id": r.id, "position": r.position} for r, was, now in items if was > now]
+    return tuple({"id": r.id, "position": r.position} for r, was, now in items if was > now)
 
 
 def _plain(metric: str, value: float, row: Row) -> Row:

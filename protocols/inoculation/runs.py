@@ -16,7 +16,7 @@ from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import Splits, first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
 from protocols.inoculation.original_task import train_first_stage, train_original
-from protocols.inoculation.rows import selection_rows, setup_of
+from protocols.inoculation.rows import selection_rows
 from protocols.inoculation.settings import (
     FirstStage,
     InoculatedProbe,
@@ -25,11 +25,11 @@ from protocols.inoculation.settings import (
     Subject,
 )
 from protocols.inoculation.steps import REPORT, Inoculated, InoculationSteps
+from results.record import InoculationFacts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.config.ranges import settings_from
 from storage.errors import UsageError
-from storage.left_files import read_result
 
 Config = Mapping[str, Any]
 
@@ -126,9 +126,13 @@ def _before(work: Work) -> None:
         rows.append(tied_row(said, named, f"{part}_tied_share"))
     for part, data in parts.items():
         rows.append(replace(row, split=REPORT, metric=f"chance_{part}", value=data.chance))
-    notices = tuple(score_notices(*scored.values()))
-    result = steps.result(model_folder, BEFORE, rows, notices, start)
-    work.run.finish({**result, "setup": setup_of(scored)})
+    record = RunRecord(
+        protocol=BEFORE,
+        rows=tuple(rows),
+        notices=tuple(score_notices(*scored.values())),
+        inoculation=steps.facts(scored),
+    )
+    work.run.finish(steps.completed(record, model_folder, start))
 
 
 def _inoculate(work: Work) -> None:
@@ -150,42 +154,46 @@ def _candidate(work: Work) -> None:
     setting = Setting(**work.config["setting"])
     found = steps.train(work.run, _original_folder(work.run, work.config), setting, before)
     rows = selection_rows(steps.row(CELL, setting), before, found.history)
-    result = steps.result(found.checkpoint, CELL, rows, found.problems, start)
-    how = {"setup": setup_of(before), "setting": work.config["setting"], "history": found.history}
-    work.run.finish({**result, **how})
+    facts = replace(
+        steps.facts(before), setting=work.config["setting"], history=tuple(found.history)
+    )
+    record = RunRecord(protocol=CELL, rows=tuple(rows), notices=found.problems, inoculation=facts)
+    work.run.finish(steps.completed(record, found.checkpoint, start))
 
 
 def _report_best(work: Work) -> None:
     """M*_k: the best of all settings and epochs goes to the report items."""
     start = time.perf_counter()
     steps = work.steps()
-    results = {key: _result_of(work.run.path.parent / key) for key in work.config["candidates"]}
-    finished = {key: found for key, found in results.items() if found is not None}
-    missing = sorted(set(results) - set(finished))
+    records = {key: _record_of(work.run.path.parent / key) for key in work.config["candidates"]}
+    finished = {key: one.inoculation for key, one in records.items() if one and one.inoculation}
+    missing = tuple(sorted(set(records) - set(finished)))
     if not finished:
         raise FileNotFoundError(
-            f"{work.run.key}: none of its {len(results)} candidates is finished"
+            f"{work.run.key}: none of its {len(records)} candidates is finished"
         )
     best = best_candidate(finished)
     chosen = Inoculated(
-        Setting(**finished[best]["setting"]),
+        Setting(**finished[best].setting),
         _finished(work.run, best).best_dir,
-        finished[best]["history"],
+        [dict(scores) for scores in finished[best].history],
         tuple(f"not among the candidates: {key} has no result" for key in missing),
+        best,
+        tuple(sorted(finished)),
+        missing,
     )
     before = steps.kept(_finished(work.run, work.config["before_run"]))
-    result = steps.report(work.run, chosen, before, start)
-    work.run.finish({**result, "chosen": best, "candidates": sorted(finished), "missing": missing})
+    work.run.finish(steps.report(work.run, chosen, before, start))
 
 
-def best_candidate(results: Mapping[str, Mapping[str, Any]]) -> str:
+def best_candidate(found: Mapping[str, InoculationFacts]) -> str:
     """Key of the run with the best epoch of all."""
-    found = [
-        (key, candidate_of(scores, result["setting"]["learning_rate"]))
-        for key, result in sorted(results.items())
-        for scores in result["history"]
+    tried = [
+        (key, candidate_of(dict(scores), facts.setting["learning_rate"]))
+        for key, facts in sorted(found.items())
+        for scores in facts.history
     ]
-    return best_checkpoint(found, lambda one: one[1])[0]
+    return best_checkpoint(tried, lambda one: one[1])[0]
 
 
 def _original_folder(run: RunFolder, config: Config) -> Path:
@@ -209,11 +217,11 @@ def _changed(paths: Sequence[str]) -> UsageError:
 def _finished(run: RunFolder, key: str) -> RunFolder:
     """The folder of another run of the sweep, which must be finished."""
     path = run.path.parent / key
-    if _result_of(path) is None:
+    if _record_of(path) is None:
         raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
     return RunFolder.at(path)
 
 
-def _result_of(path: Path) -> dict[str, Any] | None:
+def _record_of(path: Path) -> RunRecord | None:
     result_path = path / "result.json"
-    return read_result(result_path) if result_path.exists() else None
+    return RunRecord.read(result_path) if result_path.exists() else None

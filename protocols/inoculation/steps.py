@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores
 from callbacks.inoculation_cost import InoculationCost
@@ -23,7 +22,7 @@ from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Parts, items_of, parts_of
 from protocols.inoculation.jobs import INOCULATION
-from protocols.inoculation.original_task import result_of
+from protocols.inoculation.original_task import completed
 from protocols.inoculation.rows import (
     cost_interpretable,
     forgotten,
@@ -34,6 +33,7 @@ from protocols.inoculation.rows import (
 )
 from protocols.inoculation.settings import OriginalTask, Setting, Subject
 from results.provenance import data_files
+from results.record import InoculationFacts, ModelSource, OriginalParts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.left_files import check_left
@@ -53,12 +53,18 @@ class Inoculated:
         checkpoint: Its folder: the best epoch.
         history: Selection scores of each epoch.
         problems: What went wrong on the way and was mended.
+        key: Its run, where it was chosen from several.
+        candidates: Their keys.
+        missing: The keys of those that had no result.
     """
 
     setting: Setting
     checkpoint: Path
     history: Sequence[Scores]
     problems: tuple[str, ...]
+    key: str = ""
+    candidates: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class InoculationSteps:
@@ -89,7 +95,7 @@ class InoculationSteps:
         return parts_of(self.subject, self.context)
 
     @cached_property
-    def source(self) -> dict[str, Any]:
+    def source(self) -> tuple[ModelSource, OriginalParts | None]:
         """What is known of the original-task model and of its task."""
         return original_source(self.model, self.original)
 
@@ -195,10 +201,8 @@ class InoculationSteps:
             seed=setting.seed,
         )
 
-    def report(
-        self, run: RunFolder, chosen: Inoculated, before: Scored, start: float
-    ) -> dict[str, Any]:
-        """Takes the chosen model to the report items; gives the content of result.json.
+    def report(self, run: RunFolder, chosen: Inoculated, before: Scored, start: float) -> RunRecord:
+        """Takes the chosen model to the report items; gives the record of the run.
 
         Args:
             run: The run's folder.
@@ -222,38 +226,51 @@ class InoculationSteps:
         )
         run.write_lines(HITS, [reported_hits(self.parts, before, after, whole_clusters=whole)])
         scores = [f"before inoculation: {n}" for n in score_notices(*(before[n] for n in names))]
-        problems = (*chosen.problems, *scores, *score_notices(*(after[n] for n in names)))
-        result = self.result(chosen.checkpoint, INOCULATION, rows + reported, problems, start)
-        return result | {
-            "setup": setup_of(before),
-            "hits": HITS,
-            "cost_interpretable": interpretable,
-            "seeds": [setting.seed, self.original.seed],
-            "forgotten": forgotten(before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]),
-            "counts": {**result["counts"], "dose": setting.dose},
-        }
+        facts = replace(
+            self.facts(before),
+            cost_interpretable=interpretable,
+            chosen=chosen.key,
+            candidates=chosen.candidates,
+            missing=chosen.missing,
+            forgotten=forgotten(before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]),
+        )
+        record = RunRecord(
+            protocol=INOCULATION,
+            rows=(*rows, *reported),
+            notices=(*chosen.problems, *scores, *score_notices(*(after[n] for n in names))),
+            seeds=(setting.seed, self.original.seed),
+            hits_file=HITS,
+            inoculation=facts,
+        )
+        record = self.completed(record, chosen.checkpoint, start)
+        return replace(record, counts={**record.counts, "dose": setting.dose})
 
-    def result(
-        self,
-        model_folder: Path,
-        protocol: str,
-        rows: list[Row],
-        problems: tuple[str, ...],
-        start: float,
-    ) -> dict[str, Any]:
-        """What the result.json of every step holds."""
-        name, data = self.probe_name, self.parts.probe
-        result = result_of(model_folder, protocol, self.model, name, rows, data, problems, start)
-        return result | {
-            **self.source,
-            "original_task": self.original.name,
-            "selection": self.subject.probe.selection,
-            "report_split": self.subject.probe.report_split,
-            "report_items": self.subject.probe.report_items,
-            "data": data_files(data.files + self.parts.original.files),
-            "counts": {
-                **result["counts"],
-                "original_selection": len(self.parts.original.selection),
-                "original_report": len(self.parts.original.report),
+    def facts(self, before: Scored) -> InoculationFacts:
+        """What all steps of an inoculation have in common."""
+        probe = self.subject.probe
+        return InoculationFacts(
+            original_task=self.original.name,
+            selection=probe.selection,
+            report_split=probe.report_split,
+            report_items=probe.report_items,
+            setup=setup_of(before),
+        )
+
+    def completed(self, record: RunRecord, checkpoint: Path, start: float) -> RunRecord:
+        """The record with what that of every step holds; see `original_task.completed`."""
+        probe, original = self.parts
+        source, parts = self.source
+        own = completed(record, checkpoint, probe, start)
+        return replace(
+            own,
+            model=self.model.label,
+            probe=self.probe_name,
+            source=source,
+            original_parts=parts,
+            data=data_files(probe.files + original.files),
+            counts={
+                **own.counts,
+                "original_selection": len(original.selection),
+                "original_report": len(original.report),
             },
-        }
+        )

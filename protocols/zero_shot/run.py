@@ -31,7 +31,8 @@ from protocols.engine.models import check_scorer, scorer_for
 from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import LoadedSet, checksums
 from protocols.zero_shot.ranks import rank_rows, ranks_of
-from results.provenance import data_files, git_commit, versions
+from results.provenance import data_files
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
 from results.subset import Answered
@@ -124,21 +125,18 @@ def _score(
         run.write_lines("predictions.jsonl", predictions.rows())
         run.write_metrics(rows)
         run.finish(
-            {
-                "protocol": PROTOCOL,
-                "model": model.label,
-                "probe": name,
-                "rows": rows,
-                "counts": {"items": len(loaded.records), "scored": len(predictions.records)},
-                "notices": notices,
-                "versions": versions(),
-                "git_commit": git_commit(),
-                "data": data_files([loaded]),
-                "seeds": [],
-                "model_sha256": scorer.fingerprint(),
-                **source_of(model),
-                "seconds": round(time.perf_counter() - start, 3),
-            }
+            RunRecord(
+                protocol=PROTOCOL,
+                model=model.label,
+                probe=name,
+                rows=tuple(rows),
+                counts={"items": len(loaded.records), "scored": len(predictions.records)},
+                notices=tuple(notices),
+                data=data_files([loaded]),
+                model_sha256=scorer.fingerprint(),
+                source=source_of(model),
+                seconds=round(time.perf_counter() - start, 3),
+            )
         )
         folder.write_results()
 

@@ -90,7 +90,7 @@ def unigrams_table(results: Results) -> Table | None:
             "models",
             lambda e: e.run.model,
             "models",
-            lambda e: str(e.run.facts.get("measure", "")).replace("_", "-"),
+            lambda e: _measure(e.run),
         ),
         text("probe", lambda e: e.probe, "probe"),
         number(
@@ -122,6 +122,10 @@ def _pair(run: Run, probe: str) -> Pair:
     own = {row.metric: row for row in run.rows if row.probe == probe and not row.subset}
     words = next((r.num_items for r in run.rows if r.probe == probe and r.num_items), None)
     return Pair(run, probe, own["accuracy_difference"], own["log_probability_difference"], words)
+
+
+def _measure(run: Run) -> str:
+    return "" if run.unigrams is None else run.unigrams.measure.replace("_", "-")
 
 
 def _correlation(run: Run) -> str:

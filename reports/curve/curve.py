@@ -23,7 +23,7 @@ from metrics.intervals import (
 from probes.controls import STANDARD
 from reports.kit.measured import Bounds, Estimate
 from results.hits import Hits, Place, runs_by_place
-from results.row import Row
+from results.row import Role, Row
 
 Part = tuple[float, "Curve", str, int]  # a weight and a point: curve, control, N
 
@@ -120,6 +120,8 @@ class Curve:
     """The curves of one model, probe and mode: the standard one and its controls.
 
     Attributes:
+        role: What the model is there for.
+        control_of: The model whose architecture with random weights it is; empty for any other.
         points: Points by control, each list by number of examples.
         hits: Which items each run got right, where it was recorded.
         majority: Accuracy of always giving the most frequent answer.
@@ -144,6 +146,8 @@ class Curve:
     first_stage: bool = False
     paper_model: str | None = None
     told_apart: str = ""
+    role: Role = "model"
+    control_of: str = ""
 
     @property
     def source(self) -> tuple[str, str, str, bool]:

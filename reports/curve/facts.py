@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ from reports.kit.paper_identity import paper_model
 from reports.zero_shot.facts import chance_levels
 from results.hits import joined
 from results.load import Results, Run
+from results.record import CurveFacts
 from results.row import Row
 
 NO_LANGUAGE = "no_language"
@@ -59,7 +60,9 @@ def curves(results: Results) -> tuple[Curve, ...]:
                     train=train,
                     whole=all(map(_is_whole, parts)),
                     first_stage=first_stage,
-                    paper_model=_paper_model(model, parts),
+                    paper_model=_paper_model(parts),
+                    role=line[0].role,
+                    control_of=parts[0].source.control_of,
                 )
             )
     return _told_apart(found)
@@ -67,11 +70,12 @@ def curves(results: Results) -> tuple[Curve, ...]:
 
 def origin_of(run: Run) -> tuple[str, bool]:
     """How the train rows of a run were got, and whether other questions were trained on first."""
-    return str(run.facts.get("train") or ""), bool(run.facts.get("first_stage"))
+    facts = run.curve or CurveFacts()
+    return facts.train, facts.first_stage
 
 
-def _paper_model(label: str, runs: Sequence[Run]) -> str | None:
-    names = {paper_model(label, run.facts) for run in runs}
+def _paper_model(runs: Sequence[Run]) -> str | None:
+    names = {paper_model(run) for run in runs}
     return names.pop() if len(names) == 1 else None
 
 
@@ -101,11 +105,8 @@ def _is_point(row: Row) -> bool:
 
 def _is_whole(run: Run) -> bool:
     """Whether the measured rows are all of one of the files; so it is where a run does not say."""
-    counts, files = run.facts.get("counts"), run.facts.get("data")
-    if not isinstance(counts, Mapping) or not isinstance(files, list):
-        return True
-    sizes = [file.get("num_items") for file in files if isinstance(file, Mapping)]
-    return not sizes or counts.get("evaluation") in (None, *sizes)
+    sizes = [file.num_items for file in run.data]
+    return not sizes or run.counts.get("evaluation") in (None, *sizes)
 
 
 def _majority(runs: Sequence[Run]) -> float | None:

@@ -18,11 +18,11 @@ from reports.curve.curve import Curve, interval_of
 from reports.curve.facts import NO_LANGUAGE, PERTURBED, curves
 from reports.curve.sums import best, estimate, less, shared, untrained, weighted, weighted_gap
 from reports.kit.measured import Estimate
-from reports.kit.published import BASELINES, RANDOM_WEIGHTS, PublishedCurve
+from reports.kit.published import PublishedCurve
 from reports.kit.published import published_curves as _published_curves
 from results.load import Results
+from results.row import Role
 
-Role = Literal["model", "random", "baseline"]
 FULL = "full"  # the mode of MC-QA
 MODES = ("mlp", "linear", FULL)
 SENSE = "langsense_"
@@ -46,7 +46,7 @@ class Summary:
     @property
     def role(self) -> Role:
         """What the model is there for."""
-        return role_of(self.curve.model)
+        return self.curve.role
 
     @property
     def sizes(self) -> list[int]:
@@ -160,17 +160,10 @@ def summaries(results: Results) -> tuple[Summary, ...]:
     return tuple(sorted(found, key=place))
 
 
-def role_of(label: str) -> Role:
-    """What a model is there for, from its name in results."""
-    if RANDOM_WEIGHTS in label:
-        return "random"
-    return "baseline" if label.startswith(tuple(BASELINES)) else "model"
-
-
 def random_twin(summary: Summary, others: Sequence[Summary]) -> Summary | None:
     """The curve of the same architecture with random weights."""
-    name = f"{summary.curve.model} {RANDOM_WEIGHTS}"
-    return next((o for o in peers(summary, others) if o.curve.model == name), None)
+    name = summary.curve.model
+    return next((o for o in peers(summary, others) if o.curve.control_of == name), None)
 
 
 def baselines(summary: Summary, others: Sequence[Summary]) -> list[Summary]:

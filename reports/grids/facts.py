@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.kit.paper_identity import paper_model
 from reports.kit.published import published_size_errors
-from results.load import Results, Run
+from results.load import GRID_FILE, Results, Run
 from results.row import Row
 
 AGE_PANELS = ("A", "B", "C", "D")
@@ -121,7 +121,7 @@ def paper_says(grid: Grid, row: int, column: int) -> int | None:
 
 
 def _grid(results: Results, run: Run) -> Grid | None:
-    held = results.read(run, str(run.facts.get("grid", "grid.json")))
+    held = results.read(run, GRID_FILE)
     rows = {row.metric: row for row in run.rows}
     if held is None or "accuracy" not in rows:
         return None
@@ -137,5 +137,5 @@ def _grid(results: Results, run: Run) -> Grid | None:
         prediction=held["prediction"],
         answer=held["answer"],
         rows=rows,
-        paper_model=paper_model(run.model, run.facts),
+        paper_model=paper_model(run),
     )

@@ -13,6 +13,7 @@ from reports.kit.paper_identity import on_paper_task, paper_model
 from reports.zero_shot.facts import against
 from results.inoculation_hits import Side
 from results.load import Results, Run
+from results.record import InoculationFacts
 from results.row import Row
 from results.subset import Difficulty, Subset
 
@@ -132,6 +133,7 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
     def setting(row: Row) -> tuple[str, int | None, str, float | None, int | None]:
         return (row.probe, row.dose, row.extra, row.learning_rate, row.seed)
 
+    facts = facts_of(run)
     selection, report_split = how_chosen(run)
     for probe, dose, extra, learning_rate, seed in dict.fromkeys(map(setting, run.rows)):
         own = [r for r in run.rows if setting(r) == (probe, dose, extra, learning_rate, seed)]
@@ -144,7 +146,7 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
             key=run.key,
             model=after.model,
             probe=probe,
-            original_task=run.original_task,
+            original_task=facts.original_task,
             dose=dose,
             extra=extra or "none",
             learning_rate=learning_rate,
@@ -154,24 +156,23 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
             parts=_parts(reported),
             difficulties=_difficulties(reported),
             trajectory=trajectory(own),
-            interpretable=_interpretable(run, measured),
+            interpretable=_interpretable(facts.cost_interpretable, measured),
             selection=selection,
             report_split=report_split,
-            whole_split=run.facts.get("report_items", 0) is None,
-            num_settings=max(1, len(run.facts.get("candidates") or ())),
-            missing=tuple(map(str, run.facts.get("missing") or ())),
+            whole_split=facts.report_items is None,
+            num_settings=max(1, len(facts.candidates)),
+            missing=facts.missing,
             setup=series_of(results, run).setup,
-            paper_model=paper_model(run.model, run.facts),
-            paper_task=on_paper_task(run.facts),
+            paper_model=paper_model(run),
+            paper_task=on_paper_task(run),
             sides=run.sides,
         )
 
 
 def series_of(results: Results, run: Run) -> Series:
     """The line of an inoculation plot that a run belongs to."""
-    own = str(run.facts.get("setup") or "")
     several = len(_setups(results).get(_names(run), ())) > 1
-    return Series(*_names(run), own if several else "")
+    return Series(*_names(run), facts_of(run).setup if several else "")
 
 
 @lru_cache(maxsize=4)
@@ -179,19 +180,24 @@ def _setups(results: Results) -> dict[tuple[str, ...], set[str]]:
     """The setups of runs that have the same names."""
     found: dict[tuple[str, ...], set[str]] = {}
     for run in results.runs:
-        if setup := run.facts.get("setup"):
-            found.setdefault(_names(run), set()).add(str(setup))
+        if setup := facts_of(run).setup:
+            found.setdefault(_names(run), set()).add(setup)
     return found
 
 
 def _names(run: Run) -> tuple[str, str, str, str, str]:
-    return (run.model, run.probe, run.original_task, *how_chosen(run))
+    return (run.model, run.probe, facts_of(run).original_task, *how_chosen(run))
 
 
 def how_chosen(run: Run) -> tuple[str, str]:
     """On what the run's checkpoint was chosen, and what it was reported on."""
-    split = run.facts.get("report_split", "")  # none is recorded where there was no such file
-    return str(run.facts.get("selection") or ""), HELD_OUT if split is None else str(split)
+    facts = facts_of(run)
+    return facts.selection, HELD_OUT if facts.report_split is None else facts.report_split
+
+
+def facts_of(run: Run) -> InoculationFacts:
+    """What a run recorded of an inoculation; nothing where it was none."""
+    return run.inoculation or InoculationFacts()
 
 
 def _parts(rows: Sequence[Row]) -> dict[Subset, dict[str, Row]]:
@@ -219,9 +225,9 @@ def trajectory(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
     return {metric: dict(sorted(found[metric].items())) for metric in found}
 
 
-def _interpretable(run: Run, measured: Mapping[str, Row]) -> bool:
-    if run.cost_interpretable is not None:
-        return run.cost_interpretable
+def _interpretable(recorded: bool | None, measured: Mapping[str, Row]) -> bool:
+    if recorded is not None:
+        return recorded
     before, chance = measured.get("original_accuracy_before"), measured.get("chance_original")
     level = None if chance is None else chance.value
     return before is None or against(before, level) in ("above", "unknown")

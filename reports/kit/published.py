@@ -10,8 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 PUBLISHED_DIR = Path(__file__).with_name("published")
-RANDOM_WEIGHTS = "(random weights)"
-BASELINES = {"MLM-baseline": "mlm_baseline", "ESIM": "esim_baseline"}
+BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
 # Other vectors, other numbers (SPEC E10). The papers' are the 50 dimensions of this release.
 PAPER_VECTORS = "glove.6B.50d"
 SHORT_NAMES = {
@@ -187,8 +186,8 @@ def published_probes() -> tuple[PublishedProbe, ...]:
 
 def short_name(label: str) -> str:
     """A model's name as the paper has it, where it has one, for headings and narrow columns."""
-    name = label.removesuffix(RANDOM_WEIGHTS).rstrip()
-    return SHORT_NAMES.get(name, name) + label[len(name) :]
+    name, space, more = label.partition(" ")
+    return SHORT_NAMES.get(name, name) + space + more
 
 
 def _read(name: str, columns: str) -> list[tuple[str, dict[str, str]]]:

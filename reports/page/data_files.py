@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from probes.catalog import load_probe_config, probe_names
-from reports.kit.text import ABSENT
 from results.load import Results, Run
 from storage.errors import ConfigError
 
@@ -20,11 +18,11 @@ class DataFile:
 
     Attributes:
         name: Its probe (or original-task set) and its name: "hypernymy/train.jsonl.gz".
-        num_items: As a run recorded it, a number where it is well.
+        num_items: As a run recorded it.
     """
 
     name: str
-    num_items: Any
+    num_items: int | None
     sha256: str
 
 
@@ -34,12 +32,12 @@ def data_files(results: Results) -> list[DataFile]:
     Runs record a file's name without its folder, and most files are called train or dev.
     """
     read: dict[tuple[str, str], list[Run]] = {}
-    items: dict[tuple[str, str], Any] = {}
+    items: dict[tuple[str, str], int | None] = {}
     for run in results.runs:
-        for file in _mappings(run.facts.get("data")):
-            one = (str(file.get("path", ABSENT)), str(file.get("sha256", ABSENT)))
+        for file in run.data:
+            one = (file.path, file.sha256)
             read.setdefault(one, []).append(run)
-            items.setdefault(one, file.get("num_items"))
+            items.setdefault(one, file.num_items)
     found = [
         DataFile(_name(path, sha256, runs), items[path, sha256], sha256)
         for (path, sha256), runs in read.items()
@@ -52,7 +50,7 @@ def _name(path: str, sha256: str, runs: Iterable[Run]) -> str:
     if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
         return path
     # What all runs that read the file have in common is what it belongs to.
-    named = [[name for name in (run.probe, run.original_task) if name] for run in runs]
+    named = [[name for name in (run.probe, _original_task(run)) if name] for run in runs]
     named = [names for names in named if names] or [[]]  # an analysis over probes names none
     shared = [name for name in named[0] if all(name in names for names in named)]
     known = _catalogue().get(sha256, ())
@@ -75,5 +73,5 @@ def _catalogue() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+def _original_task(run: Run) -> str:
+    return "" if run.inoculation is None else run.inoculation.original_task

@@ -9,7 +9,6 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from reports.curve.summary import role_of
 from reports.kit.figure import PALETTE, Figure
 from reports.kit.section import Made
 from reports.kit.table import Cell, Table, to_markdown
@@ -68,7 +67,8 @@ def title(results: Results) -> str:
     """What the page answers, from the protocols that there are results of."""
     every = sorted({run.model for run in results.runs if run.model})
     # Baselines and random weights are what the models are held against.
-    models = [model for model in every if role_of(model) == "model"] or every
+    beside = {run.model for run in results.runs if run.role in ("baseline", "control")}
+    models = [model for model in every if model not in beside] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
     if results.of("zero_shot") or results.of("grid"):
         also = ", and what inoculation cost" if results.of("inoculation") else " before training"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from reports.kit.columns import attributes, column, number, text, whole
@@ -93,10 +92,8 @@ def software_table(results: Results) -> Table | None:
     """Versions of packages, and the commits."""
     found: dict[str, set[str]] = {}
     for run in results.runs:
-        versions = run.facts.get("versions")
-        if isinstance(versions, Mapping):
-            for package, version in versions.items():
-                found.setdefault(str(package), set()).add(str(version))
+        for package, version in run.versions.items():
+            found.setdefault(package, set()).add(version)
     for commit in commits(results):
         found.setdefault("Probelight, git commit", set()).add(commit)
     columns: list[Column[str]] = [
@@ -114,7 +111,8 @@ def runs_table(results: Results) -> Table | None:
         text("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT),
         text("model", lambda run: run.model or ABSENT),
         text("probe", lambda run: run.probe or ABSENT),
-        *(_recorded(name) for name in ("counts", "seeds")),
+        _said("counts", lambda run: (f"{_plain(of)} {n:,}" for of, n in run.counts.items())),
+        _said("seeds", lambda run: (f"{seed:,}" for seed in run.seeds)),
         number(
             "seconds",
             lambda run: run.seconds,
@@ -134,27 +132,19 @@ PROVENANCE = Section(
 )
 
 
-def _recorded(name: str) -> Column[Run]:
-    """Counts or seeds, in whatever simple form a run recorded them."""
+def _said(name: str, said: Callable[[Run], Iterable[str]]) -> Column[Run]:
+    """What a run recorded several of."""
     return column(
         Heading(name, "left"),
-        lambda run: _said(run.facts.get(name)),
-        lambda said: Cell(said or ABSENT),
+        lambda run: ", ".join(said(run)),
+        lambda text: Cell(text or ABSENT),
         name,
     )
 
 
-def _number(value: object) -> str:
-    return count(value) if isinstance(value, int) else ABSENT
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
 
 
-def _said(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{str(k).replace('_', ' ')} {_said(v)}" for k, v in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_said, value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return value if isinstance(value, str) else json.dumps(value)
+def _number(value: int | None) -> str:
+    return ABSENT if value is None else count(value)

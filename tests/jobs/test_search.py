@@ -11,6 +11,8 @@ from jobs.job import Job, drawn_config
 from jobs.queue.entry import COMPLETE, Entry
 from jobs.queue.queue import Queue
 from jobs.search import draw, objectives_of, sample
+from results.record import RunRecord
+from results.row import Row
 from storage.errors import UsageError
 from tests.jobs.harness import planned, queue_of
 from tests.jobs.trivial import RUNNER
@@ -77,11 +79,12 @@ def test_a_worker_that_lost_the_cell_does_not_draw_anew(
 
 
 def finish(folder: Path) -> None:
-    rows = [
-        {"split": "selection", "epoch": 1, "metric": f"{task}_accuracy", "value": 0.5}
+    rows = (
+        Row(split="selection", epoch=1, metric=f"{task}_accuracy", value=0.5)
         for task in ("probe", "original")
-    ]
-    (folder / "result.json").write_text(json.dumps({"rows": rows}))
+    )
+    record = RunRecord(protocol="inoculation_cell", rows=tuple(rows))
+    (folder / "result.json").write_text(json.dumps(record.to_json()))
 
 
 def test_finished_trials_count_when_the_storage_is_made_anew(
@@ -154,13 +157,13 @@ def test_the_first_draws_are_random_and_repeatable() -> None:
 def test_the_objectives_are_those_of_the_epoch_with_the_best_mean(tmp_path: Path) -> None:
     scores = {0: (0.2, 0.9), 1: (0.5, 0.7), 2: (0.6, 0.65), 3: (0.7, 0.5)}
     rows = [
-        {"split": "selection", "epoch": epoch, "metric": f"{task}_accuracy", "value": value}
+        Row(split="selection", epoch=epoch, metric=f"{task}_accuracy", value=value)
         for epoch, pair in scores.items()
         for task, value in zip(("probe", "original"), pair, strict=True)
     ]
-    rows.append({"split": "report", "epoch": 3, "metric": "probe_accuracy", "value": 1.0})
+    rows.append(Row(split="report", epoch=3, metric="probe_accuracy", value=1.0))
     path = tmp_path / "result.json"
-    path.write_text(json.dumps({"rows": rows}))
+    path.write_text(json.dumps(RunRecord(protocol="p", rows=tuple(rows)).to_json()))
     assert objectives_of(path) == (0.6, 0.65)  # 0.625; epoch 0 is not a candidate
 
 

@@ -18,6 +18,7 @@ from jobs.context import RunContext
 from jobs.job import Job
 from jobs.queue.lease import local_rank
 from protocols.engine.training import FitPlan, fit
+from results.record import RunRecord
 from results.run_folder import RunFolder
 from tests.jobs.trivial import note
 
@@ -49,12 +50,12 @@ def run(
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
     value = float(next(module.parameters()).detach().sum())
     run.finish(
-        {
-            "weights": hashlib.sha256(weights).hexdigest(),
-            "value": value,
-            "rows": [],
-            "notices": list(notices),
-        }
+        RunRecord(
+            protocol="tiny",
+            notices=notices,
+            model_sha256=hashlib.sha256(weights).hexdigest(),
+            facts={"value": value},
+        )
     )
     if local_rank() == 0:
         note(run.path.parent.parent, run.key)

@@ -10,6 +10,7 @@ from typing import Any
 
 from jobs.context import RunContext
 from jobs.job import Job
+from results.record import RunRecord
 from results.run_folder import RunFolder
 
 RUNNER = "tests.jobs.trivial:run"
@@ -33,7 +34,7 @@ def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
     if config.get("killed_once") and not once.exists():
         once.touch()
         os.kill(os.getpid(), 9)
-    run.finish({"value": number**2, "rows": []})
+    run.finish(RunRecord(protocol="trivial", facts={"value": number**2}))
     note(run.path.parent.parent, run.key)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import train
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import CommandFolder
 
@@ -26,7 +27,7 @@ def test_the_report_says_where_the_page_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = CommandFolder(tmp_path / "out", {"command": "zero-shot"}).run("one", {})
-    run.finish({"protocol": "zero_shot", "model": "tiny", "probe": "age_small", "rows": [ROW]})
+    run.finish(RunRecord(protocol="zero_shot", model="tiny", probe="age_small", rows=(ROW,)))
     monkeypatch.chdir(tmp_path)
     assert train.main(["report", "out", "--output_dir=pages"]) == 0
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("page: ")]

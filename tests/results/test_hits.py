@@ -71,7 +71,7 @@ def test_hits_are_read_beside_their_result(
     tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
 ) -> None:
     found = rows.curve("p", "standard", {62: [2, 3]}, 3)
-    folder = write_run(tmp_path, "a", found, hits="hits.json")
+    folder = write_run(tmp_path, "a", found, hits_file="hits.json")
     (folder / "hits.json").write_text(json.dumps(GOOD))
     (run,) = load_results(tmp_path).runs
     assert run.hits == read_hits(GOOD, 62, "hits.json")

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from results.load import Run
 from results.model_names import told_apart, with_distinct_models
+from results.record import ModelSource
 from results.row import Row
 
 
 def run(key: str, model: str, source: str | None) -> Run:
-    facts = {} if source is None else {"model_source": source}
+    known = ModelSource(loaded_from=source or "")
     rows = tuple(Row(value=0.5, metric="accuracy", model=name) for name in (model, "published"))
-    return Run(key, key, "zero_shot", model, "p", rows, facts=facts)
+    return Run(path=key, key=key, protocol="zero_shot", model=model, rows=rows, source=known)
 
 
 def test_the_shortest_end_of_a_path_that_differs() -> None:
@@ -32,3 +35,13 @@ def test_models_of_one_name_from_two_places_are_two_and_others_stay() -> None:
     names = ["best (one/best)", "best (two/best)", "best (one/best)", *["embedded"] * 2, "best"]
     assert [one.model for one in found] == names
     assert [[row.model for row in one.rows] for one in found] == [[n, "published"] for n in names]
+
+
+def test_a_control_is_still_that_of_its_renamed_model() -> None:
+    label = "best (random weights)"
+    runs = [run(place, "best", f"{place}/best") for place in ("one", "two")]
+    own = replace(
+        run("3", label, "one/best"), source=ModelSource(loaded_from="one/best", control_of="best")
+    )
+    *_, control = with_distinct_models([*runs, own])
+    assert (control.model, control.source.control_of) == (label, "best (one/best)")

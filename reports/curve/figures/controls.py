@@ -110,7 +110,7 @@ def _controls(summary: Summary, found: Sequence[Summary]) -> list[Drawn]:
         lines.append(Drawn(linear.curve, STANDARD, "standard, linear", LINEAR))
     baselines = cycle(BASELINES)
     for other in rivals(summary, found):
-        if other.role == "random":
+        if other.role == "control":
             lines.append(Drawn(other.curve, STANDARD, "random weights", RANDOM))
         else:
             name = other.curve.model.split(" (")[0]

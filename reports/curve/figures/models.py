@@ -36,7 +36,7 @@ MODELS = (
 
 def models_figure(results: Results) -> Figure | None:
     """The standard curves of all models and baselines, a panel a probe and mode."""
-    shown = [s for s in summaries(results) if s.role != "random" and s.curve.mode != "linear"]
+    shown = [s for s in summaries(results) if s.role != "control" and s.curve.mode != "linear"]
     places = dict.fromkeys((s.curve.source, s.curve.mode) for s in shown)
     by_place = [[s for s in shown if (s.curve.source, s.curve.mode) == place] for place in places]
     several = [own for own in by_place if sum(s.role == "model" for s in own) > 1]

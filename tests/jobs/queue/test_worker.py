@@ -50,7 +50,14 @@ def test_two_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
     queued = planned(tmp_path, plan).queued
     disturbed_sweep(tmp_path, num_workers=2, num_kills=2)
     assert sorted(log_lines(tmp_path)) == sorted(queued)
-    assert [result["value"] for result in results(tmp_path).values()] == [0, 1, 4, 9, 16, 25]
+    assert [result["facts"]["value"] for result in results(tmp_path).values()] == [
+        0,
+        1,
+        4,
+        9,
+        16,
+        25,
+    ]
     again = planned(tmp_path, plan)
     assert (len(again.done), again.queued) == (6, ())
 

@@ -11,6 +11,7 @@ import train
 from probes.unigrams import CorpusFit
 from protocols.analyses.corpus_unigrams import accuracies, unigram_rows
 from results.load import Results, Run
+from results.record import RunRecord
 from results.row import Row, read_results
 from results.subset import Template
 
@@ -21,7 +22,7 @@ def row(probe: str, model: str, value: float, **columns: Any) -> Row:
 
 
 def results(*rows: Row) -> Results:
-    return Results("r", (Run("p", "k", "curve", "m", "p", rows),))
+    return Results("r", (Run(path="p", key="k", protocol="curve", rows=rows),))
 
 
 def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> None:
@@ -67,9 +68,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             folder = tmp_path / "in" / "runs" / f"{probe}-{model}"
             folder.mkdir(parents=True)
             facts = {"protocol": "zero_shot", "model": model, "probe": probe}
-            row = {**facts, "metric": "accuracy", "value": value, "num_train": 0, "split": "dev"}
-            result = {**facts, "key": folder.name, "rows": [row]}
-            (folder / "result.json").write_text(json.dumps(result))
+            measured = Row(**facts, metric="accuracy", value=value, num_train=0, split="dev")
+            record = RunRecord(**facts, key=folder.name, rows=(measured,))
+            (folder / "result.json").write_text(json.dumps(record.to_json()))
     (tmp_path / "a.txt").write_text("older\t50\nyear\t40\nperson\t10\n")
     (tmp_path / "b.txt").write_text("older\t1\nreally\t40\nanimal\t59\n")
     command = ["unigrams", "--results", str(tmp_path / "in"), "--model_a", "a", "--model_b", "b"]

@@ -72,7 +72,7 @@ def test_the_baseline_stops_on_held_out_rows_and_says_so(
         str(curve_probes / "mirror"),
     )
     kept = hold_out(data, FitSettings(patience=2, held_out=0.2), 0)
-    said = str(result["early_stopping"])
+    said = str(result["curve"]["early_stopping"])
     assert said == early_stopping(kept, FitSettings(epochs=9, patience=2), epochs)
     assert f"patience 2 on {len(kept.held_out)} held-out train rows" in said
     assert result["counts"] == {"train": len(kept.train), "evaluation": len(kept.evaluation)}

@@ -191,7 +191,11 @@ def test_rows_of_a_fine_tuned_curve(config: Path, tmp_path: Path) -> None:
     }
     [path] = folder.glob("runs/curve-asked-full-8-standard-1-*/result.json")
     facts = json.loads(path.read_text())
-    assert (facts["early_stopping"], facts["train"]) == (None, "train of asked")
+    assert facts["curve"] == {
+        "train": "train of asked",
+        "control_words": {},
+        "sha256_by_seed": {},
+    }
     hits = json.loads((path.parent / "hits.json").read_text())
     accuracy = next(r for r in facts["rows"] if r["metric"] == "accuracy")["value"]
     assert hits["hits"]["standard"]["1"].count("1") / 12 == accuracy

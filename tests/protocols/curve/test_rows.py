@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,10 @@ import pytest
 from probes.catalog import ProbeConfig
 from probes.record import Record
 from protocols.curve.data import CurveData
-from protocols.curve.rows import About, Measurement, Point, choice_sets, finish_run
+from protocols.curve.rows import Measurement, Point, choice_sets, finish_run
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
+from results.record import RunRecord
 from results.row import Row
 from results.run_folder import CommandFolder
 from results.subset import ChoiceSet
@@ -52,7 +52,7 @@ def result(tmp_path: Path) -> Path:
         data(train=(record("A ", SIZES, 0, "one"),)),
         Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=True),
         measured,
-        About(time.perf_counter(), ["two words unknown"], {"model_sha256": "abc"}),
+        RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc"),
     )
     return run.path
 
@@ -91,7 +91,7 @@ def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
     point = Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=False)
     measured = [Measurement("standard", 3, 4, tied)]
-    finish_run(run, data(), point, measured, About(time.perf_counter(), [], {}))
+    finish_run(run, data(), point, measured, RunRecord(protocol="curve"))
     assert json.loads((run.path / "hits.json").read_text())["hits"] == {
         "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
     }
@@ -106,9 +106,10 @@ def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
 
 def test_facts(result: Path) -> None:
     facts = json.loads((result / "result.json").read_text())
-    assert (facts["hits"], facts["train"], facts["seeds"]) == ("hits.json", "train of mixed", [3])
+    assert (facts["hits_file"], facts["seeds"]) == ("hits.json", [3])
+    assert facts["curve"]["train"] == "train of mixed"
     assert facts["notices"] == ["two words unknown"]
-    assert facts["control_words"] == {"no_language": {}}
+    assert facts["curve"]["control_words"] == {"no_language": {}}
 
 
 def test_sets_of_many_different_words_are_no_subsets() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lightning_modules.checkpoints.weights import model_fingerprint
-from protocols.engine.model_source import hub_id, original_source
+from protocols.engine.model_source import hub_id, original_source, source_of
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.settings import OriginalTask
+from results.record import ModelSource, OriginalParts, RunRecord
 
 
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,27 +30,33 @@ def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_checkpoint_is_what_the_run_that_made_it_recorded(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "original-x" / "checkpoints" / "best"
     module_for(ModelSettings(kind="esim"), "mc_qa").save_pretrained(folder)
-    made = {
-        "protocol": "original",
-        "rows": [],
-        "model_hub_id": "roberta-large",
-        "model_revision": None,
-        "original_parts": {"sets": ["sciq"], "train_items": None},
-        "model_sha256": model_fingerprint(saved_module(folder)),
-    }
+    parts = OriginalParts(sets=("sciq",))
+    made = RunRecord(
+        protocol="original",
+        source=ModelSource(loaded_from="elsewhere", hub_id="roberta-large"),
+        original_parts=parts,
+        model_sha256=model_fingerprint(saved_module(folder)),
+    )
     path = folder.parent.parent / "result.json"
-    path.write_text(json.dumps(made))
+    path.write_text(json.dumps(made.to_json()))
     task = OriginalTask("science", ["arc_easy"], checkpoint=str(folder))
     model = ModelSettings("bert-base-uncased")
-    assert original_source(model, task) == {
-        "model_hub_id": "roberta-large",
-        "model_revision": None,
-        "original_parts": {"sets": ["sciq"], "train_items": None},
-    }
-    unknown = dict.fromkeys(("model_hub_id", "model_revision", "original_parts"))
-    path.write_text(json.dumps({**made, "model_sha256": "0" * 64}))  # other weights since
+    known = ModelSource(loaded_from="bert-base-uncased", hub_id="roberta-large")
+    assert original_source(model, task) == (known, parts)
+    unknown = replace(known, hub_id=None), None
+    other = replace(made, model_sha256="0" * 64)  # other weights since
+    path.write_text(json.dumps(other.to_json()))
     assert original_source(model, task) == unknown
     path.unlink()
     assert original_source(model, task) == unknown
     own = OriginalTask("science", ["arc_easy"])
-    assert original_source(model, own)["model_hub_id"] == "bert-base-uncased"
+    source, of_own = original_source(model, own)
+    assert (source.hub_id, of_own) == ("bert-base-uncased", OriginalParts(sets=("arc_easy",)))
+
+
+def test_a_control_names_the_model_that_it_is_of_and_a_baseline_its_vectors() -> None:
+    control = source_of(ModelSettings("bert-base-uncased", "abc", random_weights=True))
+    assert (control.loaded_from, control.revision) == ("bert-base-uncased@abc", "abc")
+    assert (control.control_of, control.hub_id) == ("bert-base-uncased", None)
+    baseline = source_of(ModelSettings(kind="esim", vectors="/x/glove.6B.50d.txt"))
+    assert (baseline.loaded_from, baseline.vectors) == ("/x/glove.6B.50d.txt", "glove.6B.50d")

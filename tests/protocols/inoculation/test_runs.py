@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -18,18 +17,24 @@ from protocols.inoculation.grid import SweepGrid, sweep_jobs
 from protocols.inoculation.runs import best_candidate, run_job
 from protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from protocols.inoculation.steps import REPORT
-from results.run_folder import RunFolder, read_finished
+from results.record import InoculationFacts, RunRecord
+from results.run_folder import RunFolder
 from storage.errors import UsageError
 from tests.protocols.inoculation.conftest import TRAINER, under, with_a_line_less
 
 
-def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, dict[str, Any]]:
+def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, RunRecord]:
     for cell in cells:
         run = RunFolder(output_dir / "runs", cell.name, json.loads(json.dumps(cell.config)))
         assert run.key == cell.key
         run_job(run, run.config, under(mirror))
     paths = output_dir.glob("runs/*/result.json")
-    return {path.parent.name: read_finished(path) for path in paths}
+    return {path.parent.name: RunRecord.read(path) for path in paths}
+
+
+def facts_of(record: RunRecord) -> InoculationFacts:
+    assert record.inoculation is not None
+    return record.inoculation
 
 
 @pytest.mark.parametrize(
@@ -87,11 +92,12 @@ def test_the_cells_give_what_one_command_gives(
     chosen = results[cells[-1].key]
     candidates = {key: results[key] for key in cells[-1].needs}
     averages = {
-        key: max(scores["val/aggregate"] for scores in result["history"])
-        for key, result in candidates.items()
+        key: max(scores["val/aggregate"] for scores in facts_of(record).history)
+        for key, record in candidates.items()
     }
-    assert averages[chosen["chosen"]] == max(averages.values())
-    setting = candidates[chosen["chosen"]]["setting"]
+    best = facts_of(chosen).chosen
+    assert averages[best] == max(averages.values())
+    setting = facts_of(candidates[best]).setting
     alone = inoculate(
         str(tmp_path / "alone"),
         grid.originals["colours"],
@@ -102,13 +108,13 @@ def test_the_cells_give_what_one_command_gives(
         trainer=TRAINER,
     )
     numbers = ("metric", "split", "subset", "epoch", "value", "ci_low", "ci_high")
-    assert [[getattr(r, n) for n in numbers] for r in chosen["rows"]] == [
-        [getattr(r, n) for n in numbers] for r in alone["rows"]
+    assert [[getattr(r, n) for n in numbers] for r in chosen.rows] == [
+        [getattr(r, n) for n in numbers] for r in alone.rows
     ]
-    assert chosen["model_sha256"] == alone["model_sha256"]
+    assert chosen.model_sha256 == alone.model_sha256
     before = results[cells[1].key]
-    reported = {r.metric: r.value for r in before["rows"] if r.split == "report"}
-    said = {r.metric: r.value for r in alone["rows"] if r.split == "report"}
+    reported = {r.metric: r.value for r in before.rows if r.split == "report"}
+    said = {r.metric: r.value for r in alone.rows if r.split == "report"}
     assert reported["probe_accuracy"] == said["probe_accuracy_before"]
 
 
@@ -120,18 +126,18 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
     cells = sweep_jobs(small, under(mirror))
     results = run_all(cells, tmp_path, mirror)
     original, before, trained, chosen = (results[cell.key] for cell in cells)
-    assert chosen["model"] == "ESIM (word_vectors)"
-    assert chosen["model_sha256"] == trained["model_sha256"] != original["model_sha256"]
-    scores = {r.metric: r.value for r in chosen["rows"] if r.split == REPORT}
-    start = {r.metric: r.value for r in before["rows"] if r.split == REPORT}
+    assert chosen.model == "ESIM (word_vectors)"
+    assert chosen.model_sha256 == trained.model_sha256 != original.model_sha256
+    scores = {r.metric: r.value for r in chosen.rows if r.split == REPORT}
+    start = {r.metric: r.value for r in before.rows if r.split == REPORT}
     assert scores["original_accuracy_before"] == start["original_accuracy"]
     cost = scores["original_accuracy_before"] - scores["original_accuracy_after"]
     assert scores["inoculation_cost"] == pytest.approx(cost)
 
 
 def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost() -> None:
-    def result(rate: float, *scores: tuple[float, float]) -> dict[str, Any]:
-        history = [
+    def result(rate: float, *scores: tuple[float, float]) -> InoculationFacts:
+        history = tuple(
             {
                 "epoch": epoch,
                 "val/probe_accuracy": probe,
@@ -139,8 +145,8 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
                 "val/aggregate": (probe + original) / 2,
             }
             for epoch, (probe, original) in enumerate(scores, start=1)
-        ]
-        return {"setting": {"learning_rate": rate}, "history": history}
+        )
+        return InoculationFacts(setting={"learning_rate": rate}, history=history)
 
     low = result(1e-5, (0.5, 0.5), (0.6, 0.5))
     high = result(5e-5, (0.9, 0.1), (0.7, 0.4))
@@ -148,4 +154,4 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
     assert best_candidate({"low": low, "high": high}) == "low"  # 0.55 both; 0.5 is left of low's
     assert best_candidate({"costly": costly, "high": high}) == "costly"  # the smaller rate
     with pytest.raises(ValueError, match="no checkpoints"):
-        best_candidate({"empty": {"setting": asdict(TRAINER), "history": []}})
+        best_candidate({"empty": InoculationFacts(setting=asdict(TRAINER))})

@@ -11,6 +11,7 @@ from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
 from protocols.inoculation.steps import BEFORE_FILE, InoculationSteps
+from results.record import RunRecord
 from results.run_folder import RunFolder
 
 RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
@@ -52,7 +53,7 @@ def test_damaged_scores_before_are_named(
     steps.keep(run, SCORED)  # what is there is kept, damaged or not
     (run.path / BEFORE_FILE).unlink()
     steps.keep(run, SCORED)
-    run.finish({"rows": []})
+    run.finish(RunRecord(protocol="p"))
     assert steps.kept(run) == SCORED
     (run.path / BEFORE_FILE).write_text(text)
     with pytest.raises(ValueError, match=f"{BEFORE_FILE}: changed since the run ended"):

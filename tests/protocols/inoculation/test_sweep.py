@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 
 import train
 from results.provenance import ROOT
+from results.record import InoculationFacts, RunRecord
 from tests.jobs.harness import queue_of
 
 
@@ -116,8 +118,10 @@ def test_a_choice_made_without_a_failed_candidate_is_made_again(
     assert sweep("plan", config_path, folder) == 0
     [chosen] = folder.glob("runs/chosen-*")
     [before] = folder.glob("runs/before-*")
-    (before / "result.json").write_text('{"rows": []}')
-    (chosen / "result.json").write_text('{"rows": [], "missing": ["inoculate-..."]}')
+    lacking = InoculationFacts(missing=("inoculate-...",))
+    for folder_of, facts in ((before, InoculationFacts()), (chosen, lacking)):
+        record = RunRecord(protocol="p", inoculation=facts)
+        (folder_of / "result.json").write_text(json.dumps(record.to_json()))
     capsys.readouterr()
     assert sweep("plan", config_path, folder) == 0
     assert "1 done, 4 queued before" in capsys.readouterr().out

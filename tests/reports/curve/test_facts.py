@@ -41,7 +41,7 @@ def test_other_train_rows_and_stages_are_curves_of_their_own(
     for name, right, facts in (
         ("a", 60, {"train": own}),
         ("b", 80, {"train": lent}),
-        ("c", 70, {"train": own, "first_stage": {"seed": 1}}),
+        ("c", 70, {"train": own, "first_stage": True}),
     ):
         [row] = rows.curve("p", "standard", {62: [right]}, 100)
         write_run(tmp_path / name, name, [row, {**row, "subset": Template("t")}], **facts)

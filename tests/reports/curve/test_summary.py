@@ -13,7 +13,6 @@ from reports.curve.summary import (
     baselines,
     difference,
     random_twin,
-    role_of,
     summaries,
 )
 from results.load import load_results
@@ -84,7 +83,7 @@ def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
 ) -> None:
     more = {"model": "roberta-large", "train": "train of encyclopedic_composition"}
     composition = {**more, "probe": "encyclopedic_composition", "mode": "full"}
-    write_curve_runs(tmp_path / "facts first", shares, **composition, first_stage="facts")
+    write_curve_runs(tmp_path / "facts first", shares, **composition, first_stage=True)
     write_curve_runs(tmp_path / "at once", shares, **composition)
     left_out = {"counts": {"train": 4000, "evaluation": 110}}
     write_curve_runs(tmp_path / "part", shares, model="roberta-large", **left_out)
@@ -111,7 +110,7 @@ def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> No
     write_curve_runs(tmp_path, shares, model=names[0], mode="linear")
     found = read(tmp_path)
     model, linear, random, baseline = found
-    assert [role_of(name) for name in names] == ["model", "random", "baseline"]
+    assert [one.role for one in (model, random, baseline)] == ["model", "control", "baseline"]
     assert [model.curve.mode, linear.curve.mode] == ["mlp", "linear"]
     assert random_twin(model, found) is random
     assert baselines(model, found) == [baseline]

@@ -109,7 +109,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
             num_original=200,
             seed=seed,
         )
-        facts = {"hits": "hits.json", "cost_interpretable": True}
+        facts = {"hits_file": "hits.json", "cost_interpretable": True}
         folder = write_run(tmp_path, f"s{seed}", found, **facts)
         (folder / "hits.json").write_text(json.dumps(hits(seed)))
     [line] = doses(inoculations(load_results(tmp_path))).values()

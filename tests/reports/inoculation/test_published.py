@@ -22,7 +22,7 @@ WHOLE = {
     "report_split": "test",
     "report_items": None,
     "cost_interpretable": True,
-    "model_hub_id": BERT,
+    "hub_id": BERT,
     "original_parts": {"sets": SETS, "train_items": None},
 }
 
@@ -80,16 +80,16 @@ def test_the_same_checkpoint_is_compared_on_the_test_split(
     ("facts", "more"),
     [
         # a folder that is called as the paper's model is, and a task that is called science
-        ({"model_hub_id": None}, {}),
-        ({"model_hub_id": "someone/bert-large-uncased-whole-word-masking"}, {}),
-        ({"model_revision": "my-branch"}, {}),
+        ({"hub_id": None}, {}),
+        ({"hub_id": "someone/bert-large-uncased-whole-word-masking"}, {}),
+        ({"revision": "my-branch"}, {}),
         ({"original_parts": {"sets": SETS[:3], "train_items": None}}, {}),
         ({"original_parts": {"sets": SETS, "train_items": 100}}, {}),
         ({"original_parts": None}, {}),
         ({"report_items": 500}, {}),
         ({"report_split": "dev"}, {}),
-        ({"model_hub_id": None}, {"model": "embedded"}),
-        ({"model_hub_id": None}, {"model": "ESIM (glove.6B.50d)"}),
+        ({"hub_id": None}, {"model": "embedded"}),
+        ({"hub_id": None}, {"model": "ESIM (glove.6B.50d)"}),
     ],
 )
 def test_anything_else_is_only_set_beside(

@@ -8,7 +8,15 @@ import pytest
 
 from reports.curve.summary import summaries
 from reports.kit.paper_identity import on_paper_task, paper_model
-from results.load import load_results
+from results.load import Run, load_results
+from results.row import Row
+from tests.fixtures.results import record_of, role_of
+
+
+def run(label: str, **facts: Any) -> Run:
+    row = {"model": label, "value": 0.5}
+    return Run(**vars(record_of((Row(**row, **role_of(row)),), **facts)))
+
 
 SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
 
@@ -16,16 +24,16 @@ SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
 @pytest.mark.parametrize(
     ("label", "facts", "expected"),
     [
-        ("roberta-large", {"model_hub_id": "roberta-large"}, "roberta-large"),
-        ("roberta-large", {"model_hub_id": "FacebookAI/roberta-large"}, "roberta-large"),
-        ("mine", {"model_hub_id": "google-bert/bert-base-uncased"}, "bert-base-uncased"),
-        ("roberta-large", {"model_hub_id": "roberta-large", "model_revision": "a" * 40},
+        ("roberta-large", {"hub_id": "roberta-large"}, "roberta-large"),
+        ("roberta-large", {"hub_id": "FacebookAI/roberta-large"}, "roberta-large"),
+        ("mine", {"hub_id": "google-bert/bert-base-uncased"}, "bert-base-uncased"),
+        ("roberta-large", {"hub_id": "roberta-large", "revision": "a" * 40},
          "roberta-large"),
-        ("roberta-large", {"model_hub_id": "roberta-large", "model_revision": "other"}, None),
-        ("roberta-large", {"model_hub_id": "someone/roberta-large"}, None),
-        ("roberta-large", {"model_hub_id": None, "model_sha256": "0" * 64}, None),  # a folder
+        ("roberta-large", {"hub_id": "roberta-large", "revision": "other"}, None),
+        ("roberta-large", {"hub_id": "someone/roberta-large"}, None),
+        ("roberta-large", {"model_sha256": "0" * 64}, None),  # a folder
         ("roberta-large", {}, None),
-        ("roberta-large (random weights)", {"model_hub_id": "roberta-large"}, None),
+        ("roberta-large (random weights)", {"hub_id": "roberta-large"}, None),
         ("MLM-baseline (word_vectors)", {}, None),
         ("MLM-baseline (glove.6B.50d)", {}, "mlm_baseline"),
         ("ESIM (glove.6B.50d.txt)", {}, "esim_baseline"),
@@ -34,7 +42,8 @@ SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
 def test_a_checkpoint_is_known_by_its_id(
     label: str, facts: dict[str, Any], expected: str | None
 ) -> None:
-    assert paper_model(label, facts) == expected
+    known = {"hub_id": None, **facts}
+    assert paper_model(run(label, **known)) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,7 +59,8 @@ def test_a_checkpoint_is_known_by_its_id(
     ],
 )
 def test_a_task_is_known_by_its_parts(parts: object, expected: bool) -> None:
-    assert on_paper_task({"original_task": "science", "original_parts": parts}) is expected
+    known = run("m", original_task="science", original_parts=parts)
+    assert on_paper_task(known) is expected
 
 
 def test_a_folder_called_roberta_large_gets_no_difference(
@@ -59,6 +69,6 @@ def test_a_folder_called_roberta_large_gets_no_difference(
     own = {"probe": "age_comparison", "train": "train of age_comparison", "model": "roberta-large"}
     for name, known in (("hub", "roberta-large"), ("folder", None)):
         folder = tmp_path / name
-        write_curve_runs(folder, lambda *_: 0.5, **own, model_hub_id=known)
+        write_curve_runs(folder, lambda *_: 0.5, **own, hub_id=known)
         (found,) = summaries(load_results(folder))
         assert (found.beside_paper("mlp_ws") is None) == (known is None)

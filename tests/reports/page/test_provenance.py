@@ -72,15 +72,17 @@ def test_weights_are_told_apart_by_what_ran(
     assert "kept at the end" in table.note
 
 
-def test_odd_facts_do_no_harm(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+def test_what_a_run_does_not_record_is_not_shown(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
     write_run(
         tmp_path,
         "a",
         rows.zero_shot("p", 5, 10, 2),
-        data="none",
-        versions=None,
-        counts={"truncated": {"train": 3}, "ok": True},
-        seeds=7,
+        data=(),
+        versions={},
+        counts={"original_report": 3_000, "train": 3},
+        seeds=(7, 8),
         git_commit="",
         model_sha256="",
     )
@@ -88,7 +90,7 @@ def test_odd_facts_do_no_harm(tmp_path: Path, write_run: WriteRun, rows: SimpleN
     assert "data" not in made
     assert "software" not in made
     assert texts(made["models"]) == [["embedded", "zero shot", "–", "1"]]
-    assert texts(made["runs"])[0][4:6] == ["truncated train 3, ok true", "7"]
+    assert texts(made["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]
 
 
 def test_notices_are_said_once(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:

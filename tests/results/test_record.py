@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from results.provenance import DataUse
+from results.record import (
+    CurveFacts,
+    InoculationFacts,
+    ModelSource,
+    OriginalParts,
+    RunRecord,
+    UnigramFacts,
+)
+from results.row import Row
+from results.subset import Clusters
+
+WHOLE = RunRecord(
+    protocol="inoculation",
+    model="m",
+    rows=(Row(metric="a", value=0.5, subset=Clusters(4)), Row(metric="b", value=1)),
+    counts={"train": 3},
+    notices=("one", "two"),
+    seeds=(0, 1),
+    data=(DataUse(path="a.jsonl", sha256="ab", num_items=3), DataUse(path="b", sha256="cd")),
+    source=ModelSource(loaded_from="x", hub_id="x"),
+    seconds=1.5,
+    original_parts=OriginalParts(sets=("arc", "sciq"), train_items=100),
+    curve=CurveFacts(train="train of p", control_words={"no_language": {"a": "foo"}}),
+    inoculation=InoculationFacts(
+        original_task="arc",
+        report_split=None,
+        setting={"dose": 3},
+        history=({"epoch": 1.0}, {"epoch": 2.0}),
+        cost_interpretable=False,
+        candidates=("k1",),
+    ),
+    unigrams=UnigramFacts(models=("a", "b"), measure="max"),
+    facts={"anything": [1, None]},
+    key="k",
+    files={"config.yaml": {"size": 3, "sha256": "ef"}},
+)
+
+
+def test_a_record_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(WHOLE.to_json()))
+    assert RunRecord.read(path) == WHOLE
+    bare = RunRecord(protocol="p")
+    assert RunRecord.from_json(json.loads(json.dumps(bare.to_json())), "r") == bare
+
+
+def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
+    written = RunRecord(protocol="p", curve=CurveFacts(train="t")).to_json()
+    assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)
+    assert "first_stage" not in written["curve"]
+    assert {"python", "torch"} <= written["versions"].keys()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 1}, "^r: written by another version of Probelight"),
+        ({"format": None}, "^r: written by another version of Probelight"),
+        ({"seeds": [0, "x"]}, "^r: seed 2 is 'x'"),
+        ({"seeds": 7}, "^r: seeds is 7"),
+        ({"counts": []}, r"^r: counts is \[\]"),
+        ({"rows": [{"value": 1}, {"value": "x"}]}, "^r: row 2: value is 'x', which is no number"),
+        ({"data": [{"path": "a"}]}, "^r: data 1: .*'sha256'"),
+        ({"curve": {"trian": "t"}}, r"^r: curve: the key\(s\) trian are unknown"),
+        ({"model": 3}, "^r: model is 3"),
+        ({"seconds": "1"}, "^r: seconds is '1'"),
+    ],
+)
+def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RunRecord.from_json({**WHOLE.to_json(), **change}, "r")
