@@ -52,18 +52,6 @@ def _loader(*batches: Sequence[int]) -> DataLoader[Any]:
     return DataLoader([_batch(items) for items in batches], batch_size=None)  # type: ignore[arg-type]
 
 
-def _trainer(**options: Any) -> pl.Trainer:
-    quiet = {
-        "accelerator": "cpu",
-        "logger": False,
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-        "max_epochs": 1,
-    }
-    return pl.Trainer(**{**quiet, **options})
-
-
 def _loss(item: int) -> float:
     row = ROWS[item]
     return math.log(sum(math.exp(value) for value in row)) - row[LABELS[item]]
@@ -141,9 +129,9 @@ def test_a_batch_of_padding_alone_has_loss_0() -> None:
     assert float(loss) == 0.0
 
 
-def test_one_set_is_logged_plainly_and_by_its_name() -> None:
+def test_one_set_is_logged_plainly_and_by_its_name(quiet_trainer: Callable[..., Any]) -> None:
     module = Table(ROWS)
-    trainer = _trainer()
+    trainer = quiet_trainer()
     trainer.validate(module, _loader([0, 1, 2], [3, -1]), verbose=False)
     assert trainer.callback_metrics["val/accuracy"] == 0.5  # 2 of 4
     assert set(trainer.callback_metrics) == {"val/accuracy"}
@@ -153,10 +141,10 @@ def test_one_set_is_logged_plainly_and_by_its_name() -> None:
     assert values == pytest.approx({"val/accuracy": 2 / 3, "val/original_accuracy": 2 / 3})
 
 
-def test_several_sets_are_logged_by_name() -> None:
+def test_several_sets_are_logged_by_name(quiet_trainer: Callable[..., Any]) -> None:
     module = Table(ROWS)
     module.evaluation_names = ["probe", "original"]
-    trainer = _trainer()
+    trainer = quiet_trainer()
     loaders = [_loader([0, 1], [2]), _loader([3], [0, -1])]
     for stage, run in (("val", trainer.validate), ("test", trainer.test)):
         run(module, loaders, verbose=False)  # type: ignore[operator]
@@ -167,15 +155,15 @@ def test_several_sets_are_logged_by_name() -> None:
     assert module.metric_names("val", 1) == ["val/original_accuracy"]
 
 
-def test_accuracies_start_anew_each_time() -> None:
-    module, trainer = Table(ROWS), _trainer()
+def test_accuracies_start_anew_each_time(quiet_trainer: Callable[..., Any]) -> None:
+    module, trainer = Table(ROWS), quiet_trainer()
     for items, expected in (([0, 2], 1.0), ([1, 3], 0.0)):
         trainer.validate(module, _loader(items), verbose=False)
         assert trainer.callback_metrics["val/accuracy"] == expected
 
 
-def test_predictions_name_their_items() -> None:
-    batches = _trainer().predict(Table(ROWS), _loader([2, 0], [3, -1]))
+def test_predictions_name_their_items(quiet_trainer: Callable[..., Any]) -> None:
+    batches = quiet_trainer().predict(Table(ROWS), _loader([2, 0], [3, -1]))
     assert batches is not None
     first, second = batches
     assert set(first) == {"item", "scores", "choice_mask"}
@@ -186,18 +174,18 @@ def test_predictions_name_their_items() -> None:
     assert second["item"].tolist() == [3, -1]
 
 
-def test_training_logs_the_mean_loss_and_the_accuracy() -> None:
-    trainer = _trainer()
+def test_training_logs_the_mean_loss_and_the_accuracy(quiet_trainer: Callable[..., Any]) -> None:
+    trainer = quiet_trainer()
     trainer.fit(Table(ROWS), _loader([0, 1, -1]))
     metrics = trainer.callback_metrics
     assert float(metrics["train/loss"]) == pytest.approx((_loss(0) + _loss(1)) / 2, abs=1e-6)
     assert float(metrics["train/accuracy"]) == 0.5
 
 
-def test_the_first_step_of_adamw_by_hand() -> None:
+def test_the_first_step_of_adamw_by_hand(quiet_trainer: Callable[..., Any]) -> None:
     """Step 1 moves each weight by the rate, against its gradient, after rate x decay x weight."""
     module = Table(ROWS, learning_rate=0.1, weight_decay=0.5)
-    trainer = _trainer()
+    trainer = quiet_trainer()
     trainer.fit(module, _loader([0, 1, 2, 3]))
     optimizer = trainer.optimizers[0]
     assert optimizer.param_groups[0]["betas"] == (0.9, 0.98)
@@ -207,7 +195,7 @@ def test_the_first_step_of_adamw_by_hand() -> None:
     torch.testing.assert_close(module.rows.detach(), expected, rtol=0, atol=1e-5)
 
 
-def test_the_rate_follows_the_slanted_triangle() -> None:
+def test_the_rate_follows_the_slanted_triangle(quiet_trainer: Callable[..., Any]) -> None:
     rates: list[float] = []
 
     class Watch(pl.Callback):
@@ -215,12 +203,12 @@ def test_the_rate_follows_the_slanted_triangle() -> None:
             rates.append(optimizer.param_groups[0]["lr"])
 
     module = Table(ROWS, learning_rate=1.0, warmup_share=0.4)
-    trainer = _trainer(max_epochs=5, callbacks=[Watch()])
+    trainer = quiet_trainer(max_epochs=5, callbacks=[Watch()])
     trainer.fit(module, _loader([0, 1]))
     assert rates == pytest.approx([0.5, 1.0, 1.0, 2 / 3, 1 / 3])
 
 
-def test_gradients_are_clipped_when_asked() -> None:
+def test_gradients_are_clipped_when_asked(quiet_trainer: Callable[..., Any]) -> None:
     norms: list[float] = []
 
     class Watch(pl.Callback):
@@ -230,17 +218,19 @@ def test_gradients_are_clipped_when_asked() -> None:
 
     for max_grad_norm in (None, 0.01):
         module = Table(ROWS, max_grad_norm=max_grad_norm)
-        _trainer(callbacks=[Watch()], max_epochs=2).fit(module, _loader([0, 1, 3]))
+        quiet_trainer(callbacks=[Watch()], max_epochs=2).fit(module, _loader([0, 1, 3]))
     assert norms[0] > 0.1
     assert norms[-1] == pytest.approx(0.01, rel=1e-3)
 
 
-def test_a_module_without_trainable_parameters_cannot_be_fitted() -> None:
+def test_a_module_without_trainable_parameters_cannot_be_fitted(
+    quiet_trainer: Callable[..., Any],
+) -> None:
     module = Table(ROWS)
     module.requires_grad_(False)
     with pytest.raises(RuntimeError, match="Table has nothing to train: all its parameters"):
-        _trainer().fit(module, _loader([0]))
-    _trainer().validate(module, _loader([0]), verbose=False)
+        quiet_trainer().fit(module, _loader([0]))
+    quiet_trainer().validate(module, _loader([0]), verbose=False)
 
 
 def test_metrics_are_no_part_of_the_weights() -> None:

@@ -39,18 +39,6 @@ def _loader(*batches: dict[str, Tensor]) -> DataLoader[Any]:
     return DataLoader(list(batches), batch_size=None)  # type: ignore[arg-type]
 
 
-def _trainer(**options: Any) -> pl.Trainer:
-    quiet = {
-        "accelerator": "cpu",
-        "logger": False,
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-        "max_epochs": 2,
-    }
-    return pl.Trainer(**{**quiet, **options})
-
-
 def _weights(module: MaskedChoice) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in module.model.state_dict().items()}
 
@@ -92,13 +80,17 @@ def test_padding_does_not_change_logits(
 
 @pytest.mark.parametrize("mode", ["linear", "mlp"])
 def test_a_frozen_encoder_gives_the_very_same_h_after_training(
-    architecture: str, mode: Any, checkpoint: Checkpoint, masked_batch: MakeBatch
+    architecture: str,
+    mode: Any,
+    checkpoint: Checkpoint,
+    masked_batch: MakeBatch,
+    quiet_trainer: Callable[..., Any],
 ) -> None:
     module, batch = MaskedChoice(str(checkpoint(architecture)), mode=mode, **FAST), masked_batch()
     with torch.no_grad():
         before, logits = module.features(batch), module(batch)
     weights = _weights(module)
-    _trainer().fit(module, _loader(batch))
+    quiet_trainer(max_epochs=2).fit(module, _loader(batch))
     with torch.no_grad():
         assert torch.equal(module.features(batch), before)
         assert not torch.allclose(module(batch), logits)
@@ -130,12 +122,15 @@ def test_a_frozen_encoder_has_no_dropout_in_training_mode(
 
 
 def test_full_mode_trains_everything_and_stays_tied(
-    architecture: str, checkpoint: Checkpoint, masked_batch: MakeBatch
+    architecture: str,
+    checkpoint: Checkpoint,
+    masked_batch: MakeBatch,
+    quiet_trainer: Callable[..., Any],
 ) -> None:
     module, batch = MaskedChoice(str(checkpoint(architecture)), mode="full", **FAST), masked_batch()
     weights = _weights(module)
     assert module.head.weight is module.model.get_input_embeddings().weight
-    _trainer().fit(module, _loader(batch))
+    quiet_trainer(max_epochs=2).fit(module, _loader(batch))
     assert module.head.weight is module.model.get_input_embeddings().weight
     still = set(weights) - _moved(module, weights)
     # The softmax of the attention cancels the bias of the keys; buffers are not trained.
@@ -143,7 +138,7 @@ def test_full_mode_trains_everything_and_stays_tied(
 
 
 def test_training_switches_dropout_on_in_full_mode(
-    checkpoint: Checkpoint, masked_batch: MakeBatch
+    checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
 ) -> None:
     seen = []
 
@@ -153,24 +148,26 @@ def test_training_switches_dropout_on_in_full_mode(
 
     batch = masked_batch()
     module = MaskedChoice(str(checkpoint("bert")), mode="full")
-    _trainer(callbacks=[Watch()]).fit(module, _loader(batch), _loader(batch))
+    quiet_trainer(max_epochs=2, callbacks=[Watch()]).fit(module, _loader(batch), _loader(batch))
     assert seen == [True, True]
 
 
 def test_fitting_learns_the_gold_candidates(
-    checkpoint: Checkpoint, masked_batch: MakeBatch
+    checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
 ) -> None:
     module, batch = MaskedChoice(str(checkpoint("bert")), mode="mlp", **FAST), masked_batch()
-    _trainer(max_epochs=15).fit(module, _loader(batch))
+    quiet_trainer(max_epochs=15).fit(module, _loader(batch))
     with torch.no_grad():
         assert torch.equal(module(batch).argmax(1), batch["labels"])
 
 
-def test_zero_shot_cannot_be_fitted(checkpoint: Checkpoint, masked_batch: MakeBatch) -> None:
+def test_zero_shot_cannot_be_fitted(
+    checkpoint: Checkpoint, masked_batch: MakeBatch, quiet_trainer: Callable[..., Any]
+) -> None:
     module = MaskedChoice(str(checkpoint("bert")), mode="zero_shot")
     assert not any(parameter.requires_grad for parameter in module.parameters())
     with pytest.raises(RuntimeError, match="zero_shot trains nothing"):
-        _trainer().fit(module, _loader(masked_batch()))
+        quiet_trainer(max_epochs=2).fit(module, _loader(masked_batch()))
 
 
 def test_an_unknown_mode_is_refused(checkpoint: Checkpoint) -> None:
@@ -180,10 +177,15 @@ def test_an_unknown_mode_is_refused(checkpoint: Checkpoint) -> None:
 
 @pytest.mark.parametrize("mode", ["mlp", "full"])
 def test_a_trained_model_is_loaded_by_plain_from_pretrained(
-    architecture: str, mode: Any, checkpoint: Checkpoint, masked_batch: MakeBatch, tmp_path: Path
+    architecture: str,
+    mode: Any,
+    checkpoint: Checkpoint,
+    masked_batch: MakeBatch,
+    tmp_path: Path,
+    quiet_trainer: Callable[..., Any],
 ) -> None:
     module, batch = MaskedChoice(str(checkpoint(architecture)), mode=mode, **FAST), masked_batch()
-    _trainer(max_epochs=1).fit(module, _loader(batch))
+    quiet_trainer().fit(module, _loader(batch))
     module.save_pretrained(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert not list(tmp_path.rglob("*.bin"))
@@ -200,10 +202,13 @@ def test_a_trained_model_is_loaded_by_plain_from_pretrained(
 
 
 def test_a_training_state_is_plain_and_restores_the_scores(
-    checkpoint: Checkpoint, masked_batch: MakeBatch, tmp_path: Path
+    checkpoint: Checkpoint,
+    masked_batch: MakeBatch,
+    tmp_path: Path,
+    quiet_trainer: Callable[..., Any],
 ) -> None:
     module, batch = MaskedChoice(str(checkpoint("bert")), mode="linear", **FAST), masked_batch()
-    trainer = _trainer(enable_checkpointing=True, default_root_dir=tmp_path)
+    trainer = quiet_trainer(max_epochs=2, enable_checkpointing=True)
     trainer.fit(module, _loader(batch))
     trainer.save_checkpoint(tmp_path / "state.ckpt")
     state = torch.load(tmp_path / "state.ckpt", weights_only=True)

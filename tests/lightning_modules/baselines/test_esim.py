@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
@@ -41,22 +41,6 @@ def vectors(tmp_path: Path) -> str:
 
 def _small(vectors: str, **options: Any) -> ESIM:
     return ESIM(vectors, **{"hidden_size": 6, **options})
-
-
-def _trainer(folder: Path, **options: Any) -> pl.Trainer:
-    return pl.Trainer(
-        **{
-            "accelerator": "cpu",
-            "logger": False,
-            "enable_checkpointing": False,
-            "enable_progress_bar": False,
-            "enable_model_summary": False,
-            "use_distributed_sampler": False,
-            "num_sanity_val_steps": 0,
-            "default_root_dir": str(folder),
-            **options,
-        }
-    )
 
 
 def _scores(module: ESIM, records: list[Record]) -> Tensor:
@@ -188,26 +172,28 @@ def test_the_seed_decides_and_nothing_else(vectors: str) -> None:
 
 @pytest.mark.parametrize("train_vectors", [True, False])
 def test_vectors_are_trained_if_asked_for(
-    vectors: str, train_vectors: bool, tmp_path: Path
+    vectors: str, train_vectors: bool, quiet_trainer: Callable[..., Any]
 ) -> None:
     module = _small(vectors, train_vectors=train_vectors)
     module.encoder().encode(RECORDS)
     before = module.words.weight.detach().clone()
-    _trainer(tmp_path, max_epochs=1).fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}))
+    quiet_trainer().fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}))
     assert torch.equal(module.words.weight.detach(), before) != train_vectors
 
 
-def test_it_learns_to_find_the_word_that_is_asked_for(vectors: str, tmp_path: Path) -> None:
+def test_it_learns_to_find_the_word_that_is_asked_for(
+    vectors: str, quiet_trainer: Callable[..., Any]
+) -> None:
     module = _small(vectors, hidden_size=12, learning_rate=1e-2, dropout=0.0)
-    trainer = _trainer(tmp_path, max_epochs=12, check_val_every_n_epoch=12)
+    trainer = quiet_trainer(max_epochs=12, check_val_every_n_epoch=12)
     trainer.fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=10))
     assert float(trainer.callback_metrics["val/accuracy"]) > 0.9
     assert isinstance(trainer.optimizers[0], torch.optim.Adam)
 
 
-def test_without_a_monitor_the_rate_stays(vectors: str, tmp_path: Path) -> None:
+def test_without_a_monitor_the_rate_stays(vectors: str, quiet_trainer: Callable[..., Any]) -> None:
     module = _small(vectors)
-    trainer = _trainer(tmp_path, max_epochs=3)
+    trainer = quiet_trainer(max_epochs=3)
     trainer.fit(module, ChoiceDataModule(RECORDS, {}, batch_size=10))
     assert trainer.optimizers[0].param_groups[0]["lr"] == 4e-4
     assert trainer.lr_scheduler_configs == []
@@ -239,15 +225,17 @@ def test_a_folder_that_does_not_fit_is_refused(vectors: str, tmp_path: Path) -> 
         ESIM.from_folder(tmp_path / "saved")
 
 
-def test_a_state_is_loaded_whatever_words_came_first(vectors: str, tmp_path: Path) -> None:
+def test_a_state_is_loaded_whatever_words_came_first(
+    vectors: str, tmp_path: Path, quiet_trainer: Callable[..., Any]
+) -> None:
     keep = ModelCheckpoint(tmp_path, filename="state")
     module = _small(vectors)
-    trainer = _trainer(tmp_path, max_epochs=1, enable_checkpointing=True, callbacks=[keep])
+    trainer = quiet_trainer(enable_checkpointing=True, callbacks=[keep])
     trainer.fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=10))
     expected = _scores(module, RECORDS)
     other = _small(vectors, seed=3)
     new = Record("new", "hen fox is not a yak", ("yak", "ox"), 0)
-    _trainer(tmp_path).validate(
+    quiet_trainer().validate(
         other,
         ChoiceDataModule(None, {"": [new, *RECORDS]}),
         ckpt_path=str(tmp_path / "state.ckpt"),
@@ -256,7 +244,9 @@ def test_a_state_is_loaded_whatever_words_came_first(vectors: str, tmp_path: Pat
     torch.testing.assert_close(_scores(other, RECORDS), expected)
 
 
-def test_it_can_be_inoculated(vectors: str, tmp_path: Path) -> None:
+def test_it_can_be_inoculated(
+    vectors: str, tmp_path: Path, quiet_trainer: Callable[..., Any]
+) -> None:
     """Words of the probe that the original task does not have get their vectors before the fit."""
     original = _small(vectors, num_choices=3)
     original.encoder().encode(RECORDS[:1])
@@ -264,7 +254,7 @@ def test_it_can_be_inoculated(vectors: str, tmp_path: Path) -> None:
     task = ESIM.from_folder(tmp_path / "original")
     num_words = len(task.words)
     before = model_fingerprint(task.read)
-    trainer = _trainer(tmp_path, max_epochs=2)
+    trainer = quiet_trainer(max_epochs=2)
     sets = {"probe": RECORDS[:6], "original": RECORDS[6:12]}
     module = Inoculation(task, learning_rate=1e-3)
     trainer.fit(module, ChoiceDataModule(RECORDS[:6], sets, batch_size=3))

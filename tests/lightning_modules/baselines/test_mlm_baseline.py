@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 
 from datamodules.choices import ChoiceDataModule
@@ -30,20 +30,6 @@ def vectors(tmp_path: Path) -> str:
     path = tmp_path / "v.txt"
     path.write_text("the 1 0\nhot 2 -1\ncold -2 1\nis 0 3\nsun 1 1\nsea -1 1\nair 0.5 0\n")
     return str(path)
-
-
-def _trainer(folder: Path, **options: object) -> pl.Trainer:
-    return pl.Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        num_sanity_val_steps=0,
-        default_root_dir=str(folder),
-        **options,  # type: ignore[arg-type]
-    )
 
 
 def test_features_are_the_vectors_side_by_side(vectors: str) -> None:
@@ -114,10 +100,10 @@ def test_full_is_refused(vectors: str) -> None:
         MLMBaseline(vectors, mode="full")  # type: ignore[arg-type]
 
 
-def test_fit_learns_what_a_word_says(vectors: str, tmp_path: Path) -> None:
+def test_fit_learns_what_a_word_says(vectors: str, quiet_trainer: Callable[..., Any]) -> None:
     module = MLMBaseline(vectors, learning_rate=5e-3, monitor="val/accuracy")
     data = ChoiceDataModule(RECORDS, {"": RECORDS}, batch_size=4)
-    trainer = _trainer(tmp_path, max_epochs=12)
+    trainer = quiet_trainer(max_epochs=12)
     trainer.fit(module, data)
     assert float(trainer.callback_metrics["val/accuracy"]) == 1.0
     # "tea" has no vector, and the words are read once for both sets.
