@@ -12,12 +12,10 @@ import train
 from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from probes.build.prediction_grids import age_grids
 from protocols.analyses.prediction_grid import grid_matrix, grid_rows
-from protocols.analyses.settings import GridSettings
 from protocols.cli.errors import FAILURE
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
 from results.row import read_results
-from storage.errors import UsageError
 
 SMALL = ["--grid.first_age", "18", "--grid.last_age", "24", "--grid.first_year", "1990"]
 SMALL += ["--grid.last_year", "1996", "--grid.step", "3", "--trainer.progress_bar", "false"]
@@ -124,15 +122,3 @@ def test_several_models_and_both_wordings(tmp_path: Path) -> None:
         for model in ("embedded", "embedded (random weights)")
         for wording in ("paper", "released")
     }
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"first_age": 30, "last_age": 20}, "--grid.first_age 30"),
-        ({"first_year": 1990, "last_year": 1995, "step": 10}, "--grid.first_year 1990"),
-    ],
-)
-def test_values_that_make_no_grid_are_a_usage_error(settings: dict[str, int], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        GridSettings(**settings)  # type: ignore[arg-type]

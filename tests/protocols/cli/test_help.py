@@ -7,7 +7,7 @@ import pytest
 
 import train
 from protocols.cli.command import declared
-from protocols.cli.fit_help import LIGHTNING, fit_help
+from protocols.cli.fit_help import LIGHTNING
 from protocols.cli.help import Option, short_help
 
 LINES, COLUMNS = 48, 100  # two screens
@@ -77,8 +77,3 @@ def test_an_option_too_long_for_its_column_has_a_line_of_its_own() -> None:
     options = [Option("--a", "short"), Option("--" + "b" * 40, "long")]
     lines = short_help("train.py x", "Does.", options, "train.py x").splitlines()
     assert lines[4:7] == [f"  {'--a':<28}short", f"  --{'b' * 40}", f"{'':<30}long"]
-
-
-def test_the_help_of_fit_names_the_classes_that_it_takes() -> None:
-    for line in ("lightning_modules.masked_choice.MaskedChoice", "datamodules.probe."):
-        assert line in fit_help("fit")

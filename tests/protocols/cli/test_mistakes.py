@@ -128,14 +128,6 @@ def test_sweep_alone_shows_its_commands(
     assert "zero-shot" not in out
 
 
-def test_probes_alone_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["probes"]) == 0
-    bare = capsys.readouterr().out
-    assert train.main(["probes", "list"]) == 0
-    assert bare == capsys.readouterr().out
-    assert bare.startswith("age_comparison ")
-
-
 @pytest.mark.parametrize("command", [["probes", "list"], ["--help"], ["curve", "--print_config"]])
 def test_who_reads_no_further_gets_no_traceback(command: list[str]) -> None:
     more = ["--output_dir=never"] if command[0] == "curve" else []

@@ -3,22 +3,18 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from jsonargparse import ArgumentParser
 
 import train
 from probes.catalog import load_probe_config
 from protocols.cli.errors import FAILURE
 from protocols.curve.command import curve
-from protocols.curve.settings import CurveSettings, check_names, check_points
+from protocols.curve.settings import check_names, check_points
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.settings import Fit, FitSettings
 from results.provenance import ROOT
 from results.row import read_results
-from storage.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -115,43 +111,6 @@ def test_configs_are_valid(name: str) -> None:
         if "perturbed_language" in asked["grid"].controls:
             assert config.arguments
             assert config.key_words
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"sizes": [62, 62]}, r"grid.sizes \[62, 62\]: .*each once"),
-        ({"controls": ["standard", "standard"]}, "grid.controls"),
-        ({"learning_rate": {"mlp": 1e-3}}, "no rate of mode linear"),
-    ],
-)
-def test_points_that_would_be_trained_twice_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        check_points(CurveSettings(**given))
-
-
-def test_the_baselines_are_trained_as_the_authors_did() -> None:
-    authors = FitSettings(
-        learning_rate=4e-4, epochs=75, weight_decay=0.1, max_grad_norm=10.0, patience=10
-    )
-    assert CurveSettings().fit_of("mlm_baseline") == authors
-    pairs = FitSettings(
-        learning_rate=4e-4,
-        epochs=75,
-        batch_size=32,
-        weight_decay=0.0,
-        max_grad_norm=10.0,
-        patience=10,
-    )
-    assert CurveSettings().fit_of("esim") == pairs
-    assert CurveSettings().head_fit("linear") == Fit(learning_rate=1e-3, epochs=4)
-    path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
-    grid = yaml.safe_load(path.read_text())["grid"]
-    assert FitSettings(**grid["mlm_baseline"]) == authors
-    assert FitSettings(**grid["esim"]) == pairs
-    for name in ("olmpics_curve_dev", "olmpics_curve"):
-        path = ROOT / "configs" / "experiment" / f"{name}.yaml"
-        assert "mlm_baseline" not in yaml.safe_load(path.read_text())["grid"]  # the same ones
 
 
 def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path: Path) -> None:
