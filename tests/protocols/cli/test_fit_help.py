@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+
 from pytorch_lightning import Trainer
 
 from protocols.cli.fit_help import LIGHTNING, fit_help
