@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.catalog import ROOT
-from protocols.engine.models import module_for, saved_module
+from probes.record import Record
+from protocols.engine.models import check_module, check_scorer, module_for, saved_module, scorer_for
 from protocols.engine.settings import ModelSettings
-from storage.errors import UsageError
+from storage.errors import RecordError, UsageError
 
 MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_length=40)
 
@@ -101,3 +103,36 @@ def test_a_name_that_is_not_given_is_not_in_the_config_that_names_a_run() -> Non
     assert "name" not in ModelSettings().config()
     assert ModelSettings(name="mine").config()["name"] == "mine"
     assert ModelSettings(**ModelSettings("a").config()) == ModelSettings("a")
+
+
+SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
+
+
+def test_what_answers_untrained_is_made_for_its_setup() -> None:
+    assert scorer_for(ModelSettings(), "mc_mlm").mode == "zero_shot"
+    assert scorer_for(ModelSettings(), "mc_qa").mode == "pseudo_log_likelihood"
+    for model in (MLM, PAIRS):
+        with pytest.raises(UsageError, match="knows nothing before it is trained"):
+            scorer_for(model, "mc_mlm")
+
+
+def test_a_scorer_is_checked_without_its_weights() -> None:
+    posed = []
+    skipping = ModelSettings(multi_token="skip", name="mine")
+    records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
+    check_scorer(skipping, "mc_mlm", [records], lambda _, kept: posed.extend(kept))
+    assert posed == [1]
+    with pytest.raises(RecordError, match="^embedded: 7@0: the candidate 'zzyzxian' is"):
+        check_scorer(ModelSettings(), "mc_mlm", [records])
+    check_scorer(ModelSettings(), "mc_qa", [records])
+    with pytest.raises(PretrainedError, match="no folder"):
+        check_scorer(ModelSettings("./nowhere"), "mc_qa", [records])
+
+
+def test_what_is_trained_is_checked_without_its_weights() -> None:
+    check_module(ModelSettings(), "mc_qa")
+    check_module(PAIRS, "mc_qa")
+    with pytest.raises(PretrainedError, match="no folder"):
+        check_module(ModelSettings("./nowhere"), "mc_qa")
+    with pytest.raises(UsageError, match=r"choose model\.kind esim"):
+        check_module(MLM, "mc_qa")
