@@ -152,7 +152,7 @@ def _trained(
             Patience(keep, settings.patience),
             LearningCurve(settings.batch_size, len(sample)),
         ]
-    plan = FitPlan(settings.epochs, settings.batch_size, point.seed, watchers, f"N = {point.size}")
+    plan = FitPlan(settings, point.seed, watchers, f"N = {point.size}")
     watched = {HELD_OUT_SET: held_out} if held_out else {}
     problems = fit_choices(module, sample, watched, run, plan, curve.context)
     if keep.best is None:

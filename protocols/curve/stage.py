@@ -86,7 +86,7 @@ def train_facts(
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
     )
-    plan = FitPlan(settings.epochs, settings.batch_size, stage.seed, [], f"{config.name}: facts")
+    plan = FitPlan(settings, stage.seed, [], f"{config.name}: facts")
     problems = fit_choices(module, facts, {}, run, plan, context)
     module.save_pretrained(run.best_dir)
     said = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]

@@ -30,6 +30,7 @@ from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import ChoiceModule
 from probes.record import Record
+from protocols.engine.settings import Fit
 from results.record import RunRecord
 from results.run_folder import RunFolder
 from storage.errors import UsageError
@@ -42,8 +43,7 @@ class FitPlan:
     """What one fit needs besides the module and its data.
 
     Attributes:
-        epochs: Epochs to train.
-        batch_size: Items in an optimiser step over all processes.
+        how: Epochs to train, and the items in an optimiser step over all processes.
         seed: Seeds the order of the items and the dropout of each step.
         callbacks: Callbacks besides those that every fit has.
         description: Shown before the progress bar.
@@ -51,8 +51,7 @@ class FitPlan:
             values of all metrics.
     """
 
-    epochs: int
-    batch_size: int
+    how: Fit
     seed: int
     callbacks: Sequence[Callback]
     description: str
@@ -71,7 +70,7 @@ def fit_choices(
     data = ChoiceDataModule(
         train=train,
         evaluation=evaluation,
-        batch_size=context.trainer.micro_batch(plan.batch_size),
+        batch_size=context.trainer.micro_batch(plan.how.batch_size),
         max_eval_tokens=context.trainer.max_eval_tokens,
         seed=plan.seed,
         num_workers=context.trainer.num_workers,
@@ -106,7 +105,7 @@ def fit(
         loggers.append(WandbGuard(wandb, run.key, run.config, run.path))
     trainer = make_trainer(
         settings,
-        max_epochs=plan.epochs,
+        max_epochs=plan.how.epochs,
         logger=loggers,
         plugins=[AtomicCheckpointIO()],
         callbacks=[

@@ -120,8 +120,7 @@ def _fit(
 ) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
     plan = FitPlan(
-        epochs=stage.epochs,
-        batch_size=stage.batch_size,
+        stage,
         seed=task.seed,
         callbacks=[keep, LearningCurve(stage.batch_size, len(splits.train))],
         description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",

@@ -172,8 +172,7 @@ class InoculationSteps:
             start, cost_interpretable(self.parts.original, before[f"{REPORT}_{ORIGINAL}"])
         )
         plan = FitPlan(
-            epochs=setting.epochs,
-            batch_size=setting.batch_size,
+            setting,
             seed=setting.seed,
             callbacks=[cost, LearningCurve(setting.batch_size, len(items)), keep],
             description=(

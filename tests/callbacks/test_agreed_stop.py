@@ -16,6 +16,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from callbacks.checkpoint_io import read_state
 from jobs.context import RunContext, TrainerSettings
+from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.provenance import ROOT
 from results.run_folder import RunFolder
@@ -36,7 +37,7 @@ def test_a_signal_to_another_process_stops_this_one_too(
     settings = TrainerSettings(
         accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=99, accumulate=2
     )
-    plan = FitPlan(3, 16, 0, [], "tiny")
+    plan = FitPlan(Fit(epochs=3, batch_size=16), 0, [], "tiny")
     with pytest.raises(SIGTERMException):
         fit(Regression(0.01, 0, 0.0), Points(0), run, plan, RunContext(settings))
     # Behind two steps of two micro-batches each, and at the end of the epoch.

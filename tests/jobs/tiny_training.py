@@ -17,6 +17,7 @@ from datamodules.sampler import EpochBatchSampler
 from jobs.context import RunContext
 from jobs.job import Job
 from jobs.queue.lease import local_rank
+from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.record import RunRecord
 from results.run_folder import RunFolder
@@ -45,7 +46,7 @@ def run(
 ) -> None:
     """Trains; the result holds every bit of the weights."""
     module = Regression(config["learning_rate"], config["seed"], seconds)
-    plan = FitPlan(3, 8, config["seed"], callbacks=[], description="tiny")
+    plan = FitPlan(Fit(epochs=3, batch_size=8), config["seed"], callbacks=[], description="tiny")
     notices = fit(module, Points(config["seed"]), run, plan, context)
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
     value = float(next(module.parameters()).detach().sum())

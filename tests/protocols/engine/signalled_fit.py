@@ -17,6 +17,7 @@ from torch.utils.data import TensorDataset
 from datamodules.resumable import ResumableLoader
 from datamodules.sampler import EpochBatchSampler, Share
 from jobs.context import RunContext, TrainerSettings
+from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
 from tests.jobs.tiny_training import Points, Regression
@@ -65,7 +66,7 @@ def main(folder: Path, devices: int, num_workers: int, seconds: float) -> int:
         devices=devices,
         strategy="ddp" if devices > 1 else "auto",
     )
-    plan = FitPlan(8, 8, 0, [], "tiny")
+    plan = FitPlan(Fit(epochs=8, batch_size=8), 0, [], "tiny")
     try:
         fit(module, Shared(num_workers), run, plan, RunContext(settings))
     except SIGTERMException:

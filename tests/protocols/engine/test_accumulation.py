@@ -15,6 +15,7 @@ from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import Batch, ChoiceModule
+from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
 
@@ -93,7 +94,7 @@ def train(folder: Path, accumulate: int, stop_at: int | None = None) -> tuple[Li
     )
     run, module = RunFolder(folder / "runs", "run", {"a": 1}), Linear(stop_at)
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
-    plan = FitPlan(EPOCHS, STEP, 2, [keep], "tiny")
+    plan = FitPlan(Fit(epochs=EPOCHS, batch_size=STEP), 2, [keep], "tiny")
     data = Questions(settings.micro_batch(STEP))
     fit(module, data, run, plan, RunContext(settings))
     return module, [(scores["epoch"], scores["step"]) for scores in keep.history]

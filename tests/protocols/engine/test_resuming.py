@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.checkpoint_io import read_state
 from jobs.context import RunContext, TrainerSettings
+from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
 from tests.jobs.tiny_training import Points, Regression
@@ -78,7 +79,7 @@ def start(
     """Starts or goes on; the scores of every validation."""
     run = RunFolder(folder / "runs", "run", {"a": 1})
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
-    plan = FitPlan(epochs, 8, 0, [keep], "tiny")
+    plan = FitPlan(Fit(epochs=epochs, batch_size=8), 0, [keep], "tiny")
     data = data or Validated(0)
     fit(module, data, run, plan, RunContext(replace(SETTINGS, **settings)))
     return keep.history

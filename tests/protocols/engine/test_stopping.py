@@ -24,7 +24,7 @@ from jobs.context import RunContext
 from lightning_modules.scorers.asked import Asked
 from protocols.engine.evaluation import predict
 from protocols.engine.models import scorer_for
-from protocols.engine.settings import ModelSettings
+from protocols.engine.settings import Fit, ModelSettings
 from protocols.engine.training import FitPlan, fit
 from results.provenance import ROOT
 from results.run_folder import RunFolder
@@ -54,7 +54,8 @@ class Sender(Callback):
 def fitted(folder: Path, *callbacks: Callback) -> tuple[RunFolder, Regression]:
     run = RunFolder(folder / "runs", "run", {"a": 1})
     module = Regression(0.01, 0, 0.0)
-    fit(module, Points(0), run, FitPlan(2, 8, 0, callbacks, "tiny"), RunContext(SETTINGS))
+    plan = FitPlan(Fit(epochs=2, batch_size=8), 0, callbacks, "tiny")
+    fit(module, Points(0), run, plan, RunContext(SETTINGS))
     return run, module
 
 
