@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from results import provenance
-from results.provenance import ROOT, data_files, git_commit, versions
+from results.provenance import ROOT, DataUse, data_files, git_commit, versions
 from storage.files import DataFile
 
 
@@ -61,8 +61,8 @@ def test_each_file_is_named_once_and_without_its_folder() -> None:
     one, two = DataFile("my/a.jsonl", "0a", 3), DataFile("my/b.jsonl", "1b", 5)
     again = DataFile("elsewhere/a.jsonl", "0a", 3)
     parts = [SimpleNamespace(files=(one,)), SimpleNamespace(files=(two, again))]
-    assert sorted(data_files(parts), key=lambda file: str(file["sha256"])) == [
-        {"path": "a.jsonl", "sha256": "0a", "num_items": 3},
-        {"path": "b.jsonl", "sha256": "1b", "num_items": 5},
-    ]
-    assert data_files([]) == []
+    assert data_files(parts) == (
+        DataUse(path="a.jsonl", sha256="0a", num_items=3),
+        DataUse(path="b.jsonl", sha256="1b", num_items=5),
+    )
+    assert data_files([]) == ()
