@@ -43,6 +43,11 @@ class Compared:
     model: str
     counts: str
 
+    @property
+    def words(self) -> DataUse:
+        """The file as a run records it."""
+        return DataUse(path=Path(self.counts).name, sha256=sha256_of(self.counts))
+
 
 def correlate(
     output_dir: Path,
@@ -68,7 +73,7 @@ def correlate(
     config = {
         "command": "unigrams",
         "models": [model_a, model_b],
-        "counts": [sha256_of(counts_a), sha256_of(counts_b)],
+        "counts": [first.words.sha256, second.words.sha256],
         "measure": measure,
         "accuracies": {probe: [own[model_a], own[model_b]] for probe, own in shared.items()},
         "data": [file.sha256 for part in data.values() for file in part.files],
@@ -84,13 +89,7 @@ def correlate(
                 rows=tuple(unigram_rows(shared, fits, (model_a, model_b))),
                 counts={"probes": len(shared)},
                 notices=tuple(_notices(fits, (counts_a, counts_b))),
-                data=(
-                    *data_files(data.values()),
-                    *(
-                        DataUse(path=Path(path).name, sha256=sha256_of(path))
-                        for path in (counts_a, counts_b)
-                    ),
-                ),
+                data=(*data_files(data.values()), first.words, second.words),
                 seconds=round(time.perf_counter() - start, 3),
                 unigrams=UnigramFacts(models=(model_a, model_b), measure=measure),
             )
