@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from metrics.learning_curve import (
-    is_complete,
-    lang_sense,
-    weighted_sum,
-    weights_over,
-)
+from metrics.learning_curve import is_complete, lang_sense, weighted_sum, weights_over
 from probes.controls import STANDARD
 from reports.curve.curve import Curve, interval_of
 from reports.curve.facts import NO_LANGUAGE, PERTURBED, curves

@@ -16,14 +16,7 @@ from reports.curve.lines import (
     owner_of,
     points_text,
 )
-from reports.curve.summary import (
-    FULL,
-    LANGUAGE,
-    PAPER_SPLIT,
-    Summary,
-    published,
-    summaries,
-)
+from reports.curve.summary import FULL, LANGUAGE, PAPER_SPLIT, Summary, published, summaries
 from reports.kit.columns import gap_cell, shown, text
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedCurve

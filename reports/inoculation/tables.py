@@ -22,14 +22,7 @@ from reports.kit.columns import (
     whole,
 )
 from reports.kit.table import Cell, Column, Declared, Heading, Table
-from reports.kit.text import (
-    ABSENT,
-    INTERVAL,
-    between,
-    percent,
-    points_between,
-    probability,
-)
+from reports.kit.text import ABSENT, INTERVAL, between, percent, points_between, probability
 from results.load import Results
 from results.row import Row
 from results.subset import Untouched

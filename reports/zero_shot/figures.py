@@ -6,18 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from reports.kit.figure import (
-    BLUE,
-    GREEN,
-    INK,
-    MUTED,
-    ORANGE,
-    PAPER,
-    PURPLE,
-    Figure,
-    drawn,
-    styled,
-)
+from reports.kit.figure import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, PURPLE, Figure, drawn, styled
 from reports.kit.text import between, percent
 from reports.zero_shot.facts import ZeroShot, zero_shots
 from results.load import Results

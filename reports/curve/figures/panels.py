@@ -13,13 +13,7 @@ from reports.curve.curve import Curve
 from reports.curve.lines import TRAINED
 from reports.curve.summary import Summary
 from reports.kit.axes import end_labels, example_axis, limits
-from reports.kit.figure import (
-    INK,
-    MUTED,
-    Line,
-    head,
-    panels,
-)
+from reports.kit.figure import INK, MUTED, Line, head, panels
 from reports.kit.published import short_name
 from reports.kit.text import percent, rate
 

@@ -14,8 +14,7 @@ from reports.grids.facts import Grid
 ON_CELLS = "#101820"
 BESIDE_CELLS = "#ffffff"
 DARK = 0.65  # above this p(first answer) white is easier to read on a cell than black
-WIDTH = 7.4
-KEY = 0.6
+WIDTH, KEY = 7.4, 0.6  # inches: of a figure, and the height that its key takes
 MOST_ROWS = 8
 
 

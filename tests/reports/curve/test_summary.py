@@ -8,13 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from metrics.learning_curve import WEIGHTS
-from reports.curve.summary import (
-    Summary,
-    baselines,
-    difference,
-    random_twin,
-    summaries,
-)
+from reports.curve.summary import Summary, baselines, difference, random_twin, summaries
 from results.load import load_results
 from tests.fixtures.curves import shares
 
