@@ -52,7 +52,7 @@ def check_configs(arguments: Sequence[str]) -> None:
         option, equals, value = argument.partition("=")
         if option == "--config":
             path = value if equals else "".join(arguments[place + 1 : place + 2])
-            if Path(path).exists():
+            if path and Path(path).exists():
                 read_yaml(path)
 
 

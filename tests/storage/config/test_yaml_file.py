@@ -93,3 +93,8 @@ def test_the_configs_of_a_command_line_are_read_before_its_parser_does(
 def test_what_is_not_there_is_left_to_the_parser(tmp_path: Path) -> None:
     check_configs(["fit", f"--config={tmp_path}/none.yaml"])
     check_configs(["fit", f"--configs={tmp_path}"])  # another option
+
+
+@pytest.mark.parametrize("arguments", [["--config"], ["--config="], ["zero-shot", "--config", ""]])
+def test_a_config_without_a_name_is_left_to_the_parser(arguments: list[str]) -> None:
+    check_configs(arguments)
