@@ -113,6 +113,12 @@ def test_usage_errors() -> None:
     assert set(codes_of(MISTAKEN).values()) == {train.USAGE_ERROR}
 
 
+def test_a_dose_that_is_too_large(tmp_path: Path) -> None:
+    line = ["inoculate", "--original.name=definitions", "--original.sets=[definitions_small]"]
+    line += ["--probe.name=hypernymy_small", "--dose=90000", f"--output_dir={tmp_path}"]
+    assert set(codes_of([line]).values()) == {train.USAGE_ERROR}
+
+
 def test_what_trains_nothing(tmp_path: Path, demo_folder: Path) -> None:
     config, out = tmp_path / "sweep.yaml", f"--output_dir={tmp_path / 'sweep'}"
     config.write_text(yaml.safe_dump(SWEEP), encoding="utf-8")
