@@ -8,7 +8,6 @@ bird is the nearer one, and the wrong one. The paper says that models choose a n
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from metrics.ties import best_of_each, credit_of
+from probes.controls import STANDARD
 from probes.record import Record
 from probes.source import ProbeData, load_probe
 from probes.sources.wordnet import hypernym_edges, open_wordnet
@@ -123,11 +123,10 @@ def _measure(
     rows: list[Row] = []
     lines: list[Line] = []
     row = _measured_row(answered.rows, data.config.name)
-    for name, answers in _sets(source).items():
+    for (name, seed), answers in _sets(source).items():
         answers = {item: best for item, best in answers.items() if item in measured}
         items = [measured[item] for item in answers]
-        seed = re.search(r"-seed(\d+)$", name)
-        own = replace(row, seed=int(seed[1]) if seed and row.num_train else None)
+        own = replace(row, seed=seed if row.num_train else None)
         groups = groups_of((item.record for item in items), data.config.group_by)
         rows += distance_rows(items, list(answers.values()), groups, own)
         lines += [_line(name, item, answers[item.record.name]) for item in items]
@@ -207,14 +206,14 @@ def _entities(data: ProbeData, record: Record) -> tuple[str, str]:
     return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
-def _sets(source: Path) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Best choices by item, by set: the unchanged probe, each seed of a curve a set of its own."""
-    sets: dict[str, dict[str, tuple[int, ...]]] = {}
+def _sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...]]]:
+    """Best choices by item, by set and seed: the unchanged probe, each seed a set of its own."""
+    sets: dict[tuple[str, int | None], dict[str, tuple[int, ...]]] = {}
     for _, line in read_lines(source / "predictions.jsonl"):
         row = json.loads(line)
-        name = str(row["set"])
-        if "-seed" not in name or name.startswith("standard-"):
-            sets.setdefault(name, {})[f"{row['id']}@{row['position']}"] = _best(row)
+        if row.get("control", STANDARD) == STANDARD:  # of a curve, each line names its own
+            key = (str(row["set"]), row.get("seed"))
+            sets.setdefault(key, {})[f"{row['id']}@{row['position']}"] = _best(row)
     return sets
 
 

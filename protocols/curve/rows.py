@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from metrics.balance import majority_accuracy
 from probes.controls import CONTROLS, STANDARD
@@ -92,7 +93,7 @@ def finish_run(
     rows = [row for one in measured for row in _rows(data, point, one)]
     if point.with_levels:
         rows += _level_rows(data, point)
-    run.write_lines("predictions.jsonl", [row for one in measured for row in one.said.rows()])
+    run.write_lines("predictions.jsonl", _lines(measured))
     hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
     write_text_atomic(run.path / HITS, hits + "\n")
     run.write_metrics(rows)
@@ -116,6 +117,13 @@ def finish_run(
             curve=replace(facts, train=data.train_said, control_words=words),
         )
     )
+
+
+def _lines(measured: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
+    """Every item's scores, with the control and the seed that its set's name is made of."""
+    for one in measured:
+        for line in one.said.rows():
+            yield {**line, "control": one.control, "seed": one.seed}
 
 
 def _base(data: CurveData, point: Point) -> Row:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 from callbacks.aggregate_checkpoint import AGGREGATE, Scores, best_of
 from callbacks.aggregate_checkpoint import ORIGINAL as VAL_ORIGINAL
@@ -26,12 +26,29 @@ from results.hits import written_hits
 from results.row import Row
 from results.subset import Clusters, Difficulty, SourceSet, Subset, Untouched
 
+SELECTION, REPORT = "selection", "report"
 
-def selection_rows(
-    row: Row, before: Mapping[str, Predictions], history: Sequence[Scores]
-) -> list[Row]:
+
+class SetOf(NamedTuple):
+    """One of the sets that are scored: the items of a split of one of the two tasks."""
+
+    split: str
+    task: str
+
+    @property
+    def text(self) -> str:
+        """How predictions.jsonl and the scores before call it."""
+        return f"{self.split}_{self.task}"
+
+
+SELECTED_PROBE, SELECTED_ORIGINAL = SetOf(SELECTION, PROBE), SetOf(SELECTION, ORIGINAL)
+REPORTED_PROBE, REPORTED_ORIGINAL = SetOf(REPORT, PROBE), SetOf(REPORT, ORIGINAL)
+Scored = Mapping[SetOf, Predictions]
+
+
+def selection_rows(row: Row, before: Scored, history: Sequence[Scores]) -> list[Row]:
     """Probe, original and average on the selection splits: epoch 0 is before inoculation."""
-    probe, original = before[f"selection_{PROBE}"], before[f"selection_{ORIGINAL}"]
+    probe, original = before[SELECTED_PROBE], before[SELECTED_ORIGINAL]
     start = {
         "epoch": 0.0,
         VAL_PROBE: probe.accuracy,
@@ -47,7 +64,7 @@ def selection_rows(
     return [
         replace(
             row,
-            split="selection",
+            split=SELECTION,
             epoch=int(scores["epoch"]),
             metric=names[key],
             value=scores[key],
@@ -61,8 +78,8 @@ def selection_rows(
 def report_rows(
     row: Row,
     parts: Parts,
-    before: Mapping[str, Predictions],
-    after: Mapping[str, Predictions],
+    before: Scored,
+    after: Scored,
     history: Sequence[Scores],
     whole_clusters: bool,
 ) -> tuple[list[Row], bool]:
@@ -77,10 +94,10 @@ def report_rows(
         whole_clusters: Whether the report items hold all questions about each of their concepts;
             if they were cut down, strict cluster accuracy means nothing.
     """
-    row = replace(row, split="report", epoch=int(best_of(history)["epoch"]))
+    row = replace(row, split=REPORT, epoch=int(best_of(history)["epoch"]))
     probe_data, original_data = parts
-    probe_before, probe_after = before[f"report_{PROBE}"], after[f"report_{PROBE}"]
-    old, new = before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]
+    probe_before, probe_after = before[REPORTED_PROBE], after[REPORTED_PROBE]
+    old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
     chances = (probe_data.chance, original_data.chance)
     above_chance = chance_corrected_aggregate(probe_after.accuracy, new.accuracy, *chances)
     groups = probe_data.groups(probe_after.records)
@@ -114,8 +131,8 @@ def cost_interpretable(data: Splits, before: Predictions) -> bool:
 
 def reported_hits(
     parts: Parts,
-    before: Mapping[str, Predictions],
-    after: Mapping[str, Predictions],
+    before: Scored,
+    after: Scored,
     whole_clusters: bool,
 ) -> dict[str, Any]:
     """What hits.json holds: each reported item's credit before and after, and its group.
@@ -128,7 +145,7 @@ def reported_hits(
     """
     sides: dict[str, Any] = {}
     for name, data in ((PROBE, parts.probe), (ORIGINAL, parts.original)):
-        was, now = before[f"report_{name}"], after[f"report_{name}"]
+        was, now = before[SetOf(REPORT, name)], after[SetOf(REPORT, name)]
         names = json.dumps([record.name for record in now.records])
         sides[name] = {
             "items": hashlib.sha256(names.encode()).hexdigest()[:16],
@@ -136,7 +153,7 @@ def reported_hits(
             "before": written_hits(was.credit),
             "after": written_hits(now.credit),
         }
-    records = after[f"report_{PROBE}"].records
+    records = after[REPORTED_PROBE].records
     clusters = [record.meta.get("cluster") for record in records]
     whole = whole_clusters and None not in clusters
     return {
@@ -149,13 +166,13 @@ def reported_hits(
     }
 
 
-def setup_of(before: Mapping[str, Predictions]) -> str:
+def setup_of(before: Scored) -> str:
     """Equal for runs that begin with the same model and report on the same items.
 
     Only such runs are settings of one M*_k. It is a hash of what was said before inoculation, not
     of weights: those may differ in their last bits between machines.
     """
-    reported = [before[f"report_{part}"] for part in (PROBE, ORIGINAL)]
+    reported = [before[REPORTED_PROBE], before[REPORTED_ORIGINAL]]
     said = [[(r.name, c) for r, c in zip(p.records, p.chosen, strict=True)] for p in reported]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
 

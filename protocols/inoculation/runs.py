@@ -16,7 +16,7 @@ from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import Splits, first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
 from protocols.inoculation.original_task import train_first_stage, train_original
-from protocols.inoculation.rows import selection_rows
+from protocols.inoculation.rows import REPORT, selection_rows
 from protocols.inoculation.settings import (
     FirstStage,
     InoculatedProbe,
@@ -24,7 +24,7 @@ from protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from protocols.inoculation.steps import REPORT, Inoculated, InoculationSteps
+from protocols.inoculation.steps import Inoculated, InoculationSteps
 from results.record import InoculationFacts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
@@ -118,12 +118,11 @@ def _before(work: Work) -> None:
     row = replace(steps.model.row, protocol=BEFORE, probe=steps.probe_name, dose=0, epoch=0)
     parts = {"probe": steps.parts.probe, "original": steps.parts.original}
     rows: list[Row] = []
-    for name, said in scored.items():
-        split, _, part = name.partition("_")
-        groups = parts[part].groups(said.records)
-        named = replace(row, split=split, metric=f"{part}_accuracy")
+    for one, said in scored.items():
+        groups = parts[one.task].groups(said.records)
+        named = replace(row, split=one.split, metric=f"{one.task}_accuracy")
         rows.append(grouped_row(said.credit, groups, named))
-        rows.append(tied_row(said, named, f"{part}_tied_share"))
+        rows.append(tied_row(said, named, f"{one.task}_tied_share"))
     for part, data in parts.items():
         rows.append(replace(row, split=REPORT, metric=f"chance_{part}", value=data.chance))
     record = RunRecord(

@@ -12,7 +12,7 @@ from callbacks.inoculation_cost import InoculationCost
 from callbacks.learning_curve import LearningCurve
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
-from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
+from lightning_modules.inoculation import Inoculation
 from lightning_modules.scorers.trained import TrainedScorer
 from probes.record import Record
 from protocols.engine.evaluation import Predictions, predict, score_notices
@@ -24,6 +24,12 @@ from protocols.inoculation.data import Parts, items_of, parts_of
 from protocols.inoculation.jobs import INOCULATION
 from protocols.inoculation.original_task import completed
 from protocols.inoculation.rows import (
+    REPORTED_ORIGINAL,
+    REPORTED_PROBE,
+    SELECTED_ORIGINAL,
+    SELECTED_PROBE,
+    Scored,
+    SetOf,
     cost_interpretable,
     forgotten,
     report_rows,
@@ -38,10 +44,9 @@ from results.row import Row
 from results.run_folder import RunFolder
 from storage.left_files import check_left
 
-SELECTION, REPORT = "selection", "report"
 BEFORE_FILE = "before.json"
 HITS = "hits.json"
-Scored = Mapping[str, Predictions]
+Sets = Mapping[SetOf, Sequence[Record]]
 
 
 @dataclass(frozen=True)
@@ -104,20 +109,28 @@ class InoculationSteps:
         """The probe's name in tables; its setting may be the path of a config."""
         return self.parts.probe.files[0].config.name
 
-    def sets(self, split: str) -> dict[str, Sequence[Record]]:
-        """Probe and original items of a split, "selection" or "report"."""
-        parts = {PROBE: self.parts.probe, ORIGINAL: self.parts.original}
-        return {f"{split}_{name}": getattr(data, split) for name, data in parts.items()}
+    def selected(self) -> Sets:
+        """What checkpoints are chosen with."""
+        probe, original = self.parts
+        return {SELECTED_PROBE: probe.selection, SELECTED_ORIGINAL: original.selection}
 
-    def score(self, folder: Path, sets: Mapping[str, Sequence[Record]]) -> dict[str, Predictions]:
+    def reported(self) -> Sets:
+        """What is reported."""
+        probe, original = self.parts
+        return {REPORTED_PROBE: probe.report, REPORTED_ORIGINAL: original.report}
+
+    def score(self, folder: Path, sets: Sets) -> dict[SetOf, Predictions]:
         """Scores of the model in a folder."""
-        return predict(TrainedScorer(self._module(folder)), sets, self.context.trainer)
+        scorer = TrainedScorer(self._module(folder))
+        named = {one.text: records for one, records in sets.items()}
+        said = predict(scorer, named, self.context.trainer)
+        return {one: said[one.text] for one in sets}
 
     def _module(self, folder: Path) -> ChoiceModule:
         # A folder that names no number of choices gets that of the original task, and keeps it.
         return saved_module(folder, num_choices=self.original.num_choices)
 
-    def before(self, run: RunFolder, model_folder: Path) -> dict[str, Predictions]:
+    def before(self, run: RunFolder, model_folder: Path) -> dict[SetOf, Predictions]:
         """Scores before inoculation, kept so that a resumed run does not compute them again."""
         if run.read(BEFORE_FILE) is not None:
             return self.kept(run)
@@ -131,10 +144,10 @@ class InoculationSteps:
     def keep(self, run: RunFolder, scored: Scored) -> None:
         """Leaves the scores before inoculation in a run, unless they are there."""
         if not (run.path / BEFORE_FILE).exists():
-            scores = {name: [list(s) for s in said.scores] for name, said in scored.items()}
+            scores = {one.text: [list(s) for s in said.scores] for one, said in scored.items()}
             run.write(BEFORE_FILE, scores)
 
-    def kept(self, run: RunFolder) -> dict[str, Predictions]:
+    def kept(self, run: RunFolder) -> dict[SetOf, Predictions]:
         """The scores that `before` left in a run.
 
         Raises:
@@ -147,30 +160,28 @@ class InoculationSteps:
             raise FileNotFoundError(f"{run.path / BEFORE_FILE} is not there: run the cell again")
         sets = self._all_sets()
         if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != {
-            n: len(s) for n, s in sets.items()
+            one.text: len(records) for one, records in sets.items()
         }:
             raise ValueError(
                 f"{run.path / BEFORE_FILE}: it does not hold the scores of this run's items; "
                 f"remove {run.path}, the run begins anew"
             )
-        return {name: Predictions(name, sets[name], scores[name]) for name in sets}
+        return {one: Predictions(one.text, sets[one], scores[one.text]) for one in sets}
 
-    def _all_sets(self) -> dict[str, Sequence[Record]]:
-        return self.sets(SELECTION) | self.sets(REPORT)
+    def _all_sets(self) -> Sets:
+        return {**self.selected(), **self.reported()}
 
     def train(
         self, run: RunFolder, model_folder: Path, setting: Setting, before: Scored
     ) -> Inoculated:
         """Inoculates and keeps the best epoch."""
         task: ChoiceModule = self._module(model_folder)
-        selection = self.sets(SELECTION)
         items = items_of(self.parts, setting)
-        watched = {name: selection[f"{SELECTION}_{name}"] for name in (PROBE, ORIGINAL)}
+        watched = {one.task: records for one, records in self.selected().items()}
         keep = AggregateCheckpoint(run.best_dir)
-        start = {f"val/{n}_accuracy": before[f"selection_{n}"].accuracy for n in (PROBE, ORIGINAL)}
-        cost = InoculationCost(
-            start, cost_interpretable(self.parts.original, before[f"{REPORT}_{ORIGINAL}"])
-        )
+        start = {f"val/{one.task}_accuracy": before[one].accuracy for one in self.selected()}
+        interpretable = cost_interpretable(self.parts.original, before[REPORTED_ORIGINAL])
+        cost = InoculationCost(start, interpretable)
         plan = FitPlan(
             setting,
             seed=setting.seed,
@@ -210,33 +221,35 @@ class InoculationSteps:
             start: `time.perf_counter()` at the start of the run.
         """
         setting, history = chosen.setting, chosen.history
-        after = self.score(chosen.checkpoint, self.sets(REPORT))
-        names = list(self.sets(REPORT))
+        reported = self.reported()
+        after = self.score(chosen.checkpoint, reported)
         run.write_lines(
             "predictions.jsonl",
-            [{**row, "set": f"{row['set']}_before"} for s in names for row in before[s].rows()]
-            + [row for name in names for row in after[name].rows()],
+            [{**row, "set": f"{s.text}_before"} for s in reported for row in before[s].rows()]
+            + [row for one in reported for row in after[one].rows()],
         )
         row = self.row(INOCULATION, setting)
         rows = selection_rows(row, before, history)
         whole = self.subject.probe.report_items is None
-        reported, interpretable = report_rows(
+        measured, interpretable = report_rows(
             row, self.parts, before, after, history, whole_clusters=whole
         )
         run.write_lines(HITS, [reported_hits(self.parts, before, after, whole_clusters=whole)])
-        scores = [f"before inoculation: {n}" for n in score_notices(*(before[n] for n in names))]
+        scores = [
+            f"before inoculation: {n}" for n in score_notices(*(before[one] for one in reported))
+        ]
         facts = replace(
             self.facts(before),
             cost_interpretable=interpretable,
             chosen=chosen.key,
             candidates=chosen.candidates,
             missing=chosen.missing,
-            forgotten=forgotten(before[f"report_{ORIGINAL}"], after[f"report_{ORIGINAL}"]),
+            forgotten=forgotten(before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]),
         )
         record = RunRecord(
             protocol=INOCULATION,
-            rows=(*rows, *reported),
-            notices=(*chosen.problems, *scores, *score_notices(*(after[n] for n in names))),
+            rows=(*rows, *measured),
+            notices=(*chosen.problems, *scores, *score_notices(*(after[one] for one in reported))),
             seeds=(setting.seed, self.original.seed),
             hits_file=HITS,
             inoculation=facts,

@@ -13,7 +13,13 @@ from probes.record import Record
 from probes.source import ProbeData
 from protocols.engine.evaluation import Predictions
 from protocols.inoculation.data import Parts, Splits
-from protocols.inoculation.rows import forgotten, report_rows, reported_hits
+from protocols.inoculation.rows import (
+    REPORTED_ORIGINAL,
+    REPORTED_PROBE,
+    forgotten,
+    report_rows,
+    reported_hits,
+)
 from results.inoculation_hits import read_sides
 from results.row import Row
 from results.subset import Untouched
@@ -39,10 +45,10 @@ def test_the_original_task_also_without_what_train_has() -> None:
     train = ProbeData(config, (known,), (), ())
     data = replace(splits("original", original), train_files=(train,))
     said = {
-        "report_probe": Predictions("report_probe", probe, [RIGHT] * 4),
-        "report_original": Predictions("report_original", original, [RIGHT, RIGHT, WRONG, RIGHT]),
+        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT] * 4),
+        REPORTED_ORIGINAL: Predictions("report_original", original, [RIGHT, RIGHT, WRONG, RIGHT]),
     }
-    worse = {**said, "report_original": Predictions("r", original, [RIGHT, RIGHT, WRONG, WRONG])}
+    worse = {**said, REPORTED_ORIGINAL: Predictions("r", original, [RIGHT, RIGHT, WRONG, WRONG])}
     found, _ = report_rows(
         Row(), Parts(splits("probe", probe), data), said, worse, HISTORY, whole_clusters=True
     )
@@ -62,16 +68,16 @@ def rows() -> dict[tuple[str, str], Row]:
     probe = [record("probe", i, **difficulty) for i in range(4)]
     original = [record("original", i) for i in range(4)]
     before = {
-        "report_probe": Predictions("report_probe", probe, [CONSTANT] * 4),
-        "report_original": Predictions("report_original", original, [RIGHT, RIGHT, TWO, WRONG]),
+        REPORTED_PROBE: Predictions("report_probe", probe, [CONSTANT] * 4),
+        REPORTED_ORIGINAL: Predictions("report_original", original, [RIGHT, RIGHT, TWO, WRONG]),
     }
     after = {
-        "report_probe": Predictions("report_probe", probe, [RIGHT, TWO, TWO, CONSTANT]),
-        "report_original": Predictions("report_original", original, [CONSTANT] * 4),
+        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT, TWO, TWO, CONSTANT]),
+        REPORTED_ORIGINAL: Predictions("report_original", original, [CONSTANT] * 4),
     }
     parts = Parts(splits("probe", probe), splits("original", original))
     found, _ = report_rows(Row(), parts, before, after, HISTORY, whole_clusters=True)
-    assert [f["id"] for f in forgotten(before["report_original"], after["report_original"])] == [
+    assert [f["id"] for f in forgotten(before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL])] == [
         "0", "1", "2"
     ]  # fmt: skip
     return {(row.metric, row.subset_text): row for row in found}
@@ -103,12 +109,12 @@ def test_hits_hold_what_each_reported_item_counts() -> None:
     probe = [record("probe", i) for i in range(4)]
     original = [record("original", i) for i in range(3)]
     before = {
-        "report_probe": Predictions("report_probe", probe, [RIGHT, WRONG, TWO, RIGHT]),
-        "report_original": Predictions("report_original", original, [RIGHT, RIGHT, WRONG]),
+        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT, WRONG, TWO, RIGHT]),
+        REPORTED_ORIGINAL: Predictions("report_original", original, [RIGHT, RIGHT, WRONG]),
     }
     after = {
-        "report_probe": Predictions("report_probe", probe, [RIGHT, RIGHT, RIGHT, WRONG]),
-        "report_original": Predictions("report_original", original, [WRONG, RIGHT, WRONG]),
+        REPORTED_PROBE: Predictions("report_probe", probe, [RIGHT, RIGHT, RIGHT, WRONG]),
+        REPORTED_ORIGINAL: Predictions("report_original", original, [WRONG, RIGHT, WRONG]),
     }
     parts = Parts(splits("probe", probe), splits("original", original))
     found = reported_hits(parts, before, after, whole_clusters=True)

@@ -14,9 +14,9 @@ from safetensors.torch import save_file
 from jobs.job import Job
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.grid import SweepGrid, sweep_jobs
+from protocols.inoculation.rows import REPORT
 from protocols.inoculation.runs import best_candidate, run_job
 from protocols.inoculation.settings import FirstStage, ProbeOrFiles
-from protocols.inoculation.steps import REPORT
 from results.record import InoculationFacts, RunRecord
 from results.run_folder import RunFolder
 from storage.errors import UsageError

@@ -9,6 +9,7 @@ from jobs.queue.lease import LeasedRunFolder, grant_lease
 from probes.record import Record
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
+from protocols.inoculation.rows import SELECTED_PROBE
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
 from protocols.inoculation.steps import BEFORE_FILE, InoculationSteps
 from results.record import RunRecord
@@ -16,7 +17,7 @@ from results.run_folder import RunFolder
 
 RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
 SUBJECT = Subject(ModelSettings(), OriginalTask("colours", sets=[]), InoculatedProbe("second"))
-SCORED = {"selection_probe": Predictions("selection_probe", RECORDS, [[0.1, 0.7], [0.3, 1 / 3]])}
+SCORED = {SELECTED_PROBE: Predictions("selection_probe", RECORDS, [[0.1, 0.7], [0.3, 1 / 3]])}
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -24,7 +25,7 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = InoculationSteps(SUBJECT, RunContext())
-    monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
+    monkeypatch.setattr(steps, "_all_sets", lambda: {SELECTED_PROBE: RECORDS})
     monkeypatch.setattr(steps, "score", lambda folder, sets: SCORED)
     config = {"a": 1}
     folder = RunFolder(tmp_path, "cell", config).path
@@ -44,7 +45,7 @@ def test_damaged_scores_before_are_named(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = InoculationSteps(SUBJECT, RunContext())
-    monkeypatch.setattr(steps, "_all_sets", lambda: {"selection_probe": RECORDS})
+    monkeypatch.setattr(steps, "_all_sets", lambda: {SELECTED_PROBE: RECORDS})
     run = RunFolder(tmp_path, "cell", {"a": 1})
     steps.keep(run, SCORED)
     (run.path / BEFORE_FILE).write_text(text)
