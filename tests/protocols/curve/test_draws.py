@@ -134,7 +134,7 @@ def test_random_weights_are_drawn_for_each_seed(
             torch.testing.assert_close(torch.tensor(found), expected, rtol=1e-4, atol=1e-5)
     assert len(set(fingerprints.values())) == 2
     for result in results(tmp_path / "out", 16):
-        assert result["model_sha256_by_seed"] == fingerprints
+        assert result["curve"]["sha256_by_seed"] == fingerprints
         assert result["model_sha256"] == fingerprints["1"]
 
 
