@@ -61,9 +61,11 @@ def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: 
          "num_items": 8},
         {**common, "metric": "spearman_p", "value": 0.33, "num_items": 8},
     ]  # fmt: skip
-    write_run(tmp_path, "unigrams", found, measure="zero_shot", probe="")
+    facts = {"models": ["a", "b"], "measure": "zero_shot"}
+    write_run(tmp_path, "unigrams", found, unigrams=facts, probe="")
     table = unigrams_table(load_results(tmp_path))
     assert table is not None
     assert [cell.text for cell in table.rows[0]] == ["a against b", "p", "−25.0", "+0.500", "1,200"]
+    assert table.rows[0][0].detail == "zero-shot"
     assert "is −0.40 over 8 probes, 95% interval −0.90 to 0.50, permutation p = 0.330" in table.note
     assert "The paper has 0.22" in table.note
