@@ -86,12 +86,7 @@ def unigrams_table(results: Results) -> Table | None:
     """Differences of two models per probe, and their rank correlation (section 5)."""
     runs = results.of("unigrams")
     columns: list[Column[Pair]] = [
-        text(
-            "models",
-            lambda e: e.run.model,
-            "models",
-            lambda e: _measure(e.run),
-        ),
+        text("models", lambda e: e.run.model, "models", lambda e: _measure(e.run)),
         text("probe", lambda e: e.probe, "probe"),
         number(
             "accuracy, first − second",

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from metrics.aggregate import aggregate
 from metrics.pareto import pareto_front
 from reports.inoculation.columns import what
-from reports.inoculation.facts import Series, inoculations, series_of, trajectory
+from reports.inoculation.facts import inoculations, trajectory
+from reports.inoculation.series import Series, series_of
 from reports.kit.columns import attributes, fields, number, share, text, whole
 from reports.kit.table import Column, Declared, Table
 from reports.kit.text import rate

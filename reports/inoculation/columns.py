@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from reports.inoculation.facts import Inoculation, Series
+from reports.inoculation.facts import Inoculation
+from reports.inoculation.series import Series
 from reports.kit.columns import gap_cell, shown, text
 from reports.kit.measured import Measured
 from reports.kit.table import Cell, Column

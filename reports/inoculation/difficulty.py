@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import BY_DIFFICULTY, ON_REPORTED, Series, inoculations
+from reports.inoculation.facts import BY_DIFFICULTY, inoculations
+from reports.inoculation.series import ON_REPORTED, Series
 from reports.kit.columns import field, fields, share, text, whole
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import count

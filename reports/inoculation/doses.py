@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from metrics.clusters import credits_by_cluster
 from metrics.intervals import DIFFERENCES, SHARES, Floats, Term, group_indices, sum_interval
-from reports.inoculation.facts import SELECTION, Inoculation, Series, inoculations, series_of
+from reports.inoculation.facts import SELECTION, Inoculation, inoculations
+from reports.inoculation.series import Series, series_of
 from reports.kit.measured import Bounds, Estimate
 from results.inoculation_hits import Side
 from results.load import Results

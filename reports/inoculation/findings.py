@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import ON_REPORTED, Inoculation, inoculations
+from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.series import ON_REPORTED
 from reports.kit.text import between, count, percent, sample, unsigned
 from reports.zero_shot.facts import AT_CHANCE, verdict_of
 from results.load import Results

@@ -8,7 +8,8 @@ from statistics import fmean
 
 from reports.inoculation.columns import cost
 from reports.inoculation.doses import Dose, doses, starts
-from reports.inoculation.facts import ON_REPORTED, Inoculation, Series, inoculations
+from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.series import ON_REPORTED, Series
 from reports.kit.columns import accuracy, field, gap, number, text, whole
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedProbe, published_probes

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import Series, inoculations
+from reports.inoculation.facts import inoculations
 from reports.inoculation.figures.marks import (
     EXTRAS_NOTE,
     ORIGINAL,
@@ -20,6 +20,7 @@ from reports.inoculation.figures.marks import (
     extra_marks,
     plot_line,
 )
+from reports.inoculation.series import Series
 from reports.kit.axes import dodge, end_labels, example_axis, left_out, limits
 from reports.kit.figure import (
     BLUE,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from reports.inoculation.doses import doses
-from reports.inoculation.facts import ON_REPORTED, Inoculation, inoculations
+from reports.inoculation.facts import Inoculation, inoculations
 from reports.inoculation.figures.marks import ORIGINAL, PROBE, plot_line
+from reports.inoculation.series import ON_REPORTED
 from reports.kit.axes import end_labels, left_out, limits
 from reports.kit.figure import (
     INK,

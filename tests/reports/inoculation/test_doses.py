@@ -12,14 +12,18 @@ import numpy as np
 import pytest
 
 from metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from reports.inoculation.doses import doses, interval_over_seeds
+from reports.inoculation.doses import doses, interval_over_seeds, starts
 from reports.inoculation.facts import inoculations
 from reports.inoculation.findings import paragraph
+from reports.inoculation.series import Series
 from results.inoculation_hits import read_sides
 from results.load import load_results
 from results.subset import Untouched
+from tests.fixtures.inoculations import cell
 
 WriteRun = Callable[..., Path]
+
+
 GROUPS = [item // 2 for item in range(200)]
 
 
@@ -126,3 +130,39 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     [line] = doses(inoculations(results)).values()
     assert line[0].interval("inoculation_cost") == (None, None)
     assert "did not record what each item counted" in paragraph(line)
+
+
+def test_scores_before_inoculation_come_from_where_they_were_measured(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
+    for probe, right in (("hypernymy", 200), ("hyponymy", 250)):
+        before = {"protocol": "before", "model": "embedded", "probe": probe, "dose": 0}
+        report, selection = ({**before, "split": s} for s in ("report", "selection"))
+        found = [
+            rows.accuracy(9, 100, **{**selection, "metric": "probe_accuracy"}),
+            rows.accuracy(right, 1000, **{**report, "metric": "probe_accuracy"}),
+            rows.accuracy(300, 500, **{**report, "metric": "original_accuracy"}),
+        ]
+        write_run(tmp_path, f"before-{probe}", found)
+    first, second = starts(load_results(tmp_path)).items()
+    assert first[0] == Series("embedded", "hypernymy", "")
+    assert first[1]["probe_accuracy"].value == 0.2
+    assert first[1]["original_accuracy"].value == 0.6
+    assert second[1]["probe_accuracy"].value == 0.25
+
+
+def test_seeds_are_averaged(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    for seed, after in ((1, 400), (2, 500)):
+        found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], seed=seed, probe_correct=(200, after))
+        write_run(tmp_path, f"s{seed}", found)
+    ((dose,),) = doses(inoculations(load_results(tmp_path))).values()
+    assert dose.values("probe_accuracy") == [0.4, 0.5]
+    assert dose.mean("probe_accuracy") == pytest.approx(0.45)
+    assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)
+    # Without what each item counted nothing is known about the mean of two seeds.
+    assert dose.interval("inoculation_cost") == (None, None)
+    assert dose.interval("aggregate") == (None, None)
+    assert dose.spread("probe_accuracy") == (0.4, 0.5)
+    assert dose.spread("absent") is None
+    assert dose.mean("absent") is None

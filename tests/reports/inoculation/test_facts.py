@@ -3,17 +3,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from reports.inoculation.doses import doses, starts
-from reports.inoculation.facts import Series, inoculations
+from reports.inoculation.doses import doses
+from reports.inoculation.facts import inoculations
+from reports.inoculation.series import Series
 from results.load import load_results
 from results.subset import SourceSet
+from tests.fixtures.inoculations import cell
 
 WriteRun = Callable[..., Path]
-Trajectory = list[tuple[float, float]]
 
 
 def test_demo_is_gathered(demo_folder: Path) -> None:
@@ -26,16 +26,6 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     assert first.selected_on("original_accuracy") == 0.60
     assert first.interpretable
     assert first.chosen
-
-
-def cell(
-    rows: SimpleNamespace, learning_rate: float, selection: Trajectory, **more: Any
-) -> list[dict[str, Any]]:
-    settings = {"dose": 100, "probe_correct": (200, 400), "original_correct": (300, 290)}
-    found: list[dict[str, Any]] = rows.inoculation(
-        learning_rate=learning_rate, selection=selection, epoch=1, **{**settings, **more}
-    )
-    return found
 
 
 @pytest.mark.parametrize(
@@ -73,21 +63,6 @@ def test_the_best_setting_is_over_extras_too(
     assert [run.extra for run in dose.runs] == ["x2"]
 
 
-def test_splits_and_ways_of_choosing_are_lines_of_their_own(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
-    for name, facts in (
-        ("a", {"selection": "train", "report_split": "dev"}),
-        ("b", {"selection": "train", "report_split": "test"}),
-        ("c", {"selection": "paper", "report_split": "test"}),
-    ):
-        write_run(tmp_path, name, found, **facts)
-    lines = doses(inoculations(load_results(tmp_path)))
-    remarks = [series.remarks for series in lines]
-    assert remarks == ["chosen on the reported items (test)", "dev", "test"]
-
-
 def test_a_sweep_says_what_it_chose_from(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
@@ -95,42 +70,6 @@ def test_a_sweep_says_what_it_chose_from(
     write_run(tmp_path, "a", found, candidates=["u", "v"], missing=["w"], report_items=None)
     (one,) = inoculations(load_results(tmp_path))
     assert (one.num_settings, one.missing, one.whole_split) == (2, ("w",), True)
-
-
-def test_scores_before_inoculation_come_from_where_they_were_measured(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
-    for probe, right in (("hypernymy", 200), ("hyponymy", 250)):
-        before = {"protocol": "before", "model": "embedded", "probe": probe, "dose": 0}
-        report, selection = ({**before, "split": s} for s in ("report", "selection"))
-        found = [
-            rows.accuracy(9, 100, **{**selection, "metric": "probe_accuracy"}),
-            rows.accuracy(right, 1000, **{**report, "metric": "probe_accuracy"}),
-            rows.accuracy(300, 500, **{**report, "metric": "original_accuracy"}),
-        ]
-        write_run(tmp_path, f"before-{probe}", found)
-    first, second = starts(load_results(tmp_path)).items()
-    assert first[0] == Series("embedded", "hypernymy", "")
-    assert first[1]["probe_accuracy"].value == 0.2
-    assert first[1]["original_accuracy"].value == 0.6
-    assert second[1]["probe_accuracy"].value == 0.25
-
-
-def test_seeds_are_averaged(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
-    for seed, after in ((1, 400), (2, 500)):
-        found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], seed=seed, probe_correct=(200, after))
-        write_run(tmp_path, f"s{seed}", found)
-    ((dose,),) = doses(inoculations(load_results(tmp_path))).values()
-    assert dose.values("probe_accuracy") == [0.4, 0.5]
-    assert dose.mean("probe_accuracy") == pytest.approx(0.45)
-    assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)
-    # Without what each item counted nothing is known about the mean of two seeds.
-    assert dose.interval("inoculation_cost") == (None, None)
-    assert dose.interval("aggregate") == (None, None)
-    assert dose.spread("probe_accuracy") == (0.4, 0.5)
-    assert dose.spread("absent") is None
-    assert dose.mean("absent") is None
 
 
 @pytest.mark.parametrize(
