@@ -10,8 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from typing import Any
 
-from jobs.context import RunContext, TrainerSettings
+from jobs.context import RunContext
+from jobs.here import run_here
+from jobs.job import Job
 from probes.controls import STANDARD
 from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
@@ -23,8 +26,10 @@ from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.provenance import data_files
 from results.record import RunRecord
-from results.run_folder import CommandFolder
+from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
+
+RUNNER = "protocols.curve.phrasing:score_phrasing"
 
 
 def best_phrasing(
@@ -37,7 +42,7 @@ def best_phrasing(
     """The phrasing with the best mean accuracy on train rows; the first one on a tie.
 
     Args:
-        folder: The command's folder; each (model, phrasing) is a run of its own in it.
+        folder: The command's folder; each (model, phrasing) is a job of its own in it.
         names: Probes that ask the same in other words.
         models: The models compared; random weights and baselines know no phrasing and have no say.
         split: The train split.
@@ -47,17 +52,22 @@ def best_phrasing(
         UsageError: If a phrasing is no MC-MLM probe, or no model can judge.
     """
     judges = [m for m in models if kind_of(m).is_pretrained and not m.random_weights]
-    sets = {name: load_probe(name, split, mirror=context.mirror) for name in names}
-    for data in sets.values():
-        if data.config.setup != "mc_mlm":
-            raise UsageError(f"--phrasings: {data.config.name} is no mc_mlm probe")
+    for name in names:
+        config = _load(name, split, context).config
+        if config.setup != "mc_mlm":
+            raise UsageError(f"--phrasings: {config.name} is no mc_mlm probe")
     if not judges:
         raise UsageError("--phrasings: none of the models is a pre-trained transformer")
-    scores: dict[str, list[float]] = {name: [] for name in names}
-    for model in judges:
-        for name, accuracy in _scores(folder, model, sets, split, context.trainer).items():
-            scores[name].append(accuracy)
+    plan = [
+        _job(model, name, _load(name, split, context), split) for model in judges for name in names
+    ]
+    run_here(plan, folder, context)
     folder.write_results()
+    scores: dict[str, list[float]] = {name: [] for name in names}
+    for job in plan:
+        record = folder.run(job.name, job.config).result()
+        assert record is not None
+        scores[job.config["phrasing"]].append(record.rows[0].value)
     best = max(names, key=lambda name: fmean(scores[name]))
     for name in names:
         kept = " (kept)" if name == best else ""
@@ -65,53 +75,55 @@ def best_phrasing(
     return best
 
 
-def _scores(
-    folder: CommandFolder,
-    model: ModelSettings,
-    sets: Mapping[str, ProbeData],
-    split: str,
-    trainer: TrainerSettings,
-) -> dict[str, float]:
-    """Zero-shot accuracy of one model on each phrasing."""
-    scorer, found = None, {}
-    for name, data in sets.items():
-        own = data.config.name
-        config = {
-            "protocol": PROTOCOL,
-            "phrasing": own,
-            "model": model.config(),
-            "split": split,
-            "data": [file.sha256 for file in data.files],
-        }
-        run = folder.run(f"phrasing-{own}-{model.label}", config)
-        record = run.result()
-        if record is None:
-            start = time.perf_counter()
-            scorer = scorer or scorer_for(model, "mc_mlm")
-            said = predict(scorer, {own: data.records}, trainer)[own]
-            groups = groups_of(said.records, data.config.group_by)
-            row = replace(
-                model.row,
-                protocol=PROTOCOL,
-                probe=own,
-                control=STANDARD,
-                mode=scorer.mode,
-                num_train=0,
-                split=split,
-            )
-            record = RunRecord(
-                protocol=PROTOCOL,
-                model=model.label,
-                probe=own,
-                rows=(accuracy_row(said, groups, row), tied_row(said, row)),
-                counts={"train": len(data.records), "scored": len(said.records)},
-                notices=(*data.notices, *said.notices, *score_notices(said)),
-                data=data_files([data]),
-                source=source_of(model),
-                model_sha256=scorer.fingerprint(),
-                seconds=round(time.perf_counter() - start, 3),
-            )
-            run.write_lines("predictions.jsonl", said.rows())
-            run.finish(record)
-        found[name] = record.rows[0].value
-    return found
+def _load(name: str, split: str, context: RunContext) -> ProbeData:
+    mirror = context.mirror
+    place = f"phrasing {name}"
+    return context.remembered(place, split, lambda: load_probe(name, split, mirror=mirror))
+
+
+def _job(model: ModelSettings, name: str, data: ProbeData, split: str) -> Job:
+    own = data.config.name
+    config = {
+        "protocol": PROTOCOL,
+        "phrasing": name,
+        "probe": own,
+        "model": model.config(),
+        "split": split,
+        "data": [file.sha256 for file in data.files],
+    }
+    return Job(f"phrasing-{own}-{model.label}", config, RUNNER)
+
+
+def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Zero-shot accuracy of one model on one phrasing."""
+    start = time.perf_counter()
+    model, split = ModelSettings(**config["model"]), config["split"]
+    data = _load(config["phrasing"], split, context)
+    own = data.config.name
+    scorer = context.remembered("phrasing scorer", model, lambda: scorer_for(model, "mc_mlm"))
+    said = predict(scorer, {own: data.records}, context.trainer)[own]
+    groups = groups_of(said.records, data.config.group_by)
+    row = replace(
+        model.row,
+        protocol=PROTOCOL,
+        probe=own,
+        control=STANDARD,
+        mode=scorer.mode,
+        num_train=0,
+        split=split,
+    )
+    run.write_lines("predictions.jsonl", said.rows())
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=model.label,
+            probe=own,
+            rows=(accuracy_row(said, groups, row), tied_row(said, row)),
+            counts={"train": len(data.records), "scored": len(said.records)},
+            notices=(*data.notices, *said.notices, *score_notices(said)),
+            data=data_files([data]),
+            source=source_of(model),
+            model_sha256=scorer.fingerprint(),
+            seconds=round(time.perf_counter() - start, 3),
+        )
+    )
