@@ -42,14 +42,20 @@ class Work:
     config: Config
     context: RunContext
 
+    @property
+    def model(self) -> ModelSettings:
+        """The pre-trained model."""
+        return settings_from(ModelSettings, self.config["model"])
+
+    @property
+    def task(self) -> OriginalTask:
+        """The original task; a first stage has none."""
+        return settings_from(OriginalTask, self.config["original"])
+
     def steps(self) -> InoculationSteps:
         """The steps of the inoculation that the job is a part of."""
-        subject = Subject(
-            ModelSettings(**self.config["model"]),
-            settings_from(OriginalTask, self.config["original"]),
-            InoculatedProbe(**self.config["probe"]),
-        )
-        steps = InoculationSteps(subject, self.context)
+        probe = settings_from(InoculatedProbe, self.config["probe"])
+        steps = InoculationSteps(Subject(self.model, self.task, probe), self.context)
         self.check_data(*steps.parts)
         return steps
 
@@ -89,28 +95,21 @@ def _first(work: Work) -> None:
     )
     splits = first_stage_splits(stage, task.seed, work.context)
     work.check_data(splits)
-    train_first_stage(work.run, ModelSettings(**work.config["model"]), task, splits, work.context)
+    train_first_stage(work.run, work.model, task, splits, work.context)
 
 
 def _original(work: Work) -> None:
-    task = settings_from(OriginalTask, work.config["original"])
-    splits = original_splits(task, work.context)
+    splits = original_splits(work.task, work.context)
     work.check_data(splits)
-    start = [_finished(work.run, key).best_dir for key in work.config["model_run"]]
-    train_original(
-        work.run,
-        ModelSettings(**work.config["model"]),
-        task,
-        splits,
-        start[0] if start else None,
-        work.context,
-    )
+    before = [_finished(work.run, key).best_dir for key in work.config["model_run"]]
+    start = before[0] if before else None
+    train_original(work.run, work.model, work.task, splits, start, work.context)
 
 
 def _before(work: Work) -> None:
     start = time.perf_counter()
     steps = work.steps()
-    model_folder = _original_folder(work.run, work.config)
+    model_folder = _original_folder(work)
     scored = steps.before(work.run, model_folder)
     work.run.write_lines(
         "predictions.jsonl", [row for said in scored.values() for row in said.rows()]
@@ -138,7 +137,7 @@ def _inoculate(work: Work) -> None:
     """The one setting there is: its scores before, its training and its report."""
     start = time.perf_counter()
     steps, run = work.steps(), work.run
-    model_folder = _original_folder(run, work.config)
+    model_folder = _original_folder(work)
     before = steps.before(run, model_folder)
     chosen = steps.train(run, model_folder, Setting(**work.config["setting"]), before)
     steps.keep(run, before)  # somebody may have removed them in the meantime
@@ -151,7 +150,7 @@ def _candidate(work: Work) -> None:
     steps = work.steps()
     before = steps.kept(_finished(work.run, work.config["before_run"]))
     setting = Setting(**work.config["setting"])
-    found = steps.train(work.run, _original_folder(work.run, work.config), setting, before)
+    found = steps.train(work.run, _original_folder(work), setting, before)
     rows = selection_rows(steps.row(CELL, setting), before, found.history)
     facts = replace(
         steps.facts(before), setting=work.config["setting"], history=tuple(found.history)
@@ -195,16 +194,17 @@ def best_candidate(found: Mapping[str, InoculationFacts]) -> str:
     return best_checkpoint(tried, lambda one: one[1])[0]
 
 
-def _original_folder(run: RunFolder, config: Config) -> Path:
-    task = settings_from(OriginalTask, config["original"])
-    if task.checkpoint is None:
-        return _finished(run, config["model_run"][0]).best_dir
-    planned, found = config["checkpoint"], given_checkpoint(task) or {}
+def _original_folder(work: Work) -> Path:
+    """Where the original-task model is: a finished run's, or the given one, if it is the same."""
+    given = work.task.checkpoint
+    if given is None:
+        return _finished(work.run, work.config["model_run"][0]).best_dir
+    planned, found = work.config["checkpoint"], given_checkpoint(work.task) or {}
     if found != planned:
         names = sorted({*planned, *found})
         changed = [name for name in names if planned.get(name) != found.get(name)]
-        raise _changed([str(Path(task.checkpoint) / name) for name in changed])
-    return Path(task.checkpoint)
+        raise _changed([str(Path(given) / name) for name in changed])
+    return Path(given)
 
 
 def _changed(paths: Sequence[str]) -> UsageError:

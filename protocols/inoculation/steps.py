@@ -1,4 +1,4 @@
-"""The steps of an inoculation: score, train, score again. Commands and sweeps put them together."""
+"""The steps of an inoculation: score, train, score again. The jobs in `runs` put them together."""
 
 from __future__ import annotations
 
