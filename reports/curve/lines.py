@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metrics.learning_curve import WEIGHTS
-from reports.curve.summary import FULL, MODES, SENSE, Summary
+from reports.curve.summary import FULL, MODES, Summary
 from reports.kit.columns import accuracy_cell
 from reports.kit.measured import Estimate
-from reports.kit.published import PublishedCurve, short_name
+from reports.kit.published import PublishedCurve, ScoreKey, short_name
 from reports.kit.table import Cell
 from reports.kit.text import ABSENT, count, points, rate
 
@@ -55,22 +55,22 @@ class Line:
         """The points that sums are made of."""
         return list(WEIGHTS) if self.paper else next(iter(self.entry.values())).sizes
 
-    def cell(self, name: str) -> Cell:
+    def cell(self, key: ScoreKey) -> Cell:
         """A score with its interval; of the paper, with ours minus the paper's."""
-        return self.published(name) if self.paper else accuracy_cell(self.score(name))
+        return self.published(key) if self.paper else accuracy_cell(self.score(key))
 
-    def score(self, name: str) -> Estimate | None:
+    def score(self, key: ScoreKey) -> Estimate | None:
         """One of our numbers."""
-        owner = owner_of(self.entry, name)
-        return None if owner is None else owner.scores.get(name)
+        owner = owner_of(self.entry, key)
+        return None if owner is None else owner.scores.get(key)
 
-    def published(self, name: str) -> Cell:
+    def published(self, key: ScoreKey) -> Cell:
         """One of the paper's numbers; where ours may stand beside it, with ours minus that."""
-        value = self.paper.scores.get(name) if self.paper else None
+        value = self.paper.scores.get(key) if self.paper else None
         if value is None:
             return Cell(ABSENT)
-        owner, ours = owner_of(self.entry, name), self.score(name)
-        beside = owner is not None and owner.beside_paper(name) is not None
+        owner, ours = owner_of(self.entry, key), self.score(key)
+        beside = owner is not None and owner.beside_paper(key) is not None
         gap = f"ours {points(ours.value - value)}" if ours and beside else ""
         return Cell(f"{100 * value:.0f}", gap)
 
@@ -86,13 +86,13 @@ def entries_of(found: Sequence[Summary]) -> list[Entry]:
     return entries
 
 
-def owner_of(entry: Entry, score: str) -> Summary | None:
+def owner_of(entry: Entry, score: ScoreKey) -> Summary | None:
     """The curve that a score is from."""
     if not entry:
         return None
-    if score == "zero_shot":
+    if score.name == "zero_shot":
         return next(iter(entry.values()))
-    return language_of(entry) if score.startswith(SENSE) else entry.get(score.split("_")[0])
+    return entry.get(score.mode) if score.mode else language_of(entry)
 
 
 def language_of(entry: Entry) -> Summary:

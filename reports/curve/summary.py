@@ -13,7 +13,7 @@ from reports.curve.curve import Curve, interval_of
 from reports.curve.facts import NO_LANGUAGE, PERTURBED, curves
 from reports.curve.sums import best, estimate, less, shared, untrained, weighted, weighted_gap
 from reports.kit.measured import Estimate
-from reports.kit.published import PublishedCurve
+from reports.kit.published import PublishedCurve, ScoreKey
 from reports.kit.published import published_curves as _published_curves
 from results.load import Results
 from results.row import Role
@@ -102,14 +102,14 @@ class Summary:
         return LANGUAGE | {f"{SENSE}{c}": c for c in self.curve.controls if c not in known}
 
     @cached_property
-    def scores(self) -> Mapping[str, Estimate]:
+    def scores(self) -> Mapping[ScoreKey, Estimate]:
         """What there is of `reports.kit.published.SCORES`."""
         mode = self.curve.mode
         found = {
-            "zero_shot": self.zero_shot,
-            f"{mode}_ws": self.weighted_sum,
-            f"{mode}_max": self.maximum,
-            **{name: self.lang_sense(control) for name, control in self.senses.items()},
+            ScoreKey("zero_shot"): self.zero_shot,
+            ScoreKey("ws", mode): self.weighted_sum,
+            ScoreKey("max", mode): self.maximum,
+            **{ScoreKey(name): self.lang_sense(control) for name, control in self.senses.items()},
         }
         return {name: estimate for name, estimate in found.items() if estimate is not None}
 
@@ -119,7 +119,7 @@ class Summary:
         rows = published(self.curve.probe)
         return next((row for row in rows if row.model == self.curve.paper_model), None)
 
-    def beside_paper(self, score: str) -> float | None:
+    def beside_paper(self, score: ScoreKey) -> float | None:
         """The paper's number, where comparing is legitimate.
 
         The same model (with the same vectors, SPEC E10), the whole released set, and for what is
@@ -130,8 +130,8 @@ class Summary:
         row, curve = self.paper, self.curve
         if row is None or curve.split != PAPER_SPLIT or not curve.whole:
             return None
-        if control := LANGUAGE.get(score):
-            alike = curve.mode != "linear" and f"{curve.mode}_ws" in row.scores
+        if control := LANGUAGE.get(score.name):
+            alike = curve.mode != "linear" and ScoreKey("ws", curve.mode) in row.scores
             if not (alike and is_complete(curve.means(control))):
                 return None
         trained_alike = (
@@ -139,7 +139,7 @@ class Summary:
             and curve.train in ("", f"train of {curve.probe}")
             and curve.first_stage == (curve.probe in IN_TWO_STAGES)
         )
-        return row.scores.get(score) if score == "zero_shot" or trained_alike else None
+        return row.scores.get(score) if score.name == "zero_shot" or trained_alike else None
 
 
 @lru_cache(maxsize=2)

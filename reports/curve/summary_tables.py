@@ -19,7 +19,7 @@ from reports.curve.lines import (
 from reports.curve.summary import FULL, LANGUAGE, PAPER_SPLIT, Summary, published, summaries
 from reports.kit.columns import gap_cell, shown, text
 from reports.kit.measured import Estimate
-from reports.kit.published import PublishedCurve
+from reports.kit.published import PublishedCurve, ScoreKey
 from reports.kit.table import Cell, Column, Declared, Table
 from reports.kit.text import ABSENT, count, unsigned
 from results.load import Results
@@ -52,11 +52,11 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table |
         lines += [Line(entry), *([Line(entry, row)] if row and row in paper else [])]
     told = [line.paper for line in lines]
     lines += [Line({}, row) for row in paper if row not in told]
-    scores = [] if suffix else [("zero_shot", "zero-shot %", "")]
-    scores += [(f"{m}_{what}", HEADINGS[what], TRAINED[m]) for m in modes for what in HEADINGS]
+    scores = [] if suffix else [(ScoreKey("zero_shot"), "zero-shot %", "")]
+    scores += [(ScoreKey(what, m), HEADINGS[what], TRAINED[m]) for m in modes for what in HEADINGS]
     columns: list[Column[Line]] = [
         text("model", lambda line: line.name, small=lambda line: line.about),
-        *(shown(label, partial(Line.cell, name=name), group) for name, label, group in scores),
+        *(shown(label, partial(Line.cell, key=key), group) for key, label, group in scores),
     ]
     for name, control in _senses(found).items():
         columns += _sense(name, control)
@@ -74,7 +74,7 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table |
 
 
 def _has_modes(rows: Sequence[PublishedCurve], modes: Sequence[str]) -> bool:
-    return any(f"{mode}_ws" in row.scores for row in rows for mode in modes)
+    return any(ScoreKey("ws", mode) in row.scores for row in rows for mode in modes)
 
 
 def _sense(name: str, control: str) -> list[Column[Line]]:
@@ -82,7 +82,7 @@ def _sense(name: str, control: str) -> list[Column[Line]]:
 
     def clipped(line: Line) -> Cell:
         held = language_of(line.entry).lang_sense(control) if not line.paper else None
-        return line.published(name) if line.paper else sense_cell(held)
+        return line.published(ScoreKey(name)) if line.paper else sense_cell(held)
 
     def unclipped(line: Line) -> Cell:
         return gap_cell(None if line.paper else language_of(line.entry).lang_gap(control))
@@ -151,14 +151,16 @@ def _records(entry: Entry) -> Iterator[dict[str, object]]:
             "learning_rate": curve.learning_rate,
             "points": " ".join(map(str, summary.sizes)),
         }
-        unclipped = {f"{n}_unclipped": summary.lang_gap(c) for n, c in summary.senses.items()}
+        unclipped = {
+            ScoreKey(f"{n}_unclipped"): summary.lang_gap(c) for n, c in summary.senses.items()
+        }
         for score, estimate in (*summary.scores.items(), *unclipped.items()):
             if estimate is None:
                 continue
             paper = summary.beside_paper(score) if summary is owner_of(entry, score) else None
             yield {
                 **place,
-                "score": score.removeprefix(f"{mode}_"),
+                "score": score.name,
                 "value": estimate.value,
                 "ci_low": estimate.ci_low,
                 "ci_high": estimate.ci_high,
@@ -168,15 +170,13 @@ def _records(entry: Entry) -> Iterator[dict[str, object]]:
 
 
 def _paper_records(row: PublishedCurve) -> Iterator[dict[str, object]]:
-    for name, value in row.scores.items():
-        mode, _, score = name.partition("_")
-        known = mode in TRAINED
+    for score, value in row.scores.items():
         yield {
             "source": f"{PAPER}, table {row.table}",
             "probe": row.probe,
             "model": row.model,
             "split": PAPER_SPLIT,
-            "mode": mode if known else "",
-            "score": score if known else name,
+            "mode": score.mode,
+            "score": score.name,
             "value": value,
         }

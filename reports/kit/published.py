@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 PUBLISHED_DIR = Path(__file__).with_name("published")
 BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
@@ -22,10 +23,26 @@ SHORT_NAMES = {
     "mlm_baseline": "MLM-baseline",
     "esim_baseline": "ESIM-baseline",
 }
+
+
+class ScoreKey(NamedTuple):
+    """One number of a curve: what it is, and the mode of training where it has one."""
+
+    name: str
+    mode: str = ""
+
+    @property
+    def text(self) -> str:
+        """How the file of published numbers calls it."""
+        return f"{self.mode}_{self.name}" if self.mode else self.name
+
+
 SCORES = (
-    "zero_shot", "mlp_ws", "mlp_max", "linear_ws", "linear_max", "full_ws", "full_max",
-    "langsense_pert", "langsense_nolang",
-)  # fmt: skip
+    ScoreKey("zero_shot"),
+    *(ScoreKey(name, mode) for mode in ("mlp", "linear", "full") for name in ("ws", "max")),
+    ScoreKey("langsense_pert"),
+    ScoreKey("langsense_nolang"),
+)
 
 
 class PublishedError(ValueError):
@@ -38,7 +55,7 @@ class PublishedCurve:
 
     Attributes:
         model: Name of the checkpoint, `mlm_baseline` or `esim_baseline`.
-        scores: Fractions by the names of `SCORES`, those that the table has. `full` is MC-QA,
+        scores: Fractions by the keys of `SCORES`, those that the table has. `full` is MC-QA,
             where the whole network is trained; LangSense belongs to `mlp`, or to `full`.
     """
 
@@ -46,7 +63,7 @@ class PublishedCurve:
     probe: str
     model: str
     num_choices: int
-    scores: Mapping[str, float]
+    scores: Mapping[ScoreKey, float]
 
     @property
     def short_name(self) -> str:
@@ -98,15 +115,17 @@ def published_curves() -> tuple[PublishedCurve, ...]:
         PublishedError: If the file is damaged.
     """
     found = []
-    for place, row in _read("talmor2020_curves.csv", f"num_choices {' '.join(SCORES)}"):
-        scores = {name: _fraction(row[name], place, name) for name in SCORES}
+    for place, row in _read(
+        "talmor2020_curves.csv", f"num_choices {' '.join(key.text for key in SCORES)}"
+    ):
+        scores = {key: _fraction(row[key.text], place, key.text) for key in SCORES}
         found.append(
             PublishedCurve(
                 table=_whole(row["table"], place),
                 probe=row["probe"],
                 model=row["model"],
                 num_choices=_whole(row["num_choices"], place),
-                scores={name: value for name, value in scores.items() if value is not None},
+                scores={key: value for key, value in scores.items() if value is not None},
             )
         )
     return tuple(found)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reports.curve.lines import Line, entries_of, language_of, owner_of, points_text
 from reports.curve.summary import published, summaries
+from reports.kit.published import ScoreKey
 from reports.kit.table import Cell
 from results.load import load_results
 from tests.fixtures.curves import shares
@@ -24,9 +25,9 @@ def test_a_model_has_its_modes_in_one_line(tmp_path: Path, write_curve_runs: Wri
     [entry] = entries_of(summaries(load_results(tmp_path)))
     assert list(entry) == ["mlp", "linear"]
     assert language_of(entry) is entry["mlp"]
-    assert owner_of(entry, "linear_ws") is entry["linear"]
-    assert owner_of(entry, "zero_shot") is entry["mlp"]
-    assert owner_of({}, "zero_shot") is None
+    assert owner_of(entry, ScoreKey("ws", "linear")) is entry["linear"]
+    assert owner_of(entry, ScoreKey("zero_shot")) is entry["mlp"]
+    assert owner_of({}, ScoreKey("zero_shot")) is None
     line = Line(entry)
     assert (line.name, line.about) == ("embedded", "dev, rates MLP 0.001, linear 0.001")
     assert line.sizes == [62]
@@ -36,5 +37,5 @@ def test_a_line_of_the_paper_has_its_numbers(tmp_path: Path) -> None:
     [row] = [row for row in published("age_comparison") if row.model == "roberta-large"]
     line = Line({}, row)
     assert line.name == "Talmor et al. 2020: RoBERTa-L"
-    assert line.cell("zero_shot") == Cell("98")
-    assert line.cell("full_ws") == Cell("–")
+    assert line.cell(ScoreKey("zero_shot")) == Cell("98")
+    assert line.cell(ScoreKey("ws", "full")) == Cell("–")

@@ -9,9 +9,12 @@ import pytest
 
 from metrics.learning_curve import WEIGHTS
 from reports.curve.summary import Summary, baselines, difference, random_twin, summaries
+from reports.kit.published import ScoreKey
 from results.load import load_results
 from tests.fixtures.curves import shares
 
+ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")
+WS, MAX = ScoreKey("ws", "mlp"), ScoreKey("max", "mlp")
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
 
@@ -28,11 +31,11 @@ def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     values = {name: estimate.value for name, estimate in found.scores.items()}
     assert values == pytest.approx(
         {
-            "zero_shot": 0.5,
-            "mlp_ws": 0.9,
-            "mlp_max": 0.9,
-            "langsense_pert": 0.0,
-            "langsense_nolang": 0.4,
+            ZERO_SHOT: 0.5,
+            WS: 0.9,
+            MAX: 0.9,
+            ScoreKey("langsense_pert"): 0.0,
+            NO_LANG: 0.4,
         }
     )
     gap = found.lang_gap("perturbed_language")
@@ -41,7 +44,7 @@ def test_summary_by_hand(tmp_path: Path, write_curve_runs: Write) -> None:
     assert gap.ci_low is not None
     assert gap.ci_high is not None
     assert gap.ci_low < -0.05 < gap.ci_high
-    ws = found.scores["mlp_ws"]
+    ws = found.scores[WS]
     # Three seeds 0.05 apart: the standard error of their mean is 0.0289, Student's quantile 4.30.
     assert ws.ci_low is not None
     assert ws.ci_high is not None
@@ -61,15 +64,15 @@ def test_the_paper_stands_beside_the_same_model_and_points(
     write_curve_runs(tmp_path, shares, model="bert-large-uncased", train=lent)
     found = {summary.curve.model: summary for summary in read(tmp_path)}
     whole = found["roberta-large"]
-    assert (whole.beside_paper("mlp_ws"), whole.beside_paper("mlp_max")) == (0.98, 1.0)
-    assert whole.beside_paper("langsense_nolang") == 0.51
+    assert (whole.beside_paper(WS), whole.beside_paper(MAX)) == (0.98, 1.0)
+    assert whole.beside_paper(NO_LANG) == 0.51
     few = found["bert-base-uncased"]
-    assert (few.beside_paper("zero_shot"), few.beside_paper("mlp_ws")) == (0.49, None)
+    assert (few.beside_paper(ZERO_SHOT), few.beside_paper(WS)) == (0.49, None)
     assert few.sizes == [62, 125]
     borrowed = found["bert-large-uncased"]
-    assert (borrowed.beside_paper("zero_shot"), borrowed.beside_paper("mlp_ws")) == (0.5, None)
+    assert (borrowed.beside_paper(ZERO_SHOT), borrowed.beside_paper(WS)) == (0.5, None)
     assert found["embedded"].paper is None
-    assert found["roberta-base"].beside_paper("zero_shot") is None
+    assert found["roberta-base"].beside_paper(ZERO_SHOT) is None
 
 
 def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
@@ -82,9 +85,9 @@ def test_parts_of_a_set_and_other_stages_stand_beside_nothing(
     left_out = {"counts": {"train": 4000, "evaluation": 110}}
     write_curve_runs(tmp_path / "part", shares, model="roberta-large", **left_out)
     found = {name: read(tmp_path / name)[0] for name in ("facts first", "at once", "part")}
-    assert found["facts first"].beside_paper("full_ws") == 0.42
-    assert found["at once"].beside_paper("full_ws") is None
-    assert found["part"].beside_paper("zero_shot") is None
+    assert found["facts first"].beside_paper(ScoreKey("ws", "full")) == 0.42
+    assert found["at once"].beside_paper(ScoreKey("ws", "full")) is None
+    assert found["part"].beside_paper(ZERO_SHOT) is None
     assert found["part"].curve.num_groups == 60
 
 
@@ -93,8 +96,8 @@ def test_baselines_need_the_papers_vectors(tmp_path: Path, write_curve_runs: Wri
         write_curve_runs(tmp_path, shares, model=f"MLM-baseline ({vectors})")
     paper, other = read(tmp_path)
     assert other.curve.model == "MLM-baseline (word_vectors)"
-    assert other.beside_paper("mlp_ws") is None
-    assert paper.beside_paper("mlp_ws") == 0.58
+    assert other.beside_paper(WS) is None
+    assert paper.beside_paper(WS) == 0.58
 
 
 def test_who_is_held_against_whom(tmp_path: Path, write_curve_runs: Write) -> None:
@@ -123,7 +126,7 @@ def test_differences_pair_items_and_seeds(tmp_path: Path, write_curve_runs: Writ
     assert gap.ci_low is not None
     assert gap.ci_high is not None
     # The same seeds and mostly the same items are right: much narrower than each curve's own.
-    own = other.scores["mlp_ws"]
+    own = other.scores[WS]
     assert gap.ci_high - gap.ci_low < 0.6 * ((own.ci_high or 0) - (own.ci_low or 0))
     assert difference("zero_shot", one, other) is None
     best = difference("maximum", one, other)
@@ -150,8 +153,13 @@ def test_whole_networks_have_no_zero_shot(tmp_path: Path, write_curve_runs: Writ
     more = {"mode": "full", "probe": "property_conjunction", "chance": 1 / 3}
     write_curve_runs(tmp_path, shares, model="roberta-large", **more)
     (found,) = read(tmp_path)
-    assert set(found.scores) == {"full_ws", "full_max", "langsense_pert", "langsense_nolang"}
-    assert found.beside_paper("full_max") == 0.87
+    assert set(found.scores) == {
+        ScoreKey("ws", "full"),
+        ScoreKey("max", "full"),
+        ScoreKey("langsense_pert"),
+        NO_LANG,
+    }
+    assert found.beside_paper(ScoreKey("max", "full")) == 0.87
 
 
 def test_langsense_stands_beside_the_papers_mode_and_whole_control(
@@ -161,10 +169,10 @@ def test_langsense_stands_beside_the_papers_mode_and_whole_control(
     for mode in ("mlp", "linear", "full"):
         write_curve_runs(tmp_path / mode, shares, mode=mode, **own)
     found = {mode: read(tmp_path / mode)[0] for mode in ("mlp", "linear", "full")}
-    beside = {mode: one.beside_paper("langsense_nolang") for mode, one in found.items()}
+    beside = {mode: one.beside_paper(NO_LANG) for mode, one in found.items()}
     # The paper's table 2 has LangSense of the MLP alone.
     assert beside == {"mlp": 0.51, "linear": None, "full": None}
-    assert found["linear"].beside_paper("linear_ws") == 0.97
+    assert found["linear"].beside_paper(ScoreKey("ws", "linear")) == 0.97
 
     write_curve_runs(tmp_path / "part", shares, **own)
     for path in (tmp_path / "part").rglob("result.json"):
@@ -177,5 +185,8 @@ def test_langsense_stands_beside_the_papers_mode_and_whole_control(
         path.write_text(json.dumps(result))
     (part,) = read(tmp_path / "part")
     assert part.lang_sense("no_language") is not None
-    assert part.beside_paper("langsense_nolang") is None
-    assert (part.beside_paper("langsense_pert"), part.beside_paper("mlp_ws")) == (0.31, 0.98)
+    assert part.beside_paper(NO_LANG) is None
+    assert (
+        part.beside_paper(ScoreKey("langsense_pert")),
+        part.beside_paper(WS),
+    ) == (0.31, 0.98)

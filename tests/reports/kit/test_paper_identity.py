@@ -8,6 +8,7 @@ import pytest
 
 from reports.curve.summary import summaries
 from reports.kit.paper_identity import on_paper_task, paper_model
+from reports.kit.published import ScoreKey
 from results.load import Run, load_results
 from results.row import Row
 from tests.fixtures.results import record_of, role_of
@@ -71,4 +72,4 @@ def test_a_folder_called_roberta_large_gets_no_difference(
         folder = tmp_path / name
         write_curve_runs(folder, lambda *_: 0.5, **own, hub_id=known)
         (found,) = summaries(load_results(folder))
-        assert (found.beside_paper("mlp_ws") is None) == (known is None)
+        assert (found.beside_paper(ScoreKey("ws", "mlp")) is None) == (known is None)

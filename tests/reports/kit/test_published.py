@@ -8,6 +8,7 @@ import pytest
 from reports.kit import published
 from reports.kit.published import (
     PublishedError,
+    ScoreKey,
     published_curves,
     published_probes,
     published_size_errors,
@@ -36,22 +37,22 @@ def test_curves_of_all_tables_are_there() -> None:
 def test_rows_as_printed_in_the_paper() -> None:
     rows = {(row.table, row.model): row.scores for row in published_curves()}
     assert rows[2, "roberta-large"] == {
-        "zero_shot": 0.98,
-        "mlp_ws": 0.98,
-        "mlp_max": 1.0,
-        "linear_ws": 0.97,
-        "linear_max": 1.0,
-        "langsense_pert": 0.31,
-        "langsense_nolang": 0.51,
+        ScoreKey("zero_shot"): 0.98,
+        ScoreKey("ws", "mlp"): 0.98,
+        ScoreKey("max", "mlp"): 1.0,
+        ScoreKey("ws", "linear"): 0.97,
+        ScoreKey("max", "linear"): 1.0,
+        ScoreKey("langsense_pert"): 0.31,
+        ScoreKey("langsense_nolang"): 0.51,
     }
     assert rows[8, "esim_baseline"] == {
-        "full_ws": 0.39,
-        "full_max": 0.49,
-        "langsense_pert": 0.0,
-        "langsense_nolang": 0.0,
+        ScoreKey("ws", "full"): 0.39,
+        ScoreKey("max", "full"): 0.49,
+        ScoreKey("langsense_pert"): 0.0,
+        ScoreKey("langsense_nolang"): 0.0,
     }
-    assert "linear_ws" not in rows[11, "mlm_baseline"]
-    assert rows[11, "mlm_baseline"]["mlp_max"] == 0.48
+    assert ScoreKey("ws", "linear") not in rows[11, "mlm_baseline"]
+    assert rows[11, "mlm_baseline"][ScoreKey("max", "mlp")] == 0.48
 
 
 def test_table_4_and_6() -> None:
