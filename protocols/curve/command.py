@@ -15,9 +15,10 @@ from protocols.curve.settings import (
     ProbeOptions,
     check_names,
     check_points,
+    fitting_grid,
 )
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.own_files import fitting_grid, own_files
+from protocols.engine.own_files import own_files
 from protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,

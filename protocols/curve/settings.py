@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
 from lightning_modules.modes import HeadMode
 from probes.controls import STANDARD, control_named
 from protocols.engine.kinds import KINDS
+from protocols.engine.own_files import OwnFiles, measured_split
 from protocols.engine.settings import Fit, FitSettings
 from storage.config.ranges import (
     BatchSize,
@@ -22,6 +23,9 @@ from storage.config.ranges import (
 )
 from storage.errors import ConfigError, UsageError
 
+_NO_CONTROL = (
+    "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
+)
 PROTOCOL = "curve"
 FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
 
@@ -169,6 +173,29 @@ def check_names(settings: CurveSettings, probes: list[str]) -> None:
                 f"grid.{key} names {min(strange)!r}, which is none of the probes: "
                 f"{', '.join(probes)}"
             )
+
+
+def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
+    """A curve's settings, for a probe without config: no controls, and the splits that there are.
+
+    Raises:
+        UsageError: If another control is asked for, or there is nothing to train on or to measure.
+    """
+    files, config = own.parts, own.config
+    if grid.controls == CurveSettings().controls:
+        grid = replace(grid, controls=[STANDARD])
+        print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
+    elif others := [control for control in grid.controls if control != STANDARD]:
+        raise UsageError(f"--grid.controls {others[0]} with --data.*: {_NO_CONTROL}")
+    if divided := grid.train_from_of(config.name):
+        measured_split(files, divided)
+        return grid
+    if not grid.train_probe_of(config.name) and grid.train_split not in files:
+        raise UsageError(
+            "nothing to train on: give --data.train FILE, or divide what is there "
+            f"(--grid.train_from {next(iter(files))})"
+        )
+    return replace(grid, split=measured_split(files, grid.split))
 
 
 def _of(value: str | dict[str, str] | None, probe: str) -> str | None:

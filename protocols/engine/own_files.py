@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from probes.catalog import ProbeConfig
-from probes.controls import STANDARD
 from probes.source import ProbeData, load_files
-from protocols.curve.settings import CurveSettings
 from protocols.engine.settings import SplitFiles
-from protocols.inoculation.settings import ProbeOrFiles
 from storage.errors import UsageError
 from storage.escaping import visible
 
-_NO_CONTROL = (
-    "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
-)
 _PARTS = re.compile(r"([-_ ])")
 
 
@@ -101,58 +95,6 @@ def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "d
             else f"there is no file of the split {asked!r}; those of --data.* are train, dev, test"
         )
     return asked
-
-
-def fitting_probe(probe: ProbeOrFiles, own: OwnFiles) -> ProbeOrFiles:
-    """An inoculation's probe, called as its files are, on the splits that there are.
-
-    Raises:
-        UsageError: If there is nothing to train on or to measure.
-    """
-    files, name, report = own.parts, own.config.name, probe.report_split
-    if probe.train_split not in files:
-        raise UsageError(
-            f"nothing to train on: there is no file of the split {probe.train_split!r}; "
-            f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
-        )
-    if report is not None:
-        if not files.keys() - {probe.train_split}:
-            raise UsageError(
-                "nothing to measure with: give --data.dev FILE or --data.test FILE, or keep a "
-                "share of the train file for it (--probe.report_split null)"
-            )
-        report = measured_split(files, report, default="test")
-        if report == probe.train_split:
-            raise UsageError(
-                f"--probe.train_split and the split reported on are both {report}: give another "
-                "file, or --probe.report_split null, which keeps a share of it for the report"
-            )
-    if report != probe.report_split:
-        print(f"{name}: reported on {report}, as there is no --data.{probe.report_split}")
-    return replace(probe, name=name, report_split=report)
-
-
-def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
-    """A curve's settings, for a probe without config: no controls, and the splits that there are.
-
-    Raises:
-        UsageError: If another control is asked for, or there is nothing to train on or to measure.
-    """
-    files, config = own.parts, own.config
-    if grid.controls == CurveSettings().controls:
-        grid = replace(grid, controls=[STANDARD])
-        print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
-    elif others := [control for control in grid.controls if control != STANDARD]:
-        raise UsageError(f"--grid.controls {others[0]} with --data.*: {_NO_CONTROL}")
-    if divided := grid.train_from_of(config.name):
-        measured_split(files, divided)
-        return grid
-    if not grid.train_probe_of(config.name) and grid.train_split not in files:
-        raise UsageError(
-            "nothing to train on: give --data.train FILE, or divide what is there "
-            f"(--grid.train_from {next(iter(files))})"
-        )
-    return replace(grid, split=measured_split(files, grid.split))
 
 
 def _common_name(paths: Mapping[str, Path]) -> str:

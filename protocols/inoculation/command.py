@@ -11,7 +11,7 @@ from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.here import run_here
 from protocols.cli.command import Command, command
 from protocols.engine.kinds import check_questions
-from protocols.engine.own_files import fitting_probe, own_files
+from protocols.engine.own_files import own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
 from protocols.inoculation.data import original_splits
 from protocols.inoculation.jobs import (
@@ -21,7 +21,14 @@ from protocols.inoculation.jobs import (
     original_config,
     original_jobs,
 )
-from protocols.inoculation.settings import Extra, OriginalTask, ProbeOrFiles, Setting, Subject
+from protocols.inoculation.settings import (
+    Extra,
+    OriginalTask,
+    ProbeOrFiles,
+    Setting,
+    Subject,
+    fitting_probe,
+)
 from results.record import RunRecord
 from results.run_folder import CommandFolder, RunFolder
 from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from protocols.engine.own_files import OwnFiles, measured_split
 from protocols.engine.settings import Fit, ModelSettings
 from storage.config.ranges import (
     NumChoices,
@@ -15,6 +16,7 @@ from storage.config.ranges import (
     Share,
     ShareOrNone,
 )
+from storage.errors import UsageError
 
 Extra = Literal["none", "x1", "x2"]
 MAX_EXTRA = 3000  # the paper's bound on x2
@@ -143,3 +145,32 @@ class Setting(Fit):
     dose: NumItems
     extra: Extra
     seed: Seed
+
+
+def fitting_probe(probe: ProbeOrFiles, own: OwnFiles) -> ProbeOrFiles:
+    """An inoculation's probe, called as its files are, on the splits that there are.
+
+    Raises:
+        UsageError: If there is nothing to train on or to measure.
+    """
+    files, name, report = own.parts, own.config.name, probe.report_split
+    if probe.train_split not in files:
+        raise UsageError(
+            f"nothing to train on: there is no file of the split {probe.train_split!r}; "
+            f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
+        )
+    if report is not None:
+        if not files.keys() - {probe.train_split}:
+            raise UsageError(
+                "nothing to measure with: give --data.dev FILE or --data.test FILE, or keep a "
+                "share of the train file for it (--probe.report_split null)"
+            )
+        report = measured_split(files, report, default="test")
+        if report == probe.train_split:
+            raise UsageError(
+                f"--probe.train_split and the split reported on are both {report}: give another "
+                "file, or --probe.report_split null, which keeps a share of it for the report"
+            )
+    if report != probe.report_split:
+        print(f"{name}: reported on {report}, as there is no --data.{probe.report_split}")
+    return replace(probe, name=name, report_split=report)

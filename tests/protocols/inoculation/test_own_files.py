@@ -70,7 +70,7 @@ def test_files_give_what_a_config_of_them_gives(
     assert values(tmp_path / "out") == values(tmp_path / "named")
     [result] = (tmp_path / "out").glob("runs/inoculate-second-*/result.json")
     found = json.loads(result.read_text())
-    assert (found["report_split"], found["counts"]["dose"]) == ("dev", 24)
+    assert (found["inoculation"]["report_split"], found["counts"]["dose"]) == ("dev", 24)
 
 
 def test_a_changed_file_is_refused_and_named(
