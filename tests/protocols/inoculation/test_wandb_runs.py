@@ -19,7 +19,8 @@ class Patient(WandbGuard):
     """Waits for the client of a busy machine, which is closed at the end of the test."""
 
     def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments, patience=120.0)
+        super().__init__(*arguments)
+        self.patience = 120.0
 
 
 @pytest.fixture
