@@ -19,6 +19,7 @@ from lightning_modules.pretraining.masked_lm import MaskedLanguageModel
 from protocols.engine.training import make_trainer
 from results.provenance import ROOT, git_commit
 from storage.files import sha256_of, write_text_atomic
+from storage.folders import whole_folder
 
 CARD_TEMPLATE = ROOT / "assets" / "model_card.md"
 
@@ -32,17 +33,14 @@ def export_state(state: Path, folder: Path) -> Path:
     data = DictionaryText(**_arguments(checkpoint["datamodule_hyper_parameters"]))
     trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
     scores = trainer.validate(module, datamodule=data, verbose=False)[0]
-    fresh = folder.with_name(folder.name + ".new")
-    shutil.rmtree(fresh, ignore_errors=True)
     nn.Module.half(module.model)
-    module.model.save_pretrained(fresh)
     tokenizer = BertTokenizer(str(data.vocab_path), model_max_length=module.hparams["max_length"])
-    tokenizer.save_pretrained(fresh)
-    shutil.copy(data.vocab_path, fresh / "vocab.txt")
-    write_text_atomic(fresh / "README.md", _card(checkpoint, module, data, scores, fresh))
-    (fresh / "model.safetensors").chmod(0o644)
-    shutil.rmtree(folder, ignore_errors=True)
-    fresh.replace(folder)
+    with whole_folder(folder) as fresh:
+        module.model.save_pretrained(fresh)
+        tokenizer.save_pretrained(fresh)
+        shutil.copy(data.vocab_path, fresh / "vocab.txt")
+        write_text_atomic(fresh / "README.md", _card(checkpoint, module, data, scores, fresh))
+        (fresh / "model.safetensors").chmod(0o644)
     print(f"{folder}: held-out {json.dumps(scores)}")
     return folder
 
