@@ -234,6 +234,9 @@ def _read(kind: Any, value: Any, name: str) -> Any:
             _read(each, one, f"{name.removesuffix('s')} {n}")
             for n, one in enumerate(value, start=1)
         )
+    if get_origin(kind) is Mapping and isinstance(value, Mapping):
+        each = get_args(kind)[1]
+        return {key: _read(each, one, f"{name}: {key}") for key, one in value.items()}
     plain = {float: int | float}.get(kind, get_origin(kind) or kind)
     if kind is Any or isinstance(value, plain):
         return value

@@ -78,3 +78,10 @@ def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
 def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RunRecord.from_json({**WHOLE.to_json(), **change}, "r")
+
+
+@pytest.mark.parametrize("counts", [{"items": "many"}, {"items": None}, {"items": [3]}])
+def test_a_count_that_is_no_number_is_named(counts: dict[str, Any]) -> None:
+    written = {**RunRecord(protocol="zero_shot").to_json(), "counts": counts}
+    with pytest.raises(ValueError, match=r"x\.json: counts: items is "):
+        RunRecord.from_json(written, "x.json")
