@@ -18,10 +18,10 @@ if __name__ == "__main__":
     STOP.listen()  # before all else, so that a signal is answered at any moment
 
 import difflib
-import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 from protocols.cli.command import declared
@@ -127,8 +127,7 @@ def run(command: str, arguments: list[str]) -> None:
 
 def function_of(command: str) -> Callable[..., Any]:
     """The function of a protocol's command."""
-    module, _, name = (PROTOCOLS | INTERNAL)[command].partition(":")
-    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    function: Callable[..., Any] = resolve_name((PROTOCOLS | INTERNAL)[command])
     return function
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from jobs.context import RunContext
@@ -74,6 +74,5 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def load_runner(name: str) -> Runner:
     """The function that "module:function" names."""
-    module_name, function_name = name.split(":")
-    runner: Runner = getattr(importlib.import_module(module_name), function_name)
+    runner: Runner = resolve_name(name)
     return runner

@@ -6,8 +6,8 @@ import difflib
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import yaml
@@ -171,8 +171,7 @@ def _first_unknown(place: str, known: Known) -> str:
 
 
 def _arguments(class_path: str) -> list[str]:
-    module, _, name = class_path.rpartition(".")
-    return list(inspect.signature(getattr(import_module(module), name)).parameters)
+    return list(inspect.signature(resolve_name(class_path)).parameters)
 
 
 def _read(config: str) -> Any:

@@ -9,6 +9,7 @@ from rich.progress import track
 
 from jobs.context import RunContext
 from jobs.here import run_here
+from jobs.job import Job
 from protocols.curve.curve import Asked, Curve
 from protocols.curve.full import forget_states
 from protocols.curve.jobs import curve_jobs
@@ -32,18 +33,19 @@ def trace_curves(
     curves = [
         Curve(asked, probe, model, _quiet(context)) for model in asked.models for probe in probes
     ]
+    plans = [curve_jobs(curve) for curve in curves]
     setups = {curve.data.setup for curve in curves}
     if asked.options.first_stage and "mc_qa" not in setups:
         raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
-    for curve in curves:
+    for curve, plan in zip(curves, plans, strict=True):
         if curve.modes:
-            _check(curve, folder)  # said before hours of training
-    for curve in curves:
+            _check(curve, plan, folder)  # said before hours of training
+    for curve, plan in zip(curves, plans, strict=True):
         name, label = curve.data.config.name, curve.model.label
         if not curve.modes:
             print(f"{name}: {label} does not answer {curve.data.setup} probes")
             continue
-        _trace(curve, folder, f"{name}, {label}", context.trainer.progress_bar)
+        _trace(curve, plan, folder, f"{name}, {label}", context.trainer.progress_bar)
         folder.write_results()
 
 
@@ -52,7 +54,7 @@ def _quiet(context: RunContext) -> RunContext:
     return replace(context, trainer=replace(context.trainer, progress_bar=False))
 
 
-def _check(curve: Curve, folder: CommandFolder) -> None:
+def _check(curve: Curve, plan: Sequence[Job], folder: CommandFolder) -> None:
     """Refuses what a model, if anything is missing of it, could not be trained and asked with.
 
     Raises:
@@ -61,7 +63,8 @@ def _check(curve: Curve, folder: CommandFolder) -> None:
         RecordError: If it does not know a candidate.
     """
     rows = curve.rows
-    if not kind_of(curve.model).has_checkpoint or not _missing(curve, folder):
+    missing = any(run.result() is None for run in _runs(plan, folder))
+    if not (missing and kind_of(curve.model).has_checkpoint):
         return
     if curve.modes == [FULL]:
         check_module(curve.model, "mc_qa")
@@ -70,24 +73,22 @@ def _check(curve: Curve, folder: CommandFolder) -> None:
         check_scorer(curve.model, "mc_mlm", parts, refuse_unposed)
 
 
-def _runs(curve: Curve, folder: CommandFolder) -> list[RunFolder]:
-    return [folder.run(job.name, job.config) for job in curve_jobs(curve)]
+def _runs(plan: Sequence[Job], folder: CommandFolder) -> list[RunFolder]:
+    return [folder.run(job.name, job.config) for job in plan]
 
 
-def _missing(curve: Curve, folder: CommandFolder) -> bool:
-    return any(run.result() is None for run in _runs(curve, folder))
-
-
-def _trace(curve: Curve, folder: CommandFolder, description: str, shown: bool) -> None:
+def _trace(
+    curve: Curve, plan: Sequence[Job], folder: CommandFolder, description: str, shown: bool
+) -> None:
     """Makes the runs of a curve that are not there."""
     if curve.modes == [FULL]:
         # A start that was killed behind a point's result has left its states.
-        points = [run for run in _runs(curve, folder) if run.config.get("mode") == FULL]
+        points = [run for run in _runs(plan, folder) if run.config.get("mode") == FULL]
         for run in points:
             if run.result() is not None:
                 forget_states(run)
     made = run_here(
-        curve_jobs(curve),
+        plan,
         folder,
         curve.context,
         lambda jobs: track(jobs, description, transient=True, disable=not shown),

@@ -6,8 +6,8 @@ It asks the registry of kinds and imports what a kind is made by when it is firs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from probes.record import Record, Setup
@@ -102,7 +102,7 @@ def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModu
             "anyway"
         )
     own = {_ARGUMENTS.get(name, name): getattr(model, name) for name in trained.reads}
-    module: ChoiceModule = _imported(trained.made_by)(**own, **_known(trained, options))
+    module: ChoiceModule = resolve_name(trained.made_by)(**own, **_known(trained, options))
     return module
 
 
@@ -118,7 +118,7 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
         from lightning_modules.checkpoints.description import check_pretrained
 
         given = model.name_or_path, model.revision, model.random_weights
-        check_pretrained(_imported(form), *given)
+        check_pretrained(resolve_name(form), *given)
 
 
 def saved_module(
@@ -139,7 +139,7 @@ def saved_module(
     trained = KINDS[saved_kind(folder)].trained
     own = trained.get("mc_qa") or trained["mc_mlm"]
     options = _known(own, {"monitor": monitor, **overrides})
-    module: ChoiceModule = _imported(own.made_by).from_folder(folder, **options)
+    module: ChoiceModule = resolve_name(own.made_by).from_folder(folder, **options)
     return module
 
 
@@ -147,12 +147,7 @@ def _scorers_of(model: ModelSettings) -> KindOfScorer:
     refuse_untrained([model], "zero-shot scoring")
     name = kind_of(model).scorer
     assert name is not None
-    return cast("KindOfScorer", import_module(name))
-
-
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    return cast("KindOfScorer", resolve_name(name))
 
 
 def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:
