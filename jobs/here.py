@@ -43,12 +43,12 @@ def run_here(
 
 
 def in_order(plan: Iterable[Job]) -> list[Job]:
-    """The jobs, each once, behind those of the plan that it needs; else in the order given."""
+    """The jobs, each once, behind those of the plan that it waits for; else in the order given."""
     jobs = {job.key: job for job in plan}
     found: dict[str, Job] = {}
 
     def add(job: Job) -> None:
-        for key in job.needs:
+        for key in (*job.needs, *job.follows):
             if key in jobs and key not in found:
                 add(jobs[key])
         found.setdefault(job.key, job)

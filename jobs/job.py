@@ -24,12 +24,14 @@ class Job:
         config: The resolved config, plain values only; it decides the numbers, and its hash the
             key. `threads` fixes the threads of the job's process.
         runner: "module:function" that makes the run, called as a `Runner`; no part of the key.
-        needs: Keys of the jobs that must be finished, or have failed for good, before this one.
+        needs: Keys of the jobs that must be finished before this one, which else is not started.
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
         search: Parameter -> range or values that are drawn when the job is claimed
             (`search: tpe`); the draw is added to the config under `setting`. The space itself is
             part of the config, under `search`: trials of another space are other jobs.
+        follows: Keys of the jobs that must have ended before this one, finished or failed for good;
+            no part of the key.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Job:
     num_steps: int = 0
     weights_bytes: int = 0
     search: Mapping[str, Any] = field(default_factory=dict)
+    follows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.search:  # else no field at all: the keys of other jobs are older than searches

@@ -68,7 +68,7 @@ class Queue:
                 said = {
                     "key": cell.key,
                     "runner": cell.runner,
-                    "needs": list(cell.needs),
+                    "needs": [*cell.needs, *cell.follows],
                     "num_steps": cell.num_steps,
                 }
                 said |= {"group": cell.group, "search": dict(cell.search)} if cell.search else {}

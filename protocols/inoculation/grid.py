@@ -130,7 +130,8 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
                 "dose": dose,
                 "seed": seed,
             }
-            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, own)
+            # Chosen among those that are finished: one that failed holds nothing up.
+            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, [before], follows=own)
 
 
 def _settings(

@@ -76,6 +76,7 @@ class SubjectJobs:
         needs: Sequence[Job] = (),
         num_steps: int = 0,
         search: Mapping[str, Any] = MappingProxyType({}),
+        follows: Sequence[Job] = (),
     ) -> Job:
         """A job behind those that it needs, the original task at least.
 
@@ -85,6 +86,7 @@ class SubjectJobs:
             needs: Jobs that come before it.
             num_steps: As in `Job`.
             search: As in `Job`.
+            follows: Jobs that have ended before it, however.
         """
         before = [job.key for job in self.originals[-1:]]
         shared = {
@@ -94,7 +96,8 @@ class SubjectJobs:
         }
         keys = tuple(job.key for job in needs) or tuple(before)
         size = weights_bytes(self.subject.model)
-        return Job(name, {**shared, **config}, RUNNER, keys, num_steps, size, search)
+        behind = tuple(job.key for job in follows)
+        return Job(name, {**shared, **config}, RUNNER, keys, num_steps, size, search, behind)
 
     def num_steps(self, setting: Setting) -> int:
         """Optimiser steps of an inoculation.

@@ -22,10 +22,12 @@ def folder(tmp_path: Path) -> CommandFolder:
     return CommandFolder(tmp_path, {"command": "test"})
 
 
-def test_what_others_need_comes_before_them_and_all_else_as_planned() -> None:
+def test_what_others_wait_for_comes_before_them_and_all_else_as_planned() -> None:
     one, two, three = cells(3)
     last = Job("last", {"number": 9}, RUNNER, needs=(three.key, one.key, "elsewhere"))
     assert in_order([last, one, two, three, one]) == [three, one, last, two]
+    behind = replace(last, needs=(three.key,), follows=(two.key, "elsewhere"))
+    assert in_order([one, behind, two, three]) == [one, three, two, behind]
 
 
 def test_a_plan_is_worked_off_and_nothing_is_done_twice(folder: CommandFolder) -> None:

@@ -17,7 +17,8 @@ def test_the_key_is_of_the_config_alone() -> None:
     job = Job("square of 3", {"number": 3}, RUNNER)
     assert job.key == run_key("square of 3", {"number": 3})
     assert job.key.startswith("square-of-3-")
-    moved = replace(job, runner="elsewhere:run", needs=("a",), num_steps=5, weights_bytes=7)
+    moved = replace(job, runner="elsewhere:run", needs=("a",), num_steps=5, follows=("b",))
+    moved = replace(moved, weights_bytes=7)
     assert moved.key == job.key
     assert replace(job, config={"number": 4}).key != job.key
 

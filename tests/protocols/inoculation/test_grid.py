@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from protocols.inoculation.grid import SweepGrid, sweep_jobs
+from jobs.context import RunContext
+from protocols.engine.settings import ModelSettings
+from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from results.provenance import ROOT
 from storage.config.ranges import RangeError
 from storage.errors import UsageError
-from tests.protocols.inoculation.conftest import kinds, under, with_a_line_less
+from tests.protocols.inoculation.conftest import TRAINER, kinds, under, with_a_line_less
 
 
 def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str) -> None:
@@ -23,7 +26,11 @@ def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str
     assert kinds(cells) == ["original", "before", *settings, *settings]
     keys = [cell.key for cell in cells]
     assert len(set(keys)) == len(keys)
-    assert all(set(cell.needs) <= set(keys[:place]) for place, cell in enumerate(cells))
+    assert all(
+        {*cell.needs, *cell.follows} <= set(keys[:place]) for place, cell in enumerate(cells)
+    )
+    # The choice is made among those that are finished: one that failed does not stop it.
+    assert (cells[6].needs, list(cells[6].follows)) == ((keys[1],), keys[2:6])
     # 8 examples are one step of 8, balanced with as many two; 12 are two steps, balanced three.
     assert [cell.num_steps for cell in cells[2:6]] == [1, 1, 2, 2]
     assert [cell.num_steps for cell in cells[7:11]] == [2, 2, 3, 3]
@@ -81,6 +88,30 @@ def test_cells_of_a_grid_have_the_fields_that_their_keys_were_made_of(
         "inoculation_cell": inoculated | {"before_run", "setting"},
         "inoculation": inoculated | more,
     }
+
+
+def test_the_keys_of_a_grid_are_those_of_its_first_runs() -> None:
+    """Computed when `trials_at_once` was not yet there: runs that are finished are found again."""
+    row = SweepRow(
+        "esim",
+        "definitions",
+        InoculatedProbe("hypernymy_small", selection_items=20),
+        doses=[10],
+        learning_rates=[1e-4],
+        extras=["none", "x1"],
+    )
+    models = {"esim": ModelSettings(kind="esim")}
+    grid = SweepGrid(
+        models, {"definitions": OriginalTask("definitions", ["definitions_small"])}, [row]
+    )
+    name = "hypernymy_small-definitions-esim"
+    assert [job.key for job in sweep_jobs(grid, RunContext(TRAINER))] == [
+        "original-definitions-ESIM-word_vectors-9227233bf1e7",
+        f"before-{name}-6ad875b8e547",
+        f"inoculate-{name}-k10-lr0.0001-none-s0-cf418337b86b",
+        f"inoculate-{name}-k10-lr0.0001-x1-s0-fdf9b0239903",
+        f"chosen-{name}-k10-s0-c64bdcb09dfa",
+    ]
 
 
 @pytest.mark.parametrize("empty", ["learning_rates", "extras", "doses", "seeds"])
