@@ -71,6 +71,8 @@ def _unreadable_config(message: str, known: Known, configs: Sequence[str]) -> st
     if found := re.search(r"Path is not a file: '(.+)'", message):
         return f"{_shown(Path(found[1]))} is a folder; give a YAML file"
     if message.startswith("Unexpected config"):
+        if "" in configs:
+            return "--config: its value is missing"
         wrong = [one for one in configs if not isinstance(_read(one), dict)]
         return f"{wrong[0] if wrong else '--config'}: give a mapping of keys to values"
     if "Problems parsing config" in message:

@@ -34,6 +34,8 @@ MISTAKES = [
     ([*ZERO_SHOT, "--trainer.devices=two"], "--trainer.devices two: give a whole number"),
     ([*ZERO_SHOT, "--ranks=maybe"], "--ranks maybe: give true or false"),
     ([*ZERO_SHOT, "--config=configs"], "configs: a folder, where a file is needed"),
+    ([*ZERO_SHOT, "--config="], "zero-shot: error: --config: its value is missing"),
+    ([*FIT, "--config", ""], "fit: error: --config: its value is missing"),
     (
         [*ZERO_SHOT, "--config=configs/model/embeded.yaml"],
         "configs/model/embeded.yaml: there is no such file (did you mean 'embedded.yaml'?)",
