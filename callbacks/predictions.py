@@ -85,7 +85,9 @@ def prediction_rows(
     """Rows of predictions.jsonl: a set's items, every score, what was said, what is right.
 
     `prediction` is the first of the best choices, `tied` their number and `correct` the item's
-    credit (see `metrics.ties`). Where a score is NaN nothing was said: null, 0 and 0.
+    credit (see `metrics.ties`). Where a score is NaN nothing was said: null, 0 and 0. A score of
+    NaN is null in the file, and so is one of -inf, the lowest: only beside the former is
+    `prediction` null too.
     `question` and `choices` are what the model was given: a control's words, not the probe's, and
     "" for the empty answers that pad a question, so that there is a choice for each score.
     """

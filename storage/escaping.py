@@ -8,6 +8,7 @@ Nothing that a data file says may act: not on a terminal, not in a spreadsheet, 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -39,8 +40,11 @@ def all_visible(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """The value as JSON that a terminal shows as it is; reading it gives the same value."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    """The value as JSON that a terminal shows as it is; reading it gives the same value.
+
+    JSON has no infinity and no NaN: null stands for them.
+    """
+    text = json.dumps(_numbers(value), ensure_ascii=False, indent=indent, allow_nan=False)
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -71,6 +75,16 @@ def markdown(text: str) -> str:
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _ADDRESS.sub(lambda found: f"&#{ord(found[0][0])};{found[0][1:]}", text)
     return _MARKDOWN.sub(r"\\\g<0>", text).replace("\n", " ")
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    return value
 
 
 def _written_out(character: str) -> str:

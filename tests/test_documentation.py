@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import types
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 import torch
 import yaml
 
+from callbacks.predictions import prediction_rows
 from probes.catalog import load_probe_config
 from probes.controls import no_language, perturbed_language
 from probes.importers.ai2 import read_ai2, write_ai2
 from probes.record import Record
+from results.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -105,6 +108,20 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
             ids = {row["id"] for row in rows}
             own = {i for i in ids if i.startswith("dev")} if small else ids
             assert len(own) == 4 if small else own == {"1"}
+
+
+def test_the_loop_of_the_tutorial_shows_what_was_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [Record(f"{n}", f"Q{n}?", ("no", "yes"), 1) for n in range(3)]
+    scores = [[0.0, 1.0], [1.0, 0.0], [math.nan, 1.0]]
+    run = RunFolder(tmp_path / "runs/bert/runs", "zero-shot", {})
+    run.write_lines("predictions.jsonl", prediction_rows("dev", records, scores))
+    [loop] = blocks("docs/tutorial.md", "python")
+    exec(loop, {})
+    said = f"{run.key} 2 of 3 wrong, for example\n    Q1?  no\n    Q2?  nothing\n"
+    assert capsys.readouterr().out == said
 
 
 def test_the_metric_of_contributing_over_two_batches_with_padding() -> None:

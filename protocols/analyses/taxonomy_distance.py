@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from metrics.ties import best_of_each, credit_of
+from metrics.ties import credit_of
 from probes.controls import STANDARD
 from probes.record import Record
 from probes.source import ProbeData, load_probe
@@ -213,16 +213,18 @@ def _sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...
         row = json.loads(line)
         if row.get("control", STANDARD) == STANDARD:  # of a curve, each line names its own
             key = (str(row["set"]), row.get("seed"))
-            sets.setdefault(key, {})[f"{row['id']}@{row['position']}"] = _best(row)
+            sets.setdefault(key, {})[f"{row['id']}@{row['position']}"] = best_of(row)
     return sets
 
 
-def _best(row: Line) -> tuple[int, ...]:
+def best_of(row: Line) -> tuple[int, ...]:
     """The best choices of a row of predictions.jsonl, which names the first and their number."""
-    if row.get("tied", 1) == 1:  # older files do not count ties
-        return (row["prediction"],)
+    first, scores = row["prediction"], row["scores"]
+    if first is None:
+        return ()
     # Written scores are rounded, which can make more of them equal than share the best score.
-    return best_of_each([row["scores"]])[0][: row["tied"]]
+    equal = [place for place in range(first, len(scores)) if scores[place] == scores[first]]
+    return tuple(equal[: row.get("tied", 1)])  # older files do not count ties
 
 
 def _line(name: str, item: ItemDistances, best: Sequence[int]) -> Line:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from protocols.cli.parser import OneLineErrors
 from protocols.engine.training import quiet_lightning
 from results.provenance import git_commit, versions
 from storage.config.ranges import check_settings
+from storage.escaping import json_text
 from storage.files import write_text_atomic
 from storage.leftovers import remove_leftovers
 
@@ -97,7 +97,7 @@ class ProbelightCLI(LightningCLI):
             "model_sha256": model_fingerprint(self.model),
             "seconds": round(time.perf_counter() - self._started, 3),
         }
-        write_text_atomic(folder / "result.json", json.dumps(result, indent=1) + "\n")
+        write_text_atomic(folder / "result.json", json_text(result, indent=1) + "\n")
 
     def before_fit(self) -> None:
         """Goes on from the newest readable state."""

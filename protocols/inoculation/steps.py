@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -144,7 +145,10 @@ class InoculationSteps:
     def keep(self, run: RunFolder, scored: Scored) -> None:
         """Leaves the scores before inoculation in a run, unless they are there."""
         if not (run.path / BEFORE_FILE).exists():
-            scores = {one.text: [list(s) for s in said.scores] for one, said in scored.items()}
+            scores = {
+                one.text: [[_in_json(score) for score in own] for own in said.scores]
+                for one, said in scored.items()
+            }
             run.write(BEFORE_FILE, scores)
 
     def kept(self, run: RunFolder) -> dict[SetOf, Predictions]:
@@ -166,7 +170,10 @@ class InoculationSteps:
                 f"{run.path / BEFORE_FILE}: it does not hold the scores of this run's items; "
                 f"remove {run.path}, the run begins anew"
             )
-        return {one: Predictions(one.text, sets[one], scores[one.text]) for one in sets}
+        return {
+            one: Predictions(one.text, own, [list(map(float, row)) for row in scores[one.text]])
+            for one, own in sets.items()
+        }
 
     def _all_sets(self) -> Sets:
         return {**self.selected(), **self.reported()}
@@ -286,3 +293,8 @@ class InoculationSteps:
                 "original_report": len(original.report),
             },
         )
+
+
+def _in_json(score: float) -> float | str:
+    """The score, or what `float` reads it from where JSON has no such number."""
+    return score if math.isfinite(score) else str(score)

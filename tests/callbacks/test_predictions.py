@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from callbacks.predictions import prediction_rows, scores_by_item
 from probes.record import Record
+from storage.escaping import json_text
 
 WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)
 WHO = Record("7", "Who?", ("a", "b"), 0)
@@ -42,6 +44,13 @@ def test_a_tie_is_credited_in_parts_and_a_nan_with_nothing(
 ) -> None:
     (row,) = prediction_rows("dev", [WHO], [scores])
     assert (row["prediction"], row["tied"], row["correct"]) == (prediction, tied, correct)
+
+
+def test_a_score_that_is_no_number_is_null_and_the_prediction_tells_which() -> None:
+    rows = prediction_rows("dev", [WHO, WHO], [[-math.inf, 1.5], [math.nan, 1.5]])
+    found = [json.loads(json_text(row), parse_constant=pytest.fail) for row in rows]
+    assert [row["scores"] for row in found] == [[None, 1.5], [None, 1.5]]
+    assert [row["prediction"] for row in found] == [1, None]  # -inf is the lowest score
 
 
 def test_the_choice_mask_says_which_choices_there_are_not_their_scores() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 
 import pytest
 
@@ -50,6 +51,13 @@ def test_json_is_read_back_and_acts_on_no_terminal() -> None:
     assert json.loads(text) == value
     assert visible(text) == text
     assert "漢" in text
+
+
+def test_what_is_no_number_is_null_in_json() -> None:
+    value = {"scores": [-math.inf, 0.5, math.nan], "rows": ({"value": math.inf},), "epoch": 1}
+    text = json_text(value)
+    assert text == '{"scores": [null, 0.5, null], "rows": [{"value": null}], "epoch": 1}'
+    assert json.loads(json_text(value, indent=1)) == json.loads(text)
 
 
 def test_control_characters_are_written_out() -> None:

@@ -9,7 +9,7 @@ import train
 from probes.record import Record
 from probes.sources.wordnet import DEFAULT_DIR
 from probes.taxonomy_edges import ItemDistances
-from protocols.analyses.taxonomy_distance import distance_rows
+from protocols.analyses.taxonomy_distance import best_of, distance_rows
 from results.row import Row, read_results
 from results.subset import NearerDistractor
 
@@ -48,6 +48,22 @@ def test_a_tie_counts_each_of_its_choices_in_its_share() -> None:
     values = {(row.metric, row.subset): row.value for row in rows}
     assert values["nearer_chosen", None] == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
     assert values["accuracy", NearerDistractor(True)] == pytest.approx((1 / 3 + 1 / 2) / 3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "prediction", "tied", "best"),
+    [
+        ([0.5, None, 0.1], 0, 1, (0,)),  # null was -inf
+        ([None, 0.5, 0.5], 1, 2, (1, 2)),
+        ([None, None, None], 0, 3, (0, 1, 2)),
+        ([0.5, None, 0.1], None, 0, ()),  # null was no number
+        ([0.5, 0.5, 0.5], 1, 2, (1, 2)),  # written scores are rounded
+    ],
+)
+def test_the_best_choices_of_a_line_of_predictions(
+    scores: list[float | None], prediction: int | None, tied: int, best: tuple[int, ...]
+) -> None:
+    assert best_of({"scores": scores, "prediction": prediction, "tied": tied}) == best
 
 
 def test_the_command_reads_the_predictions_of_a_run(

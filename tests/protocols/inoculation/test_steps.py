@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,21 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     assert found == SCORED
     if rank == 0:
         assert steps.before(run, tmp_path) == SCORED
+
+
+def test_scores_before_that_are_no_numbers_are_read_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = InoculationSteps(SUBJECT, RunContext())
+    monkeypatch.setattr(steps, "_all_sets", lambda: {SELECTED_PROBE: RECORDS})
+    run = RunFolder(tmp_path, "cell", {"a": 1})
+    scores = [[-math.inf, 1 / 3], [math.nan, 0.1]]
+    steps.keep(run, {SELECTED_PROBE: Predictions("selection_probe", RECORDS, scores)})
+    text = (run.path / BEFORE_FILE).read_text()
+    json.loads(text, parse_constant=pytest.fail)  # as other languages read it
+    found = steps.kept(run)[SELECTED_PROBE]
+    assert found.scores[0] == [-math.inf, 1 / 3]
+    assert found.best == [(1,), ()]  # nothing was said where a score is no number
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"selection_probe": [[0.1, 0.7]]}'])
