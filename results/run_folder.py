@@ -98,6 +98,11 @@ class CommandFolder:
         """The folder of one run; its key is a readable name and the hash of its config."""
         return RunFolder(self.runs_dir, name, config)
 
+    def result(self, key: str) -> RunRecord | None:
+        """The record of the run of a key, None as long as it is not finished; makes no folder."""
+        path = self.runs_dir / key / "result.json"
+        return RunRecord.read(path) if path.exists() else None
+
     def finished(self) -> list[RunRecord]:
         """The records of the finished runs, by key; without those of a sweep's earlier plans."""
         found = sorted(self.runs_dir.glob("*/result.json"))

@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import Any
 
 from jobs.context import RunContext
-from jobs.here import run_here
 from jobs.job import Job
+from jobs.run import Part, run_jobs
 from probes.controls import STANDARD
 from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
@@ -61,11 +61,10 @@ def best_phrasing(
     plan = [
         _job(model, name, _load(name, split, context), split) for model in judges for name in names
     ]
-    run_here(plan, folder, context)
-    folder.write_results()
+    run_jobs([Part(plan)], folder, context)
     scores: dict[str, list[float]] = {name: [] for name in names}
     for job in plan:
-        record = folder.run(job.name, job.config).result()
+        record = folder.result(job.key)
         assert record is not None
         scores[job.config["phrasing"]].append(record.rows[0].value)
     best = max(names, key=lambda name: fmean(scores[name]))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from rich.progress import track
 
 from jobs.context import RunContext
-from jobs.here import run_here
 from jobs.job import Job
+from jobs.run import Part, run_jobs, unfinished
 from protocols.curve.curve import Asked, Curve
 from protocols.curve.full import forget_states
 from protocols.curve.jobs import curve_jobs
@@ -17,7 +14,7 @@ from protocols.curve.probe import refuse_unposed
 from protocols.curve.settings import FULL
 from protocols.engine.kinds import kind_of
 from protocols.engine.models import check_module, check_scorer
-from results.run_folder import CommandFolder, RunFolder
+from results.run_folder import CommandFolder
 from storage.errors import UsageError
 
 
@@ -30,31 +27,22 @@ def trace_curves(
     whether it reads the candidates: what does not fit stops the command at once. results.csv is
     rewritten behind each (model, probe).
     """
-    curves = [
-        Curve(asked, probe, model, _quiet(context)) for model in asked.models for probe in probes
-    ]
+    curves = [Curve(asked, probe, model, context) for model in asked.models for probe in probes]
     plans = [curve_jobs(curve) for curve in curves]
     setups = {curve.data.setup for curve in curves}
     if asked.options.first_stage and "mc_qa" not in setups:
         raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
-    for curve, plan in zip(curves, plans, strict=True):
-        if curve.modes:
-            _check(curve, plan, folder)  # said before hours of training
-    for curve, plan in zip(curves, plans, strict=True):
-        name, label = curve.data.config.name, curve.model.label
-        if not curve.modes:
-            print(f"{name}: {label} does not answer {curve.data.setup} probes")
-            continue
-        _trace(curve, plan, folder, f"{name}, {label}", context.trainer.progress_bar)
-        folder.write_results()
+    missing = [unfinished(plan, folder) for plan in plans]
+    for curve, jobs in zip(curves, missing, strict=True):
+        _check(curve, jobs)  # said before hours of training
+    for curve, plan, jobs in zip(curves, plans, missing, strict=True):
+        _say(curve, jobs)
+        _forget(plan, folder)
+    bars = [f"{curve.data.config.name}, {curve.model.label}" for curve in curves]
+    run_jobs([Part(*one) for one in zip(plans, bars, strict=True)], folder, context)
 
 
-def _quiet(context: RunContext) -> RunContext:
-    """Without a bar for each of many small fits: one shows the points."""
-    return replace(context, trainer=replace(context.trainer, progress_bar=False))
-
-
-def _check(curve: Curve, plan: Sequence[Job], folder: CommandFolder) -> None:
+def _check(curve: Curve, missing: Sequence[Job]) -> None:
     """Refuses what a model, if anything is missing of it, could not be trained and asked with.
 
     Raises:
@@ -62,36 +50,26 @@ def _check(curve: Curve, plan: Sequence[Job], folder: CommandFolder) -> None:
         PretrainedError: If the model cannot be loaded.
         RecordError: If it does not know a candidate.
     """
-    rows = curve.rows
-    missing = any(run.result() is None for run in _runs(plan, folder))
     if not (missing and kind_of(curve.model).has_checkpoint):
         return
     if curve.modes == [FULL]:
         check_module(curve.model, "mc_qa")
     else:
-        parts = [part for c in curve.settings.controls for part in rows.under(c)]
+        parts = [part for c in curve.settings.controls for part in curve.rows.under(c)]
         check_scorer(curve.model, "mc_mlm", parts, refuse_unposed)
 
 
-def _runs(plan: Sequence[Job], folder: CommandFolder) -> list[RunFolder]:
-    return [folder.run(job.name, job.config) for job in plan]
+def _say(curve: Curve, missing: Sequence[Job]) -> None:
+    """Says of which curves nothing is computed."""
+    name, label = curve.data.config.name, curve.model.label
+    if not curve.modes:
+        print(f"{name}: {label} does not answer {curve.data.setup} probes")
+    elif not missing:
+        print(f"{name}: curve of {label} complete")
 
 
-def _trace(
-    curve: Curve, plan: Sequence[Job], folder: CommandFolder, description: str, shown: bool
-) -> None:
-    """Makes the runs of a curve that are not there."""
-    if curve.modes == [FULL]:
-        # A start that was killed behind a point's result has left its states.
-        points = [run for run in _runs(plan, folder) if run.config.get("mode") == FULL]
-        for run in points:
-            if run.result() is not None:
-                forget_states(run)
-    made = run_here(
-        plan,
-        folder,
-        curve.context,
-        lambda jobs: track(jobs, description, transient=True, disable=not shown),
-    )
-    if not made:
-        print(f"{curve.data.config.name}: curve of {curve.model.label} complete")
+def _forget(plan: Sequence[Job], folder: CommandFolder) -> None:
+    """Removes the training states that a start left which was killed behind a point's result."""
+    for job in plan:
+        if job.config.get("mode") == FULL and folder.result(job.key) is not None:
+            forget_states(folder.run(job.name, job.config))

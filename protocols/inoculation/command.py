@@ -8,7 +8,7 @@ from pathlib import Path
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
-from jobs.here import run_here
+from jobs.run import Part, run_jobs
 from protocols.cli.command import Command, command
 from protocols.engine.kinds import check_questions
 from protocols.engine.own_files import own_files
@@ -127,12 +127,11 @@ def inoculate_here(
     from reports.terminal import print_tables
 
     plan = inoculation_jobs(subject, settings, context)
-    made = {run.key for run in run_here(plan, folder, context)}
+    made = {run.key for run in run_jobs([Part(plan)], folder, context)}
     runs = [folder.run(job.name, job.config) for job in plan[-len(settings) :]]
     for run in runs:
         if run.key not in made:
             print(f"{run.key}: complete")
-    folder.write_results()
     print_tables(folder.path, INOCULATION)
     return runs
 
@@ -179,8 +178,7 @@ def original_task(
     from reports.terminal import print_tables
 
     plan = original_jobs(model, original, context)
-    run_here(plan, folder, context)
-    folder.write_results()
+    run_jobs([Part(plan)], folder, context)
     print_tables(folder.path, ORIGINAL_TASK)
     given = original.checkpoint
     trained = Path(given) if given else folder.run(plan[-1].name, plan[-1].config).best_dir
