@@ -116,9 +116,13 @@ class RunContext:
         return replace(self, trainer=replace(self.trainer, **fixed))
 
     def to_json(self) -> dict[str, Any]:
-        """What other processes are told, which read probes and configs themselves: plain values."""
-        trainer, wandb = asdict(self.trainer), asdict(self.wandb)
-        return {"trainer": trainer, "wandb": wandb, "mirror": self.mirror}
+        """What other processes are told, in plain values: all but what this one remembers."""
+        return {
+            "trainer": asdict(self.trainer),
+            "wandb": asdict(self.wandb),
+            "mirror": self.mirror,
+            "own": {name: config.to_json() for name, config in self.own.items()},
+        }
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> RunContext:
@@ -130,7 +134,10 @@ class RunContext:
         """
         wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
         return RunContext(
-            TrainerSettings(**found["trainer"]), WandbSettings(**wandb), found["mirror"]
+            TrainerSettings(**found["trainer"]),
+            WandbSettings(**wandb),
+            found["mirror"],
+            {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
         )
 
 

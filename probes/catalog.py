@@ -7,10 +7,12 @@ file and the key.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import regex  # it can be told when to stop, which `re` cannot
 
@@ -158,6 +160,39 @@ class ProbeConfig:
     def splits(self) -> tuple[str, ...]:
         """The names of all splits there are."""
         return tuple(dict.fromkeys([*self.files, *(self.hub.splits if self.hub else ())]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for another process, the expressions as their text."""
+        plain = json.dumps(asdict(self), default=attrgetter("pattern"))
+        found: dict[str, Any] = json.loads(plain)
+        return found
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> ProbeConfig:
+        """What `to_json` said.
+
+        Raises:
+            KeyError: If a part is missing.
+            TypeError: If one is unknown.
+        """
+        files = {split: FileSource(**source) for split, source in found["files"].items()}
+        own = {
+            "files": files,
+            "hub": HubSource(**found["hub"]) if found["hub"] else None,
+            "candidates": tuple(found["candidates"]),
+            **_language(found),
+            "leave_out": {split: tuple(lines) for split, lines in found["leave_out"].items()},
+            "variants": {
+                name: VariantConfig(**_language(said)) for name, said in found["variants"].items()
+            },
+        }
+        return ProbeConfig(**{**found, **own})
+
+
+def _language(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the language of a probe, or of a variant of it."""
+    arguments = {name: regex.compile(text) for name, text in found["arguments"].items()}
+    return {"arguments": arguments, "key_words": tuple(found["key_words"])}
 
 
 def _spans(match: regex.Match[str], groups: Iterable[int | str]) -> list[tuple[int, int]]:

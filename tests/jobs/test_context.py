@@ -9,13 +9,14 @@ import pytest
 
 from callbacks.wandb.settings import WandbSettings
 from jobs.context import RunContext, TrainerSettings
-from probes.catalog import load_probe_config
+from probes.catalog import ProbeConfig, load_probe_config
 from storage.errors import UsageError
 
 CONTEXT = RunContext(
     TrainerSettings(accelerator="cpu", threads=2),
     WandbSettings(project="probes", tags=("a", "b")),
     "file:///mirror",
+    {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
 )
 
 
