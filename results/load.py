@@ -16,6 +16,7 @@ from results.record import RunRecord
 from results.row import Role, Row
 from results.unfinished import unfinished
 from storage.escaping import all_visible, visible
+from storage.left_files import change, remedy
 
 RUNS_FOLDER = "runs"
 RESULT_FILE = "result.json"
@@ -81,10 +82,15 @@ class Results:
         """A JSON file that lies beside a run's result.json; None where there is none.
 
         Raises:
-            UnreadableResultError: If it is cut short or is not JSON.
+            UnreadableResultError: If it is cut short, is not JSON, or is not what the run left.
         """
-        path = (self.folder or Path()) / run.path / name
-        if self.folder is None or not path.is_file():
+        if self.folder is None:
+            return None
+        folder = self.folder / run.path
+        if said := change(folder, run.files, name):
+            raise UnreadableResultError(f"{folder}/{said}; {remedy(folder)}")
+        path = folder / name
+        if not path.is_file():
             return None
         try:
             return json.loads(path.read_text(encoding="utf-8"))
@@ -177,6 +183,8 @@ def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
     path = f"{run.path}/{name}"
     try:
         value = json.loads((root / path).read_text(encoding="utf-8"))
+        if said := change(root / run.path, run.files, name):
+            raise ValueError(said)
         if of_curve:
             return replace(run, hits=read_hits(value, sizes.pop(), path))
         return replace(run, sides=read_sides(value, path))

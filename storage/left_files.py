@@ -24,12 +24,12 @@ _READ_AGAIN = (
     "grid.json",
     "distances.jsonl",
 )
-Facts = dict[str, Any]
+Facts = Mapping[str, Any]
 
 
 def left_files(run: Path) -> dict[str, Facts]:
     """Size and checksum of what a run leaves for others, by path in its folder."""
-    found = {}
+    found: dict[str, Facts] = {}
     for path in _paths(run):
         with suppress(FileNotFoundError):  # of a DDP run's processes one may be ahead
             size = path.stat().st_size
@@ -46,9 +46,9 @@ def read_result(path: Path) -> Facts:
     try:
         result = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{error}; {_remedy(path.parent)}") from error
+        raise ValueError(f"{error}; {remedy(path.parent)}") from error
     if not isinstance(result, dict) or not isinstance(result.get("rows"), list):
-        raise ValueError(f"{path}: it holds no result of a run; {_remedy(path.parent)}")
+        raise ValueError(f"{path}: it holds no result of a run; {remedy(path.parent)}")
     return result
 
 
@@ -67,10 +67,28 @@ def check_left(run: Path, part: str) -> None:
     if not (run / RESULT).is_file():
         return
     recorded = read_result(run / RESULT).get("files")
-    for name, facts in recorded.items() if isinstance(recorded, dict) else ():
+    if isinstance(recorded, dict) and (said := change(run, recorded, part)):
+        raise ValueError(f"{run}/{said}; {remedy(run)}")
+
+
+def change(run: Path, recorded: Mapping[str, Facts], part: str) -> str | None:
+    """What has become of a part of a finished run: "NAME: changed since"; None if nothing has.
+
+    Args:
+        run: The run's folder.
+        recorded: What its record holds under `files`.
+        part: A file of it, or a folder in it.
+    """
+    for name, facts in recorded.items():
         own = name == part or name.startswith(f"{part}/")
         if own and (problem := _problem(run / name, facts)):
-            raise ValueError(f"{run / name}: {problem}; {_remedy(run)}")
+            return f"{name}: {problem}"
+    return None
+
+
+def remedy(run: Path) -> str:
+    """What to do where a run is not as it was left."""
+    return f"remove {run} and give the command that made it again"
 
 
 def check_model(folder: str | Path) -> None:
@@ -99,7 +117,3 @@ def _problem(path: Path, facts: Mapping[str, Any]) -> str | None:
 def _paths(run: Path) -> Iterator[Path]:
     yield from (path for name in _READ_AGAIN if (path := run / name).is_file())
     yield from (path for path in sorted((run / MODEL).rglob("*")) if path.is_file())
-
-
-def _remedy(run: Path) -> str:
-    return f"remove {run} and give the command that made it again"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -81,3 +82,22 @@ def test_hits_are_read_beside_their_result(
     assert "hits.json: not used, so intervals are from the counts alone" in results.left_out[0]
     (folder / "hits.json").unlink()
     assert "No such file" in load_results(tmp_path).left_out[0]
+
+
+def test_hits_that_are_not_those_of_the_record_are_not_used(
+    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
+) -> None:
+    text = json.dumps(GOOD)
+    left = {"hits.json": {"size": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}}
+    found = rows.curve("p", "standard", {62: [2, 3]}, 3)
+    folder = write_run(tmp_path, "a", found, hits_file="hits.json", files=left)
+    (folder / "hits.json").write_text(text)
+    (run,) = load_results(tmp_path).runs
+    assert run.hits == read_hits(GOOD, 62, "hits.json")
+    (folder / "hits.json").write_text(text.replace("011", "111"))  # as long as it was
+    results = load_results(tmp_path)
+    assert results.runs[0].hits is None
+    assert results.left_out == (
+        f"runs/{run.key}/hits.json: not used, so intervals are from the counts alone "
+        "(hits.json: changed since the run ended)",
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -128,4 +129,23 @@ def test_files_beside_a_result_are_read_where_they_are(
     assert results.read(run, "grid.json") == {"values": [1, 2]}
     (folder / "grid.json").write_text('{"values": [1,')
     with pytest.raises(UnreadableResultError, match=r"grid\.json: not a whole JSON file"):
+        results.read(run, "grid.json")
+
+
+def test_a_file_that_is_not_that_of_the_record_is_refused(
+    tmp_path: Path, rows: SimpleNamespace, write_run: WriteRun
+) -> None:
+    left = {"grid.json": {"size": 15, "sha256": hashlib.sha256(b'{"values": [1]}').hexdigest()}}
+    folder = write_run(tmp_path, "grid", rows.zero_shot("a", 30, 60, 2), files=left)
+    (folder / "grid.json").write_text('{"values": [1]}')
+    results = load_results(tmp_path)
+    (run,) = results.runs
+    assert results.read(run, "grid.json") == {"values": [1]}
+    (folder / "grid.json").write_text('{"values": [2]}')
+    again = f"; remove {folder} and give the command that made it again"
+    with pytest.raises(UnreadableResultError, match=r"grid\.json: changed since the run") as no:
+        results.read(run, "grid.json")
+    assert str(no.value).endswith(again)
+    (folder / "grid.json").unlink()
+    with pytest.raises(UnreadableResultError, match=r"grid\.json: missing since the run ended; "):
         results.read(run, "grid.json")
