@@ -19,15 +19,30 @@ from results.load import Results
 from results.row import Row
 from results.subset import Subset, Untouched
 
-# The side of each metric, and the sign of each time of measuring.
-METRICS: Mapping[str, tuple[str, Mapping[str, float]]] = {
-    "probe_accuracy_before": ("probe", {"before": 1.0}),
-    "probe_accuracy": ("probe", {"after": 1.0}),
-    "strict_cluster_accuracy_before": ("probe", {"before": 1.0}),
-    "strict_cluster_accuracy": ("probe", {"after": 1.0}),
-    "original_accuracy_before": ("original", {"before": 1.0}),
-    "original_accuracy_after": ("original", {"after": 1.0}),
-    "inoculation_cost": ("original", {"before": 1.0, "after": -1.0}),
+
+@dataclass(frozen=True)
+class Summed:
+    """How a metric is made of what each item counted.
+
+    Attributes:
+        side: Whose items.
+        signs: The sign of each time of measuring.
+        by_cluster: Whether whole clusters of items count, not the items.
+    """
+
+    side: str
+    signs: Mapping[str, float]
+    by_cluster: bool = False
+
+
+METRICS: Mapping[str, Summed] = {
+    "probe_accuracy_before": Summed("probe", {"before": 1.0}),
+    "probe_accuracy": Summed("probe", {"after": 1.0}),
+    "strict_cluster_accuracy_before": Summed("probe", {"before": 1.0}, by_cluster=True),
+    "strict_cluster_accuracy": Summed("probe", {"after": 1.0}, by_cluster=True),
+    "original_accuracy_before": Summed("original", {"before": 1.0}),
+    "original_accuracy_after": Summed("original", {"after": 1.0}),
+    "inoculation_cost": Summed("original", {"before": 1.0, "after": -1.0}),
 }
 
 
@@ -144,20 +159,20 @@ def interval_over_seeds(
     """
     if metric not in METRICS or not all(runs):
         return None, None
-    name, signs = METRICS[metric]
-    sides = [run[name] for run in runs]
+    made = METRICS[metric]
+    sides = [run[made.side] for run in runs]
     if len({(side.items, side.groups, side.untouched, side.clusters) for side in sides}) > 1:
         return None, None
-    first, by_cluster = sides[0], metric.startswith("strict")
-    if (untouched and not any(first.untouched)) or (by_cluster and not first.clusters):
+    first = sides[0]
+    if (untouched and not any(first.untouched)) or (made.by_cluster and not first.clusters):
         return None, None
     kept = np.array(first.untouched if untouched else (1.0,) * len(first.groups)) > 0
     terms = []
-    for time, sign in signs.items():
-        credits = [_credit(side, time, by_cluster, kept) for side in sides]
+    for time, sign in made.signs.items():
+        credits = [_credit(side, time, made.by_cluster, kept) for side in sides]
         terms.append(Term(sign, dict(enumerate(credits))))
-    groups = None if by_cluster else group_indices(np.array(first.groups)[kept])
-    bounds = DIFFERENCES if len(signs) > 1 else SHARES
+    groups = None if made.by_cluster else group_indices(np.array(first.groups)[kept])
+    bounds = DIFFERENCES if len(made.signs) > 1 else SHARES
     return sum_interval(terms, groups, bounds)[1:]
 
 
