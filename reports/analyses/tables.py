@@ -51,7 +51,7 @@ class Pair:
 def taxonomy_distance_table(results: Results) -> Table | None:
     """How often a distractor was chosen that is nearer to one concept (section 4.4)."""
     found = [
-        Nearer(run, seed, _by_metric(run, seed))
+        Nearer(run, seed, {row.subset or row.metric: row for row in run.rows if row.seed == seed})
         for run in results.of("taxonomy_distance")
         for seed in dict.fromkeys(row.seed for row in run.rows)
     ]
@@ -134,11 +134,6 @@ def _correlation(run: Run) -> str:
         f"{rho.num_items} probes{interval}, permutation p {probability(p_value.value)}."
     )
     return said.replace("-0.", "−0.").replace("-1.", "−1.")
-
-
-def _by_metric(run: Run, seed: int | None) -> dict[str | Subset, Row]:
-    """The rows of a seed by metric, accuracies by the part they are of."""
-    return {row.subset or row.metric: row for row in run.rows if row.seed == seed}
 
 
 def _trained(row: Row) -> str:

@@ -157,7 +157,7 @@ class Curve:
     @property
     def where(self) -> str:
         """The split measured, with what tells the curve from another one of the same name."""
-        return ": ".join(text for text in (self.split, self.told_apart) if text)
+        return ": ".join(filter(None, (self.split, self.told_apart)))
 
     @property
     def num_groups(self) -> int | None:

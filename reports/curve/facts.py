@@ -90,7 +90,7 @@ def _told_apart(found: Sequence[Curve]) -> tuple[Curve, ...]:
 
 def _origin_text(curve: Curve) -> str:
     stage = "after a first stage" if curve.first_stage else ""
-    return ", ".join(text for text in (curve.train, stage) if text)
+    return ", ".join(filter(None, (curve.train, stage)))
 
 
 def _is_point(row: Row) -> bool:

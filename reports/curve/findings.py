@@ -68,7 +68,7 @@ def _listed(found: Sequence[Summary]) -> str:
         facts.append(f"chance {percent(curve.chance)}%")
         if _verdict(curve, 0) == "not above the majority":
             facts.append(f"most frequent answer {percent(curve.majority)}%")
-        inside = ", ".join(fact for fact in facts if fact)
+        inside = ", ".join(filter(None, facts))
         texts.append(f"{curve.probe} {percent(first.mean)}% ({inside})")
     return "; ".join(texts)
 
@@ -83,7 +83,7 @@ def _learned(summary: Summary, found: Sequence[Summary]) -> str:
     facts.append("" if curve.chance is None else f"chance {percent(curve.chance)}%")
     text = (
         f"Trained on {count(last.num_train)} examples of {curve.probe} ({curve.mode}), "
-        f"{curve.model} scored {percent(last.mean)}% ({', '.join(f for f in facts if f)})"
+        f"{curve.model} scored {percent(last.mean)}% ({', '.join(filter(None, facts))})"
     )
     verdict = _verdict(curve, last.num_train)
     text += {"below": ", which is below chance", "not distinguishable": f", {AT_CHANCE}"}.get(
@@ -94,7 +94,7 @@ def _learned(summary: Summary, found: Sequence[Summary]) -> str:
     first = curve.at(STANDARD, 0)
     text += f", from {percent(first.mean)}% untrained." if first and last.num_train else "."
     told = [text, *(_controlled(curve, c, last.num_train) for c in curve.controls)]
-    return " ".join(sentence for sentence in (*told, _random(summary, found)) if sentence)
+    return " ".join(filter(None, (*told, _random(summary, found))))
 
 
 def _controlled(curve: Curve, control: str, num_train: int) -> str:

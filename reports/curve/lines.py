@@ -48,7 +48,7 @@ class Line:
             if s.curve.learning_rate is not None
         )
         where = next(iter(self.entry.values())).curve.where
-        return ", ".join(text for text in (where, f"rates {rates}" if rates else "") if text)
+        return ", ".join(filter(None, (where, f"rates {rates}" if rates else "")))
 
     @property
     def sizes(self) -> list[int]:

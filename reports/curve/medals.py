@@ -211,7 +211,7 @@ def _how(one: Judgement, found: Sequence[Judgement]) -> str:
     }
     said = [curve.where, "whole network" if curve.mode == FULL else ""]
     said.append(f"rate {rate(curve.learning_rate)}" if len(alike) > 1 else "")
-    return ", ".join(part for part in said if part)
+    return ", ".join(filter(None, said))
 
 
 def _why(one: Judgement) -> str:

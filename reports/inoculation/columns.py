@@ -25,7 +25,7 @@ def what(series: Callable[[Item], Series]) -> Column[Item]:
     def about(item: Item) -> str:
         own = series(item)
         origin = f"originally {own.original_task}" if own.original_task else ""
-        return ", ".join(part for part in (own.model, origin, own.remarks) if part)
+        return ", ".join(filter(None, (own.model, origin, own.remarks)))
 
     return text("probe", lambda item: series(item).probe, small=about)
 

@@ -44,7 +44,7 @@ def _told(dose: Dose) -> str:
         f"setup {series.setup}" if series.setup else "",
         "" if len(dose.runs) == 1 else _seeds(len(dose.runs)),
     ]
-    inside = ", ".join(text for text in about if text)
+    inside = ", ".join(filter(None, about))
     model = f"{series.model} ({inside})" if inside else series.model
     text = (
         f"With k = {count(dose.dose)} examples of {series.probe}, {model} went from "
@@ -79,7 +79,7 @@ def _score(dose: Dose, metric: str) -> str:
     rows = [run.measured[metric] for run in dose.runs if metric in run.measured]
     sizes = {(row.num_items, row.num_groups) for row in rows}
     facts = [interval, sample(*sizes.pop()) if len(sizes) == 1 else ""]
-    inside = ", ".join(fact for fact in facts if fact)
+    inside = ", ".join(filter(None, facts))
     return f"{percent(mean)}% ({inside})" if inside else f"{percent(mean)}%"
 
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from reports.inoculation.columns import cost
 from reports.inoculation.doses import Dose, doses, starts
-from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.facts import inoculations
 from reports.inoculation.series import ON_REPORTED, Series
 from reports.kit.columns import accuracy, field, gap, number, text, whole
 from reports.kit.measured import Estimate
@@ -191,22 +191,10 @@ def _inoculated(dose: Dose) -> Entry:
     )
 
 
-def _whole(line: list[Dose]) -> bool:
-    """Whether every run was reported on all items of the split."""
-    runs: list[Inoculation] = [run for dose in line for run in dose.runs]
-    return bool(runs) and all(run.whole_split for run in runs)
-
-
 def _on_paper_task(line: list[Dose]) -> bool:
     """Whether the original task of every run has the paper's parts."""
     runs = [run for dose in line for run in dose.runs]
     return bool(runs) and all(run.paper_task for run in runs)
-
-
-def _paper_model(line: list[Dose]) -> str | None:
-    """The paper's name of the checkpoint of every run; None for another one."""
-    names = {run.paper_model for dose in line for run in dose.runs}
-    return PAPER_MODELS.get(names.pop() or "") if len(names) == 1 else None
 
 
 def _name(series: Series, line: list[Dose]) -> str:
@@ -222,11 +210,13 @@ def _gap(
     series: Series, group: str, values: Mapping[str, Estimate], line: list[Dose]
 ) -> float | None:
     """Ours minus the paper's of a group, by what the runs of a line recorded; None for others."""
-    model = _paper_model(line)
-    if model is None or not (_on_paper_task(line) and _whole(line)):
+    runs = [run for dose in line for run in dose.runs]
+    names = {run.paper_model for run in runs}
+    if len(names) != 1 or not all(run.paper_task and run.whole_split for run in runs):
         return None
+    place = (group, PAPER_MODELS.get(names.pop() or ""), series.probe)
     for published in published_probes():
-        same = (published.group, published.model, published.probe) == (group, model, series.probe)
+        same = (published.group, published.model, published.probe) == place
         if same and published.test_accuracy is not None and "test" in values:
             return values["test"].value - published.test_accuracy
     return None

@@ -36,7 +36,7 @@ class Series(NamedTuple):
         on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
         how = on_reported if self.selection == ON_REPORTED else split
         other = f"setup {self.setup}: its namesake begins or reports differently"
-        return ", ".join(text for text in (how, other if self.setup else "") if text)
+        return ", ".join(filter(None, (how, other if self.setup else "")))
 
 
 def series_of(results: Results, run: Run) -> Series:

@@ -17,9 +17,10 @@ def limits(values: Sequence[float | None]) -> tuple[float, float]:
     return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
 
 
-def left_out(number: int) -> str:
-    """Says how many panels a figure lacks."""
-    return "" if number <= MAX_PANELS else f" The first {MAX_PANELS} of {number} are drawn."
+def left_out(number: int, most: int | None = None) -> str:
+    """Says how many panels, or whatever a figure has at `most`, it lacks."""
+    most = MAX_PANELS if most is None else most
+    return "" if number <= most else f" The first {most} of {number} are drawn."
 
 
 def example_axis(axis: Axes, sizes: Sequence[int], label: str) -> dict[int, float]:

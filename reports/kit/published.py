@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+Reader = Callable[[str], object]
 PUBLISHED_DIR = Path(__file__).with_name("published")
 BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
 # Other vectors, other numbers (SPEC E10). The papers' are the 50 dimensions of this release.
@@ -114,21 +115,18 @@ def published_curves() -> tuple[PublishedCurve, ...]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    found = []
-    for place, row in _read(
-        "talmor2020_curves.csv", f"num_choices {' '.join(key.text for key in SCORES)}"
-    ):
-        scores = {key: _fraction(row[key.text], place, key.text) for key in SCORES}
-        found.append(
-            PublishedCurve(
-                table=_whole(row["table"], place),
-                probe=row["probe"],
-                model=row["model"],
-                num_choices=_whole(row["num_choices"], place),
-                scores={key: value for key, value in scores.items() if value is not None},
-            )
+    scores: dict[str, Reader] = {key.text: _fraction for key in SCORES}
+    rows = _read("talmor2020_curves.csv", num_choices=_whole, **scores)
+    return tuple(
+        PublishedCurve(
+            row["table"],
+            row["probe"],
+            row["model"],
+            row["num_choices"],
+            {key: row[key.text] for key in SCORES if row[key.text] is not None},
         )
-    return tuple(found)
+        for row in rows
+    )
 
 
 @lru_cache(maxsize=1)
@@ -138,22 +136,8 @@ def published_templates() -> tuple[PublishedTemplate, ...]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    found = []
-    for place, row in _read("talmor2020_templates.csv", "template question accuracy"):
-        accuracy = _fraction(row["accuracy"], place, "accuracy")
-        if accuracy is None:
-            raise PublishedError(f"{place}: accuracy is empty")
-        found.append(
-            PublishedTemplate(
-                table=_whole(row["table"], place),
-                probe=row["probe"],
-                model=row["model"],
-                template=row["template"],
-                question=row["question"],
-                accuracy=accuracy,
-            )
-        )
-    return tuple(found)
+    rows = _read("talmor2020_templates.csv", template=str, question=str, accuracy=_measured)
+    return tuple(PublishedTemplate(**row) for row in rows)
 
 
 @lru_cache(maxsize=1)
@@ -163,8 +147,8 @@ def published_sizes() -> dict[tuple[str, str], str]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    rows = _read("talmor2020_sizes.csv", "first second prediction")
-    return {(row["first"], row["second"]): row["prediction"] for _, row in rows}
+    rows = _read("talmor2020_sizes.csv", first=str, second=str, prediction=str)
+    return {(row["first"], row["second"]): row["prediction"] for row in rows}
 
 
 def published_size_errors() -> frozenset[tuple[str, str]]:
@@ -184,23 +168,14 @@ def published_probes() -> tuple[PublishedProbe, ...]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    return tuple(
-        PublishedProbe(
-            table=_whole(row["table"], place),
-            group=row["group"],
-            model=row["model"],
-            probe=row["probe"],
-            dev_accuracy=_fraction(row["dev_accuracy"], place, "dev_accuracy"),
-            test_accuracy=_fraction(row["test_accuracy"], place, "test_accuracy"),
-            original_task_change=_fraction(
-                row["original_task_change"], place, "original_task_change"
-            ),
-        )
-        for place, row in _read(
-            "richardson2020_probes.csv",
-            "group dev_accuracy test_accuracy original_task_change",
-        )
+    rows = _read(
+        "richardson2020_probes.csv",
+        group=str,
+        dev_accuracy=_fraction,
+        test_accuracy=_fraction,
+        original_task_change=_fraction,
     )
+    return tuple(PublishedProbe(**row) for row in rows)
 
 
 def short_name(label: str) -> str:
@@ -209,26 +184,28 @@ def short_name(label: str) -> str:
     return SHORT_NAMES.get(name, name) + space + more
 
 
-def _read(name: str, columns: str) -> list[tuple[str, dict[str, str]]]:
-    """Rows by column with the place of each; every row is as long as the header.
+def _read(name: str, **readers: Reader) -> list[dict[str, Any]]:
+    """Rows by column; every row is as long as the header.
 
     Args:
         name: The file.
-        columns: What it must have besides table, probe and model, divided by blanks.
+        **readers: What it must have besides table, probe and model, and how each is read.
     """
     path = PUBLISHED_DIR / name
+    readers = {"table": _whole, "probe": str, "model": str, **readers}
+    found = []
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.reader(file, strict=True)
             header = next(lines, [])
-            if missing := {"table", "probe", "model", *columns.split()} - set(header):
+            if missing := readers.keys() - set(header):
                 raise PublishedError(f"{path}:1: no column {', '.join(sorted(missing))}")
-            found = []
             for cells in lines:
                 place = f"{path}:{lines.line_num}"
                 if len(cells) != len(header):
                     raise PublishedError(f"{place}: {len(cells)} cells, the header {len(header)}")
-                found.append((place, dict(zip(header, cells, strict=True))))
+                row = dict(zip(header, cells, strict=True))
+                found.append({name: _value(row, name, readers[name], place) for name in readers})
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise PublishedError(f"{path}: cannot be read ({error})") from error
     if not found:
@@ -236,20 +213,29 @@ def _read(name: str, columns: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def _fraction(text: str, place: str, name: str) -> float | None:
+def _value(row: Mapping[str, str], name: str, read: Reader, place: str) -> object:
+    try:
+        return read(row[name])
+    except ValueError as error:
+        raise PublishedError(f"{place}: {name} is {row[name]!r}, not {error}") from error
+
+
+def _fraction(text: str) -> float | None:
     """Per cent as a fraction; None where the table has no number."""
-    if text == "":
-        return None
+    return _measured(text) if text else None
+
+
+def _measured(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not abs(value) <= 100:
-        raise PublishedError(f"{place}: {name} is {text!r}, not a number of per cent")
+        raise ValueError("a number of per cent")
     return value / 100
 
 
-def _whole(text: str, place: str) -> int:
+def _whole(text: str) -> int:
     if not text.isdecimal():
-        raise PublishedError(f"{place}: {text!r} is not a whole number")
+        raise ValueError("a whole number")
     return int(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -122,12 +123,8 @@ def strong_numbers(sentence: str) -> Markup:
 
 def _groups(table: Table) -> list[tuple[str, int]]:
     """Group headings with the number of columns they span; empty where no column has one."""
-    spans: list[tuple[str, int]] = []
-    for column in table.columns:
-        if spans and spans[-1][0] == column.group:
-            spans[-1] = (column.group, spans[-1][1] + 1)
-        else:
-            spans.append((column.group, 1))
+    groups = groupby(column.group for column in table.columns)
+    spans = [(group, len(list(own))) for group, own in groups]
     return spans if any(group for group, _ in spans) else []
 
 

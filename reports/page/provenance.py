@@ -9,7 +9,7 @@ from typing import NamedTuple
 from reports.kit.columns import attributes, column, number, text, whole
 from reports.kit.section import Section
 from reports.kit.table import Cell, Column, Declared, Heading, Table
-from reports.kit.text import ABSENT, count
+from reports.kit.text import ABSENT
 from reports.page.data_files import DataFile, data_files
 from results.load import Results, Run
 
@@ -82,7 +82,7 @@ def data_table(results: Results) -> Table | None:
     """Which files were read."""
     columns: list[Column[DataFile]] = [
         text("file", lambda file: file.name, "path"),
-        number("items", lambda file: file.num_items, _number, "num_items"),
+        whole("items", lambda file: file.num_items, "num_items"),
         text("sha256", lambda file: file.sha256, "sha256", code=True),
     ]
     return Declared("data", "Data files", "", columns).of(data_files(results))
@@ -144,7 +144,3 @@ def _said(name: str, said: Callable[[Run], Iterable[str]]) -> Column[Run]:
 
 def _plain(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _number(value: int | None) -> str:
-    return ABSENT if value is None else count(value)

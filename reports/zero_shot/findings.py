@@ -85,7 +85,7 @@ def _listed(entries: Sequence[ZeroShot]) -> str:
         facts.append("" if entry.chance is None else f"chance {percent(entry.chance)}%")
         if entry.verdict == "not above the majority":
             facts.append(f"most frequent answer {percent(entry.majority)}%")
-        inside = ", ".join(fact for fact in facts if fact)
+        inside = ", ".join(filter(None, facts))
         texts.append(f"{entry.probe}{split} {percent(row.value)}% ({inside})")
     return "; ".join(texts)
 
@@ -94,12 +94,7 @@ def _ambiguous(entry: ZeroShot, entries: Sequence[ZeroShot]) -> bool:
     return sum(other.probe == entry.probe for other in entries) > 1
 
 
-def _interval(row: Row) -> str:
-    text = between(row.ci_low, row.ci_high)
-    return f"95% interval {text}" if text else ""
-
-
 def _measured(row: Row) -> str:
-    known = (_interval(row), sample(row.num_items, row.num_groups))
-    facts = ", ".join(text for text in known if text)
-    return f"{percent(row.value)}% ({facts})"
+    interval = between(row.ci_low, row.ci_high)
+    known = (f"95% interval {interval}" if interval else "", sample(row.num_items, row.num_groups))
+    return f"{percent(row.value)}% ({', '.join(filter(None, known))})"

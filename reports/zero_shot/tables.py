@@ -141,7 +141,7 @@ def _how(entry: ZeroShot) -> str:
     """The split, and how choices were scored where it was not by the mask's candidates."""
     mode = entry.accuracy.mode
     other = "" if mode in ("", "zero_shot") else mode.replace("_", " ")
-    return ", ".join(text for text in (entry.accuracy.split, other) if text)
+    return ", ".join(filter(None, (entry.accuracy.split, other)))
 
 
 def _verdict(entry: ZeroShot) -> str:
@@ -154,4 +154,4 @@ def _split(pair: tuple[ZeroShot, Row]) -> str:
 
 def _part(row: Row) -> str:
     control = "" if row.control == "standard" else row.control
-    return ", ".join(text for text in (row.subset_text, row.perturbation, control) if text)
+    return ", ".join(filter(None, (row.subset_text, row.perturbation, control)))

@@ -43,10 +43,10 @@ def heading(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, st
     probe, model = curve.probe.replace("_", " "), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)
     if not first:
-        return probe, " · ".join(text for text in (trained, curve.where) if text)
+        return probe, " · ".join(filter(None, (trained, curve.where)))
     title, other = (probe, model) if first == "probe" else (model, probe)
     rate_said = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-    return title, " · ".join(text for text in (other, trained, curve.where, rate_said) if text)
+    return title, " · ".join(filter(None, (other, trained, curve.where, rate_said)))
 
 
 def panel_canvas(lines: Sequence[Sequence[Drawn]], heads: Sequence[tuple[str, str]]) -> Canvas:

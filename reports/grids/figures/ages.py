@@ -20,6 +20,7 @@ from reports.grids.figures.cells import (
     matrix,
     shades,
 )
+from reports.kit.axes import left_out
 from reports.kit.figure import INK, MUTED, Figure, drawn, styled
 from reports.kit.text import percent
 from results.load import Results
@@ -40,7 +41,6 @@ def age_grid_figure(results: Results) -> Figure | None:
         return None
     rows = _rows(found)
     shown = rows[:MOST_ROWS]
-    more = "" if len(rows) == len(shown) else f" The first {len(shown)} of {len(rows)} are drawn."
     height = _ROW * len(shown) + KEY
     with styled():
         # Placed by hand: panels of all rows stand below each other, whatever their headings say.
@@ -55,7 +55,7 @@ def age_grid_figure(results: Results) -> Figure | None:
             "says younger, light says older, and the shade how sure. The corners name what is "
             "right there: a perfect model changes its answer on the dashed diagonal, where "
             "neither is right. Above each panel stands its accuracy (chance is 50%), and the "
-            f"paper's where it has one.{more}",
+            f"paper's where it has one.{left_out(len(rows), MOST_ROWS)}",
             canvas,
         )
 

@@ -17,6 +17,7 @@ from reports.inoculation.difficulty import (
     dose_title,
     heat_maps,
 )
+from reports.kit.axes import left_out
 from reports.kit.figure import RULE, Figure, drawn, styled
 from results.load import Results
 
@@ -37,9 +38,6 @@ def difficulty_figure(results: Results) -> Figure | None:
     shown = dict(list(blocks.items())[:_MOST_BLOCKS])
     sizes = [_size(maps) for maps in shown.values()]
     width, height = max(w for w, _ in sizes), sum(h for _, h in sizes)
-    more = (
-        "" if len(shown) == len(blocks) else f" The first {len(shown)} of {len(blocks)} are drawn."
-    )
     with styled():
         # Placed by hand: cells of all panels have one size, whatever stands beside them.
         canvas = Canvas(figsize=(max(width, _LEAST_WIDTH), height))
@@ -54,7 +52,7 @@ def difficulty_figure(results: Results) -> Figure | None:
             "the concept and the right answer. To the right: what most wrong answers are, and how "
             "many edges they lie from the concept (up/down: its hypernyms or hyponyms). Below "
             f"each stands the number of items, in brackets where it is under {_FEW}: read "
-            f"those cells with care.{more}",
+            f"those cells with care.{left_out(len(blocks), _MOST_BLOCKS)}",
             canvas,
         )
 

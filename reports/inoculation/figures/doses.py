@@ -142,15 +142,13 @@ def _dose_panel(
 
 def _scores(model: int | None) -> list[Score]:
     """Both scores; where several models share a panel, the colour is the model's."""
-    if model is None:
-        return [
-            Score("probe", PROBE, "probe_accuracy_before", "probe_accuracy"),
-            Score("original task", ORIGINAL, *ORIGINAL_METRICS),
-        ]
-    color, marker = MODELS[model % len(MODELS)]
+    probe, original = PROBE, ORIGINAL
+    if model is not None:
+        color, marker = MODELS[model % len(MODELS)]
+        probe, original = Line(color, "-", marker), Line(color, (0, (4, 2)), marker)
     return [
-        Score("probe", Line(color, "-", marker), "probe_accuracy_before", "probe_accuracy"),
-        Score("original task", Line(color, (0, (4, 2)), marker), *ORIGINAL_METRICS),
+        Score("probe", probe, "probe_accuracy_before", "probe_accuracy"),
+        Score("original task", original, *ORIGINAL_METRICS),
     ]
 
 

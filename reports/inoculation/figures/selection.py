@@ -83,7 +83,7 @@ def _trajectory_panel(axis: Axes, cell: Inoculation, gap: float) -> None:
     ]
     about = (
         f"{cell.model} · original task: {cell.original_task or 'unnamed'}\n"
-        f"{' · '.join(text for text in setting if text)}"
+        f"{' · '.join(filter(None, setting))}"
     )
     head(axis, f"{cell.probe.replace('_', ' ')}, k = {count(cell.dose)}", about)
     epochs = sorted(cell.trajectory["aggregate"])

@@ -89,8 +89,14 @@ def test_short_names_keep_what_stands_behind() -> None:
         ("table,probe,model,template,question,accuracy\n6,p,m\n", "2: 3 cells, the header 6"),
         ("table,probe,model,template,question,accuracy\n6,p,m,t,q,x\n", "accuracy is 'x'"),
         ("table,probe,model,template,question,accuracy\n6,p,m,t,q,120\n", "accuracy is '120'"),
-        ("table,probe,model,template,question,accuracy\n6,p,m,t,q,\n", "accuracy is empty"),
-        ("table,probe,model,template,question,accuracy\nT,p,m,t,q,5\n", "'T' is not a whole"),
+        (
+            "table,probe,model,template,question,accuracy\n6,p,m,t,q,\n",
+            "accuracy is '', not a number",
+        ),
+        (
+            "table,probe,model,template,question,accuracy\nT,p,m,t,q,5\n",
+            "table is 'T', not a whole",
+        ),
     ],
 )
 def test_damaged_files_are_named(
