@@ -42,9 +42,8 @@ def weighted_sum(points: Mapping[int, float]) -> float:
     """
     weights = weights_over(points)
     if not weights:
-        raise ValueError(
-            f"no point of {sorted(points)} has a weight; those that have are {', '.join(_NAMES)}"
-        )
+        known = ", ".join(map(str, WEIGHTS))
+        raise ValueError(f"no point of {sorted(points)} has a weight; those that have are {known}")
     return sum(weight * points[size] for size, weight in weights.items())
 
 
@@ -64,26 +63,10 @@ def lang_sense(standard: Mapping[int, float], control: Mapping[int, float]) -> f
     """LangSense: weighted sum of what the standard curve has above the control.
 
     Points are clipped at 0 one by one, after averaging over seeds, as the paper has it; so noise
-    alone makes it positive. `lang_gap` is the same without clipping.
+    alone makes it positive.
 
     Raises:
         ValueError: If no point that both have carries a weight.
     """
-    gaps = _gaps(standard, control)
-    return weighted_sum({size: max(gap, 0.0) for size, gap in gaps.items()})
-
-
-def lang_gap(standard: Mapping[int, float], control: Mapping[int, float]) -> float:
-    """Weighted sum of standard minus control, unclipped: 0 on average where there is nothing.
-
-    Raises:
-        ValueError: If no point that both have carries a weight.
-    """
-    return weighted_sum(_gaps(standard, control))
-
-
-_NAMES = [str(size) for size in WEIGHTS]
-
-
-def _gaps(standard: Mapping[int, float], control: Mapping[int, float]) -> dict[int, float]:
-    return {size: value - control[size] for size, value in standard.items() if size in control}
+    both = [size for size in standard if size in control]
+    return weighted_sum({size: max(standard[size] - control[size], 0.0) for size in both})

@@ -8,7 +8,6 @@ from metrics.learning_curve import (
     WEIGHTS,
     best_size,
     is_complete,
-    lang_gap,
     lang_sense,
     weighted_sum,
     weights_over,
@@ -61,4 +60,3 @@ def test_lang_sense_clips_each_point_after_averaging() -> None:
     control = {0: 0.1, 62: 0.5, 125: 0.7, 250: 0.4}
     # Shared points 62, 125, 250 with gaps +0.1, -0.2, +0.5; their weights sum to 0.6.
     assert lang_sense(standard, control) == pytest.approx((0.023 + 0.085) / 0.6)
-    assert lang_gap(standard, control) == pytest.approx((0.023 - 0.04 + 0.085) / 0.6)
