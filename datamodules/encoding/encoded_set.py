@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,9 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from datamodules.sampler import PADDING_ITEM
-from probes.record import Record
+from probes.record import Record, validate
+from storage.errors import RecordError
 
 Ids = NDArray[np.int64]
 
@@ -68,19 +70,11 @@ class Padding:
             `input_ids`, `attention_mask` and, for models that take them, `token_type_ids`,
             each (R, L).
         """
-        length = max(len(ids) for ids, _ in rows)
-        input_ids = np.full((len(rows), length), self.token_id, dtype=np.int64)
-        type_ids = np.full((len(rows), length), self.type_id, dtype=np.int64)
-        attention = np.zeros((len(rows), length), dtype=np.int64)
-        for row, (ids, types) in enumerate(rows):
-            place = slice(0, len(ids))
-            input_ids[row, place], type_ids[row, place], attention[row, place] = ids, types, 1
-        batch = {
-            "input_ids": torch.from_numpy(input_ids),
-            "attention_mask": torch.from_numpy(attention),
-        }
+        ids, types = zip(*rows, strict=True)
+        attention = [np.ones(len(row), dtype=np.int64) for row in ids]
+        batch = {"input_ids": stacked(ids, self.token_id), "attention_mask": stacked(attention, 0)}
         if self.with_types:
-            batch["token_type_ids"] = torch.from_numpy(type_ids)
+            batch["token_type_ids"] = stacked(types, self.type_id)
         return batch
 
 
@@ -107,8 +101,8 @@ class EncodedSet(ABC):
     num_sequences: Ids
     num_choices: int
     kept: list[int]
-    skipped: list[Skipped]
-    needs_pll: list[int]
+    skipped: list[Skipped] = field(default_factory=list)
+    needs_pll: list[int] = field(default_factory=list)
     notices: tuple[str, ...]
     padding: Padding
 
@@ -139,6 +133,69 @@ class EncodedSet(ABC):
     @abstractmethod
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """The model's inputs and `choice_mask` for (B,) items, none of them padding."""
+
+
+def stacked(rows: Iterable[Ids], fill: int) -> Tensor:
+    """Rows of unlike length as one tensor (R, L), filled on the right."""
+    return pad_sequence(list(map(torch.from_numpy, rows)), batch_first=True, padding_value=fill)
+
+
+def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
+    """The distinct codes (P,) of choices, and (B, K) the place of each choice's among them.
+
+    Args:
+        codes: (B, K).
+        exists: (B, K) which choices there are; the others have place 0.
+    """
+    found, inverse = np.unique(codes[exists], return_inverse=True)
+    places = np.zeros(codes.shape, dtype=np.int64)
+    places[exists] = inverse
+    return found, torch.from_numpy(places)
+
+
+def distinct_texts(
+    records: Sequence[Record], stem: Callable[[Record], str], num_choices: int | None
+) -> tuple[list[str], Ids, Ids]:
+    """The distinct questions and answers of records, each text once.
+
+    Args:
+        records: N of them.
+        stem: The question of a record.
+        num_choices: Pads every record to so many choices with empty ones; None: no padding.
+
+    Returns:
+        The texts; (N,) which of them is each question; (N, K) which are its answers, -1 where
+        there is no choice.
+
+    Raises:
+        RecordError: If a record has more choices than `num_choices`.
+    """
+    width = num_choices or max((len(record.choices) for record in records), default=0)
+    places: dict[str, int] = {}
+    stems = np.zeros(len(records), dtype=np.int64)
+    choices = np.full((len(records), width), -1, dtype=np.int64)
+    for row, record in enumerate(records):
+        if len(record.choices) > width:
+            raise RecordError(
+                f"{record.where}: {len(record.choices)} choices, more than num_choices={width}"
+            )
+        empty = [""] * (width - len(record.choices) if num_choices else 0)
+        stems[row] = places.setdefault(stem(record), len(places))
+        for column, choice in enumerate([*record.choices, *empty]):
+            choices[row, column] = places.setdefault(choice, len(places))
+    return list(places), stems, choices
+
+
+def masked_stem(record: Record) -> str:
+    """The sentence of an MC-MLM record.
+
+    Raises:
+        RecordError: If the record is none; the message names its place.
+    """
+    try:
+        return validate(record, "mc_mlm").stem
+    except RecordError as error:
+        raise RecordError(f"{record.where}: {error}") from None
 
 
 class ChoiceEncoder(Protocol):

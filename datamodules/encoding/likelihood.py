@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding
+from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, distinct
 from datamodules.encoding.special_tokens import Template, longest_first
 from probes.record import MASK, Record
 from storage.errors import RecordError
@@ -56,10 +56,8 @@ class LikelihoodSet(EncodedSet):
         """
         choices = self.choice_text[items]
         exists = choices >= 0
-        distinct, inverse = np.unique(choices[exists], return_inverse=True)
-        pair_index = np.zeros(choices.shape, dtype=np.int64)
-        pair_index[exists] = inverse
-        chosen = [self.texts[i] for i in distinct]
+        found, pair_index = distinct(choices, exists)
+        chosen = [self.texts[i] for i in found]
         batch = self.padding.apply([self.template.assemble(text.ids) for text in chosen])
         answer_mask = torch.zeros(batch["input_ids"].shape, dtype=torch.bool)
         offset = len(self.template.parts[0])
@@ -68,7 +66,7 @@ class LikelihoodSet(EncodedSet):
         return {
             **batch,
             "answer_mask": answer_mask,
-            "pair_index": torch.from_numpy(pair_index),
+            "pair_index": pair_index,
             "choice_mask": torch.from_numpy(exists),
         }
 
@@ -125,8 +123,6 @@ class LikelihoodEncoder:
             num_sequences=num_masked[choice_text].sum(axis=1),
             num_choices=width,
             kept=list(range(len(records))),
-            skipped=[],
-            needs_pll=[],
             notices=self._notices(texts),
             padding=self.padding,
             texts=tuple(texts),

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from datamodules.encoding.candidates import Blank, CandidateTable, MultiToken
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, Skipped
+from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, Skipped, masked_stem
 from datamodules.encoding.special_tokens import Template, longest_first
 from datamodules.encoding.token_store import TokenStore, tokenise, unknown_notice
-from probes.record import Record, validate
+from probes.record import Record
 from storage.errors import RecordError
 
 
@@ -150,7 +150,7 @@ class MaskedChoiceEncoder:
 
     def _table(self, records: Sequence[Record]) -> tuple[list[Blank], CandidateTable]:
         """The blank of each record, and the texts that its candidates are read off."""
-        blanks = [self._blank(record) for record in records]
+        blanks = [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
         table = CandidateTable(self.tokenizer, self.answer_prefix)
         for record, blank in zip(records, blanks, strict=True):
             for choice in record.choices:
@@ -172,13 +172,6 @@ class MaskedChoiceEncoder:
             found = table.token_ids(records[i], blanks[i].carrier, store)
             ids[row, : len(found)], exists[row, : len(found)] = found, True
         return ids, exists
-
-    def _blank(self, record: Record) -> Blank:
-        try:
-            validate(record, "mc_mlm")
-        except RecordError as error:
-            raise RecordError(f"{record.where}: {error}") from None
-        return Blank.of(record.stem, self.tokenizer.mask_token)
 
     def _sort_out(
         self,

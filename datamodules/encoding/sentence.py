@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding
+from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, distinct, distinct_texts
 from datamodules.encoding.special_tokens import Template, cut, longest_first
 from datamodules.encoding.token_store import TokenStore, tokenise, unknown_notice
 from probes.record import MASK, Record
-from storage.errors import RecordError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +44,11 @@ class SentenceSet(EncodedSet):
         choices = self.choice_text[items]
         mask = choices >= 0
         codes = self.stem_text[items, None] * len(self.store) + choices
-        distinct, inverse = np.unique(codes[mask], return_inverse=True)
-        pair_index = np.zeros(choices.shape, dtype=np.int64)
-        pair_index[mask] = inverse
-        rows = [self._pair(*divmod(int(code), len(self.store))) for code in distinct]
+        pairs, pair_index = distinct(codes, mask)
+        rows = [self._pair(*divmod(int(code), len(self.store))) for code in pairs]
         return {
             **self.padding.apply(rows),
-            "pair_index": torch.from_numpy(pair_index),
+            "pair_index": pair_index,
             "choice_mask": torch.from_numpy(mask),
         }
 
@@ -99,21 +96,8 @@ class SentenceChoiceEncoder:
         Raises:
             RecordError: If a record has more choices than `num_choices`.
         """
-        most = max((len(record.choices) for record in records), default=0)
-        width = self.num_choices or most
-        texts: dict[str, int] = {}
-        stems = np.zeros(len(records), dtype=np.int64)
-        choices = np.full((len(records), width), -1, dtype=np.int64)
-        for row, record in enumerate(records):
-            if len(record.choices) > width:
-                raise RecordError(
-                    f"{record.where}: {len(record.choices)} choices, more than num_choices={width}"
-                )
-            empty = [""] * (width - len(record.choices) if self.num_choices else 0)
-            stems[row] = texts.setdefault(self._stem(record), len(texts))
-            for column, choice in enumerate([*record.choices, *empty]):
-                choices[row, column] = texts.setdefault(choice, len(texts))
-        store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
+        texts, stems, choices = distinct_texts(records, self._stem, self.num_choices)
+        store, notices = tokenise(self.tokenizer, texts, self.cache_dir)
         room = self.max_length - self.template.num_special
         sizes = np.append(store.lengths(), 0)  # -1, no choice, has no tokens
         longest = (sizes[stems][:, None] + sizes[choices]).max(axis=1, initial=0)
@@ -128,10 +112,8 @@ class SentenceChoiceEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=np.minimum(longest, room) + self.template.num_special,
             num_sequences=(choices >= 0).sum(axis=1),
-            num_choices=width,
+            num_choices=choices.shape[1],
             kept=list(range(len(records))),
-            skipped=[],
-            needs_pll=[],
             notices=notices,
             padding=self.padding,
             store=store,

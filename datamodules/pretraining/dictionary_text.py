@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from datamodules.encoding.encoded_set import stacked
 from datamodules.pretraining.document_store import DocumentStore, tokenise
 from datamodules.pretraining.vocabulary import frequent_nouns, train_wordpiece
 from datamodules.resumable import ResumableData, ResumableLoader
@@ -218,19 +219,11 @@ class MaskedPairs(Dataset[dict[str, Any]]):
 
 def collate_pairs(items: list[dict[str, Any]]) -> dict[str, Tensor]:
     """Pads pairs to (B, L) inputs and `labels`, beside `is_next` (B,)."""
-    length = max(len(item["ids"]) for item in items)
-
-    def padded(field: str, fill: int) -> Tensor:
-        out = np.full((len(items), length), fill, dtype=np.int64)
-        for row, item in zip(out, items, strict=True):
-            row[: len(item[field])] = item[field]
-        return torch.from_numpy(out)
-
-    input_ids = padded("ids", PAD)
+    input_ids = stacked((item["ids"] for item in items), PAD)
     return {
         "input_ids": input_ids,
-        "token_type_ids": padded("types", 0),
+        "token_type_ids": stacked((item["types"] for item in items), 0),
         "attention_mask": (input_ids != PAD).long(),
-        "labels": padded("labels", IGNORE),
+        "labels": stacked((item["labels"] for item in items), IGNORE),
         "is_next": torch.tensor([item["is_next"] for item in items]),
     }

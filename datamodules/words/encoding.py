@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding
+from datamodules.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    distinct,
+    distinct_texts,
+    masked_stem,
+)
 from datamodules.words.tokens import PADDING_ID, WordIndex, candidate_word, unknown_words, words_of
-from probes.record import Record, validate
+from probes.record import Record
 from storage.errors import RecordError
 
 NUM_TOKENS = 20  # Talmor 2020, section 2.3
@@ -70,7 +78,7 @@ class WordMaskedEncoder:
         Raises:
             RecordError: If a stem has not exactly one mask, or two choices are the same word.
         """
-        sentences = [words_of(_posed(record)) for record in records]
+        sentences = [words_of(masked_stem(record)) for record in records]
         num_cut = sum(len(words) > self.num_tokens for words in sentences)
         sentences = [words[: self.num_tokens] for words in sentences]
         counts = Counter(word for words in sentences for word in words)
@@ -94,8 +102,6 @@ class WordMaskedEncoder:
             num_sequences=np.ones(len(records), dtype=np.int64),
             num_choices=num_choices,
             kept=list(range(len(records))),
-            skipped=[],
-            needs_pll=[],
             notices=notices,
             padding=_PADDING,
             word_ids=word_ids,
@@ -135,17 +141,14 @@ class WordPairSet(EncodedSet):
         choices = self.choice_text[items]
         mask = choices >= 0
         questions, question = np.unique(self.stem_text[items], return_inverse=True)
-        answers, answer = np.unique(choices[mask], return_inverse=True)
-        codes = np.broadcast_to(question[:, None], mask.shape)[mask] * len(answers) + answer
-        pairs, inverse = np.unique(codes, return_inverse=True)
-        pair_index = np.zeros(mask.shape, dtype=np.int64)
-        pair_index[mask] = inverse
+        answers, answer = distinct(choices, mask)
+        pairs, pair_index = distinct(question[:, None] * len(answers) + answer.numpy(), mask)
         return {
             "question_ids": self._padded(questions),
             "answer_ids": self._padded(answers),
             "pair_question": torch.from_numpy(pairs // max(1, len(answers))),
             "pair_answer": torch.from_numpy(pairs % max(1, len(answers))),
-            "pair_index": torch.from_numpy(pair_index),
+            "pair_index": pair_index,
             "choice_mask": torch.from_numpy(mask),
         }
 
@@ -183,20 +186,8 @@ class WordPairEncoder:
         Raises:
             RecordError: If a record has more choices than `num_choices`.
         """
-        width = self.num_choices or max((len(record.choices) for record in records), default=0)
-        places: dict[str, int] = {}
-        stems = np.zeros(len(records), dtype=np.int64)
-        choices = np.full((len(records), width), -1, dtype=np.int64)
-        for row, record in enumerate(records):
-            if len(record.choices) > width:
-                raise RecordError(
-                    f"{record.where}: {len(record.choices)} choices, more than num_choices={width}"
-                )
-            empty = [""] * (width - len(record.choices) if self.num_choices else 0)
-            stems[row] = places.setdefault(record.stem, len(places))
-            for column, choice in enumerate([*record.choices, *empty]):
-                choices[row, column] = places.setdefault(choice, len(places))
-        words = [words_of(text) for text in places]
+        whole, stems, choices = distinct_texts(records, attrgetter("stem"), self.num_choices)
+        words = [words_of(text) for text in whole]
         num_cut = sum(len(text) > self.max_length for text in words)
         words = [text[: self.max_length] for text in words]
         sizes = np.array([*map(len, words), 0], dtype=np.int64)  # -1, no choice, has no words
@@ -211,20 +202,11 @@ class WordPairEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=longest,
             num_sequences=(choices >= 0).sum(axis=1),
-            num_choices=width,
+            num_choices=choices.shape[1],
             kept=list(range(len(records))),
-            skipped=[],
-            needs_pll=[],
             notices=notices,
             padding=_PADDING,
             texts=texts,
             stem_text=stems,
             choice_text=choices,
         )
-
-
-def _posed(record: Record) -> str:
-    try:
-        return validate(record, "mc_mlm").stem
-    except RecordError as error:
-        raise RecordError(f"{record.where}: {error}") from None
