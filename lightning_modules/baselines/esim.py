@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +18,13 @@ from torch.nn import functional as F
 from datamodules.words.source import EMBEDDED
 from datamodules.words.tokens import PADDING_ID
 from datamodules.words.vectors import word_vectors
-from lightning_modules.base import Batch, ChoiceModule, mask_choices
+from lightning_modules.base import Batch, mask_choices
 from lightning_modules.baselines.soft_alignment import enhance, pool, soft_alignment
-from lightning_modules.baselines.word_folder import (
-    load_word_module,
-    save_word_module,
-)
-from lightning_modules.baselines.word_rows import VectorRows, WordRows, origin
+from lightning_modules.baselines.word_module import WordModule
+from lightning_modules.baselines.word_rows import VectorRows, WordRows
 from lightning_modules.baselines.word_settings import word_settings
 from lightning_modules.checkpoints.fit import agree
 from lightning_modules.checkpoints.weights import own_random_state
-from lightning_modules.optimization import halved_on_plateau
 from storage.config.ranges import (
     GradNorm,
     LearningRate,
@@ -43,7 +39,6 @@ from storage.config.ranges import (
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
-KIND = "esim"  # in the settings of a saved folder
 _NUM_GROUPS = 4
 
 
@@ -94,7 +89,7 @@ class SequenceDropout(nn.Dropout):
         return input * super().forward(input.new_ones(input.shape[0], 1, input.shape[2]))
 
 
-class ESIM(ChoiceModule):
+class ESIM(WordModule):
     """Question and answer read by a BiLSTM, aligned softly, compared, read again and pooled.
 
     Each distinct question and answer of a batch is read once; the pairs of a question share its
@@ -126,6 +121,8 @@ class ESIM(ChoiceModule):
         WordVectorsError: If the file of vectors cannot be used.
     """
 
+    kind = "esim"
+
     def __init__(
         self,
         vectors: str = EMBEDDED,
@@ -142,19 +139,7 @@ class ESIM(ChoiceModule):
         dimension: Width | None = None,
         vectors_sha256: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
-        self.save_hyperparameters()
-        self.hidden_size = hidden_size
-        self.max_length = max_length
-        self.num_choices = num_choices
-        self.monitor = monitor
-        self.vectors = word_vectors(vectors, dimension, vectors_sha256)
-        self.register_buffer("vectors_origin", origin(self.vectors))
-        self.words = WordRows(VectorRows(self.vectors, "seeded", seed), trainable=train_vectors)
-        self._settings = {
-            "vectors": vectors,
-            "vectors_sha256": self.vectors.sha256,
-            "dimension": self.vectors.dimension,
+        settings = {
             "train_vectors": train_vectors,
             "hidden_size": hidden_size,
             "dropout": dropout,
@@ -162,6 +147,13 @@ class ESIM(ChoiceModule):
             "num_choices": num_choices,
             "seed": seed,
         }
+        found = word_vectors(vectors, dimension, vectors_sha256)
+        super().__init__(found, settings, learning_rate, weight_decay, max_grad_norm, monitor)
+        self.save_hyperparameters()
+        self.hidden_size = hidden_size
+        self.max_length = max_length
+        self.num_choices = num_choices
+        self.words = WordRows(VectorRows(found, "seeded", seed), trainable=train_vectors)
         with own_random_state(seed):
             self.read = BiLSTM(self.vectors.dimension, hidden_size)
             self.project = nn.Sequential(_linear(8 * hidden_size, hidden_size), nn.ReLU())
@@ -200,34 +192,16 @@ class ESIM(ChoiceModule):
             pooled.append(pool(self.infer(self.drop(local), real), real))
         return torch.cat(pooled, dim=-1)
 
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.Adam(
-            [parameter for parameter in self.parameters() if parameter.requires_grad],
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            fused=self._can_fuse(),
-        )
-        return halved_on_plateau(optimizer, self.monitor)
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Writes weights, words and settings; `from_folder` needs no file of vectors."""
-        save_word_module(self, folder, KIND, self._settings)
-
     @classmethod
-    def from_folder(cls, folder: str | Path, **overrides: Any) -> ESIM:
-        """The module that `save_pretrained` wrote into a folder.
-
-        Args:
-            folder: The folder.
-            **overrides: Arguments of the constructor, such as `learning_rate`.
+    def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
+        """As every `WordModule`.
 
         Raises:
-            PretrainedError: If the folder is not one of those, is damaged, or was saved with
-                another number of choices.
+            PretrainedError: If it was saved with another number of choices, too.
         """
         own = word_settings(folder).get("num_choices")
         given = agree("num_choices", overrides.get("num_choices"), own, str(folder))
-        return load_word_module(cls, folder, KIND, {**overrides, "num_choices": given})
+        return super().from_folder(folder, **{**overrides, "num_choices": given})
 
 
 def _linear(input_size: int, output_size: int) -> nn.Linear:

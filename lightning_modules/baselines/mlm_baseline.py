@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import reduce
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,22 +15,15 @@ from torch.nn import functional as F
 
 from datamodules.words.source import EMBEDDED
 from datamodules.words.vectors import word_vectors
-from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.baselines.word_folder import load_word_module, save_word_module
-from lightning_modules.baselines.word_rows import (
-    SeededRows,
-    VectorRows,
-    WordRows,
-    origin,
-)
+from lightning_modules.base import Batch, mask_choices
+from lightning_modules.baselines.word_module import WordModule
+from lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
 from lightning_modules.checkpoints.weights import own_random_state
-from lightning_modules.optimization import halved_on_plateau
 from storage.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
 
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
-KIND = "mlm_baseline"  # in the settings of a saved folder
 _MODES = ("zero_shot", "mlp", "linear")
 _SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
 _EPSILON = 1e-12  # BERT's
@@ -82,7 +74,7 @@ class WordHead(nn.Module):
         return torch.einsum("be,bke->bk", self.transform(h), rows) + self.bias[candidate_ids]
 
 
-class MLMBaseline(ChoiceModule):
+class MLMBaseline(WordModule):
     """The vectors of the first 20 words side by side, through a fresh head of the MC-MLM kind.
 
     A shorter sentence is padded with zeros; the mask and words without a vector are zeros too. The
@@ -108,6 +100,8 @@ class MLMBaseline(ChoiceModule):
         WordVectorsError: If the file of vectors cannot be used.
     """
 
+    kind = "mlm_baseline"
+
     def __init__(
         self,
         vectors: str = EMBEDDED,
@@ -125,16 +119,14 @@ class MLMBaseline(ChoiceModule):
             raise ValueError(
                 f"mode={mode!r}: choose one of {', '.join(_MODES)}; the vectors are never trained"
             )
-        super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
+        settings = {"num_tokens": num_tokens, "seed": seed}
+        found = word_vectors(vectors, dimension, vectors_sha256)
+        super().__init__(found, settings, learning_rate, weight_decay, max_grad_norm, monitor)
         self.save_hyperparameters()
         self.mode = mode
         self.num_tokens = num_tokens
-        self.monitor = monitor
-        self.vectors = word_vectors(vectors, dimension, vectors_sha256)
-        self.register_buffer("vectors_origin", origin(self.vectors))
-        self.words = WordRows(VectorRows(self.vectors, "zero"), trainable=False)
-        self.head = WordHead(num_tokens * self.vectors.dimension, seed)
-        self._seed = seed
+        self.words = WordRows(VectorRows(found, "zero"), trainable=False)
+        self.head = WordHead(num_tokens * found.dimension, seed)
         if mode == "zero_shot":
             self.head.requires_grad_(False)
         if mode == "linear":
@@ -163,41 +155,8 @@ class MLMBaseline(ChoiceModule):
         logits = self.head.score(self.features(batch), batch["candidate_ids"])
         return mask_choices(logits, batch["choice_mask"])
 
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.Adam(
-            [parameter for parameter in self.parameters() if parameter.requires_grad],
-            lr=self.learning_rate,
-            weight_decay=self.weight_decay,
-            fused=self._can_fuse(),
-        )
-        return halved_on_plateau(optimizer, self.monitor)
-
     def fresh_head(self, seed: int) -> WordHead:
         """A head with first weights of its own seed, and a row for each word that is known here."""
         head = WordHead(self.head.dense.in_features, seed)
         head.decoder.ids(self.head.decoder.words[1:])  # the first one is the padding
         return head.to(self.device)
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Writes weights, words and settings; `from_folder` needs no file of vectors."""
-        settings = {
-            "vectors": self.vectors.source,
-            "vectors_sha256": self.vectors.sha256,
-            "dimension": self.vectors.dimension,
-            "num_tokens": self.num_tokens,
-            "seed": self._seed,
-        }
-        save_word_module(self, folder, KIND, settings)
-
-    @classmethod
-    def from_folder(cls, folder: str | Path, **overrides: Any) -> MLMBaseline:
-        """The module that `save_pretrained` wrote into a folder.
-
-        Args:
-            folder: The folder.
-            **overrides: Arguments of the constructor, such as `learning_rate`.
-
-        Raises:
-            PretrainedError: If the folder is not one of those, or is damaged.
-        """
-        return load_word_module(cls, folder, KIND, overrides)

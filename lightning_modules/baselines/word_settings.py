@@ -17,12 +17,12 @@ FORMAT = 1
 
 
 def is_word_folder(folder: str | Path) -> bool:
-    """Whether this is a folder that `word_folder.save_word_module` wrote."""
+    """Whether this is a folder that `WordModule.save_pretrained` wrote."""
     return (user_path(folder) / WORD_SETTINGS).is_file()
 
 
 def word_settings(folder: str | Path) -> dict[str, Any]:
-    """The settings in a folder that `word_folder.save_word_module` wrote, its `kind` among them.
+    """The settings in a folder that `WordModule.save_pretrained` wrote, its `kind` among them.
 
     Raises:
         PretrainedError: If there are none, or they cannot be read.

@@ -1,0 +1,108 @@
+"""What modules over word vectors share: their optimiser, and folders with no pickle in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from datamodules.words.vectors import WordVectors
+from lightning_modules.base import ChoiceModule
+from lightning_modules.baselines.word_rows import origin
+from lightning_modules.baselines.word_settings import FORMAT, WORD_SETTINGS, word_settings
+from lightning_modules.checkpoints.folder import PretrainedError, check_size, one_error
+from lightning_modules.checkpoints.weights import check_numbers
+from lightning_modules.optimization import halved_on_plateau
+from storage.folders import user_path, whole_folder
+
+WORD_WEIGHTS = "model.safetensors"
+
+
+class WordModule(ChoiceModule):
+    """A baseline over word vectors, trained as the authors train theirs (SPEC A).
+
+    Args:
+        vectors: The file of vectors.
+        settings: What a saved folder says besides the vectors: arguments of the constructor.
+        learning_rate: Rate of Adam.
+        weight_decay: Of Adam, as a penalty on the squared weights.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
+            constant.
+    """
+
+    kind: ClassVar[str]  # in the settings of a saved folder
+
+    def __init__(
+        self,
+        vectors: WordVectors,
+        settings: dict[str, Any],
+        learning_rate: float,
+        weight_decay: float,
+        max_grad_norm: float | None,
+        monitor: str | None,
+    ) -> None:
+        super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
+        self.monitor = monitor
+        self.vectors = vectors
+        self.register_buffer("vectors_origin", origin(vectors))
+        self._settings = settings
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.Adam(
+            [parameter for parameter in self.parameters() if parameter.requires_grad],
+            lr=self.learning_rate,
+            weight_decay=self.weight_decay,
+            fused=self._can_fuse(),
+        )
+        return halved_on_plateau(optimizer, self.monitor)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Writes weights, words and settings; `from_folder` needs no file of vectors.
+
+        The folder appears whole or not at all; one that is there is replaced.
+        """
+        said = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "vectors": self.vectors.source,
+            "vectors_sha256": self.vectors.sha256,
+            "dimension": self.vectors.dimension,
+            **self._settings,
+        }
+        with whole_folder(Path(folder)) as fresh:
+            weights = {name: value.contiguous() for name, value in self.state_dict().items()}
+            save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
+            text = json.dumps(said, indent=2) + "\n"
+            (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
+        """The module that `save_pretrained` wrote into a folder, with its weights and words.
+
+        Args:
+            folder: The folder.
+            **overrides: Arguments of the constructor, such as `learning_rate`.
+
+        Raises:
+            PretrainedError: If the folder is not one of those, or is damaged.
+        """
+        settings = word_settings(folder)
+        if (found := settings.pop("kind", None)) != cls.kind:
+            raise PretrainedError(f"{folder} holds a saved {found}, not {cls.kind}")
+        path = user_path(folder) / WORD_WEIGHTS
+        with one_error(folder, "weights"):
+            weights = load_file(path)
+        with one_error(folder, "settings"):
+            with torch.device("meta"):  # without memory
+                described = cls(**settings)
+            size = sum(parameter.numel() for parameter in described.parameters())
+            check_size(folder, size, path.stat().st_size)
+            module = cls(**{**settings, **overrides})
+        with one_error(folder, "weights"):
+            module.load_state_dict(weights)
+        check_numbers(folder, module.named_parameters())
+        return module

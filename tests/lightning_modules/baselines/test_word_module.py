@@ -1,0 +1,51 @@
+"""What a folder of a module over word vectors says, and which folder is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from lightning_modules.baselines.esim import ESIM
+from lightning_modules.baselines.mlm_baseline import MLMBaseline
+from lightning_modules.checkpoints.folder import PretrainedError
+
+LINES = "the 1 0\nhot 2 -1\n"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "v.txt"
+    path.write_text(LINES)
+    MLMBaseline(str(path), num_tokens=3, seed=7).save_pretrained(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_the_folder_says_what_the_module_was_made_of(saved: Path) -> None:
+    assert sorted(path.name for path in saved.iterdir()) == [
+        "model.safetensors",
+        "word_module.json",
+    ]
+    assert json.loads((saved / "word_module.json").read_text()) == {
+        "format": 1,
+        "kind": "mlm_baseline",
+        "vectors": str(saved.with_name("v.txt")),
+        "vectors_sha256": hashlib.sha256(LINES.encode()).hexdigest(),
+        "dimension": 2,
+        "num_tokens": 3,
+        "seed": 7,
+    }
+
+
+def test_a_folder_of_another_kind_is_refused(saved: Path) -> None:
+    with pytest.raises(PretrainedError, match="holds a saved mlm_baseline, not esim"):
+        ESIM.from_folder(saved)
+
+
+def test_settings_of_another_model_than_the_weights_are_refused(saved: Path) -> None:
+    said = json.loads((saved / "word_module.json").read_text())
+    (saved / "word_module.json").write_text(json.dumps({**said, "num_tokens": 4000}))
+    with pytest.raises(PretrainedError, match="they do not belong together"):
+        MLMBaseline.from_folder(saved)
