@@ -18,6 +18,8 @@ from storage.errors import ConfigError, RecordError, nearest
 from storage.files import DataFile
 from storage.web.download import DownloadError, NotThereError, fetch, is_offline
 
+FILE_SPLIT = "file"  # of a file without a config
+
 
 @dataclass(frozen=True)
 class ProbeData:
@@ -95,6 +97,8 @@ def load_probe(
 def load_file(path: str | Path, setup: Setup) -> ProbeData:
     """Loads a user's own file; its config is what can be told from the items.
 
+    `load_probe` takes that config too, as what has one split, `FILE_SPLIT`.
+
     Args:
         path: A file in the AI2 format, plain or compressed.
         setup: "mc_mlm" or "mc_qa".
@@ -110,7 +114,8 @@ def load_file(path: str | Path, setup: Setup) -> ProbeData:
     config = replace(
         _config_of(read.path.name.partition(".")[0], setup, read.records),
         description=f"the file {read.path.name}",
-        files={"file": FileSource(str(path), read.sha256)},
+        base_url="/",  # where the absolute path begins
+        files={FILE_SPLIT: FileSource(str(read.path.absolute()), read.sha256)},
     )
     return ProbeData(config, read.records, (_data_file(read),), read.notices)
 

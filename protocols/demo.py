@@ -14,6 +14,7 @@ from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
 from protocols.inoculation.command import inoculate_here
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Setting, Subject
+from protocols.zero_shot.command import score_sets
 from protocols.zero_shot.data import load_sets
 from results.run_folder import CommandFolder
 from storage.config.ranges import LearningRate, NumEpochs, NumItems, Seed
@@ -82,13 +83,10 @@ def demo(
     from protocols.curve.curve import Asked
     from protocols.curve.trace import trace_curves
     from protocols.report import said_of_page
-    from protocols.zero_shot.run import PROTOCOL as ZERO_SHOT
-    from protocols.zero_shot.run import score_sets
     from reports.build import build_report
     from reports.terminal import print_tables
 
-    score_sets(folder, sets, [model], trainer)
-    print_tables(folder.path, ZERO_SHOT)
+    score_sets(folder, sets, [model], RunContext(trainer))
     trace_curves(folder, plan.curve_probes, Asked((model,), plan.curve), RunContext(trainer))
     print_tables(folder.path, CURVE)
     settings = [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Protocol
 
+from storage.errors import UsageError
 from storage.files import DataFile
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
@@ -65,4 +66,28 @@ def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:
     return tuple(
         DataUse(path=Path(file.path).name, sha256=file.sha256, num_items=file.num_items)
         for file in files.values()
+    )
+
+
+def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
+    """Refuses other data than a run's key was made with.
+
+    Args:
+        planned: Checksums of all its files.
+        sets: What was read of them now.
+
+    Raises:
+        UsageError: If a file is another one than when the run was planned.
+    """
+    read = {file.sha256: file.path for part in sets for file in part.files}
+    if read.keys() != set(planned):
+        others = [path for sha256, path in read.items() if sha256 not in planned]
+        raise changed_since(others or read.values())
+
+
+def changed_since(paths: Iterable[str]) -> UsageError:
+    """The error about files that a run was planned with and that are others now."""
+    return UsageError(
+        f"{', '.join(paths)}: changed since it was planned; give the command again (of a sweep, "
+        "`train.py sweep plan`)"
     )

@@ -24,7 +24,7 @@ from protocols.engine.kinds import kind_of
 from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
-from results.provenance import data_files
+from results.provenance import check_data, data_files
 from results.record import RunRecord
 from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
@@ -94,10 +94,15 @@ def _job(model: ModelSettings, name: str, data: ProbeData, split: str) -> Job:
 
 
 def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Zero-shot accuracy of one model on one phrasing."""
+    """Zero-shot accuracy of one model on one phrasing.
+
+    Raises:
+        UsageError: If the phrasing is another one than when the run was planned.
+    """
     start = time.perf_counter()
     model, split = ModelSettings(**config["model"]), config["split"]
     data = _load(config["phrasing"], split, context)
+    check_data(config["data"], [data])
     own = data.config.name
     scorer = context.remembered("phrasing scorer", model, lambda: scorer_for(model, "mc_mlm"))
     said = predict(scorer, {own: data.records}, context.trainer)[own]

@@ -22,18 +22,26 @@ from protocols.curve.stage import train_facts
 from protocols.engine.kinds import kind_of
 from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
+from results.provenance import check_data
 from results.record import CurveFacts, RunRecord
 from results.run_folder import RunFolder
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Makes one run of a curve, or goes on with it."""
+    """Makes one run of a curve, or goes on with it.
+
+    Raises:
+        UsageError: If the data is another one than when the run was planned.
+    """
     curve = Curve.of(config, context)
     if config["protocol"] == FIRST_STAGE:
         stage = curve.stage
         assert stage is not None
+        check_data(config["data"], [stage.facts])
         train_facts(run, curve.model, stage, config["control"], context)
-    elif config["mode"] == FULL:
+        return
+    check_data(config["data"], curve.data.files)
+    if config["mode"] == FULL:
         point = FullPoint(**{field.name: config[field.name] for field in fields(FullPoint)})
         stage_run = config.get("first_stage", {}).get("run")
         start = RunFolder.at(run.path.parent / stage_run).best_dir if stage_run else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from jobs.context import RunContext
 from metrics.aggregate import best_checkpoint
 from protocols.engine.evaluation import grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
-from protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from protocols.inoculation.data import first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
 from protocols.inoculation.original_task import train_first_stage, train_original
 from protocols.inoculation.rows import REPORT, selection_rows
@@ -25,11 +25,11 @@ from protocols.inoculation.settings import (
     Subject,
 )
 from protocols.inoculation.steps import Inoculated, InoculationSteps
+from results.provenance import changed_since, check_data
 from results.record import InoculationFacts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.config.ranges import settings_from
-from storage.errors import UsageError
 
 Config = Mapping[str, Any]
 
@@ -56,20 +56,8 @@ class Work:
         """The steps of the inoculation that the job is a part of."""
         probe = settings_from(InoculatedProbe, self.config["probe"])
         steps = InoculationSteps(Subject(self.model, self.task, probe), self.context)
-        self.check_data(*steps.parts)
+        check_data(self.config["data"], [data for part in steps.parts for data in part.files])
         return steps
-
-    def check_data(self, *parts: Splits) -> None:
-        """Refuses other data than the job's key was made with.
-
-        Raises:
-            UsageError: If a file is another one than when the job was planned.
-        """
-        read = {f.sha256: f.path for part in parts for data in part.files for f in data.files}
-        planned = self.config["data"]
-        if list(read) != planned:
-            others = [path for sha256, path in read.items() if sha256 not in planned]
-            raise _changed(others or list(read.values()))
 
 
 def run_job(run: RunFolder, config: Config, context: RunContext) -> None:
@@ -94,13 +82,13 @@ def _first(work: Work) -> None:
         seed=work.config["seed"],
     )
     splits = first_stage_splits(stage, task.seed, work.context)
-    work.check_data(splits)
+    check_data(work.config["data"], splits.files)
     train_first_stage(work.run, work.model, task, splits, work.context)
 
 
 def _original(work: Work) -> None:
     splits = original_splits(work.task, work.context)
-    work.check_data(splits)
+    check_data(work.config["data"], splits.files)
     before = [_finished(work.run, key).best_dir for key in work.config["model_run"]]
     start = before[0] if before else None
     train_original(work.run, work.model, work.task, splits, start, work.context)
@@ -203,14 +191,8 @@ def _original_folder(work: Work) -> Path:
     if found != planned:
         names = sorted({*planned, *found})
         changed = [name for name in names if planned.get(name) != found.get(name)]
-        raise _changed([str(Path(given) / name) for name in changed])
+        raise changed_since([str(Path(given) / name) for name in changed])
     return Path(given)
-
-
-def _changed(paths: Sequence[str]) -> UsageError:
-    return UsageError(
-        f"{', '.join(paths)}: changed since it was planned; run `train.py sweep plan` again"
-    )
 
 
 def _finished(run: RunFolder, key: str) -> RunFolder:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from jobs.run import Part, run_jobs, unfinished
+from probes.source import ProbeData
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
+from protocols.engine.models import check_scorer
 from protocols.engine.settings import DEFAULT_FILE, DEFAULT_MODEL, FileSettings, ModelSettings
-from protocols.zero_shot.data import checksums, load_sets
+from protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_configs
+from protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
 from results.row import Row
 from results.run_folder import CommandFolder
 
@@ -64,18 +69,54 @@ def zero_shot(
     config = {
         "command": "zero-shot",
         **_asked_of(chosen),
-        "probes": [{"name": n, "split": s, "sha256": checksums(d)} for n, s, d in sets],
+        "probes": [
+            {"name": one.name, "split": one.split, "sha256": checksums(one.data)} for one in sets
+        ],
         "precision": trainer.precision,
         **({"ranks": True} if ranks else {}),
     }
-    folder = CommandFolder(Path(output_dir), config, [data for _, _, data in sets])
-    # Only now: what scores imports torch and Lightning, which takes seconds.
-    from protocols.zero_shot.run import PROTOCOL, score_sets
+    folder = CommandFolder(Path(output_dir), config, [one.data for one in sets])
+    score_sets(folder, sets, chosen, RunContext(trainer, mirror=mirror), ranks)
+    return folder.rows()
+
+
+def score_sets(
+    folder: CommandFolder,
+    sets: Sequence[LoadedSet],
+    models: Sequence[ModelSettings],
+    context: RunContext,
+    ranks: bool = False,
+) -> None:
+    """Scores each set with each model in a run of its own, and prints the table.
+
+    That every model loads and reads every set's candidates is checked before the first is scored.
+
+    Raises:
+        UsageError: If two probes have one name.
+    """
     from reports.terminal import print_tables
 
-    score_sets(folder, sets, chosen, trainer, ranks)
+    context = replace(context, own=own_configs(sets))
+    asked = [
+        (model, one, zero_shot_job(model, one, context.trainer, ranks))
+        for model in models
+        for one in sets
+    ]
+    plan = [job for *_, job in asked]
+    missing = {job.key for job in unfinished(plan, folder)}
+    for model, one, job in asked:
+        if job.key not in missing:
+            print(f"{one.name}, {model.label}: complete")
+    for model in models:
+        _check(model, [o.data for m, o, job in asked if m == model and job.key in missing])
+    run_jobs([Part([job]) for job in plan], folder, context)
     print_tables(folder.path, PROTOCOL)
-    return folder.rows()
+
+
+def _check(model: ModelSettings, sets: Sequence[ProbeData]) -> None:
+    for setup in dict.fromkeys(data.config.setup for data in sets):
+        records = [data.records for data in sets if data.config.setup == setup]
+        check_scorer(model, setup, records)
 
 
 def _asked_of(models: Sequence[ModelSettings]) -> dict[str, Any]:

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from probes.catalog import load_probe_config
-from probes.source import ProbeData, load_file, load_probe
+from jobs.context import RunContext
+from probes.catalog import ProbeConfig, load_probe_config, probe_names
+from probes.source import FILE_SPLIT, ProbeData, load_file, load_probe
 from protocols.engine.settings import FileSettings, listed
 from storage.errors import UsageError
 from storage.escaping import visible
 from storage.web.download import NotThereError
 
 EVALUATION_SPLITS = ("dev", "test")
-LoadedSet = tuple[str, str, ProbeData]  # name, split, items
+
+
+class LoadedSet(NamedTuple):
+    """One set that was asked for.
+
+    Attributes:
+        name: What runs and their configs call its probe.
+        split: Its split; empty for a file without a config.
+        data: Its items.
+        is_own: Whether its config is none of the catalogue.
+    """
+
+    name: str
+    split: str
+    data: ProbeData
+    is_own: bool = False
 
 
 def load_sets(
     probes: str | list[str], data: FileSettings, split: str | None, mirror: str | None
 ) -> list[LoadedSet]:
-    """(name, split, data) of each probe asked for.
+    """Each set asked for.
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, or `data.path` comes
@@ -32,13 +51,38 @@ def load_sets(
             raise UsageError("--data.path needs --data.setup mc_mlm or --data.setup mc_qa")
         path = Path(data.path)
         name = visible(path.name.removesuffix(".gz").removesuffix(".jsonl"))
-        return [(name, "", load_file(path, data.setup))]
+        return [LoadedSet(name, "", load_file(path, data.setup), is_own=True)]
     found = []
     for entry in names:
         name, _, own_split = entry.partition(":")
         chosen, loaded = _load_split(name, own_split or split, mirror)
-        found.append((loaded.config.name, chosen, loaded))
+        is_own = name not in probe_names()
+        found.append(LoadedSet(loaded.config.name, chosen, loaded, is_own))
     return found
+
+
+def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
+    """The configs that are none of the catalogue, by name, for `RunContext.own`.
+
+    Raises:
+        UsageError: If two probes have one name.
+    """
+    configs: dict[str, ProbeConfig] = {}
+    for one in sets:
+        same = configs.setdefault(one.name, one.data.config)
+        if same.to_json() != one.data.config.to_json():
+            raise UsageError(
+                f"two probes are called {one.name!r}, which tables could not tell apart; score "
+                "them one by one, or give the files of their configs other names"
+            )
+    return {one.name: one.data.config for one in sets if one.is_own}
+
+
+def read_set(name: str, split: str, context: RunContext) -> ProbeData:
+    """A set as a run's config names it, read once by a process."""
+    probe, mirror = context.probe(name), context.mirror
+    read = partial(load_probe, probe, split or FILE_SPLIT, mirror=mirror)
+    return context.remembered(f"set {name} {split}", mirror, read)
 
 
 def checksums(data: ProbeData) -> list[str]:

@@ -8,13 +8,13 @@ question (Salazar et al. 2020).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from jobs.context import TrainerSettings
-from lightning_modules.scorers.base import Scorer
+from jobs.context import RunContext
 from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
-from probes.record import Setup, chance_of
+from probes.record import chance_of
 from probes.source import ProbeData
 from probes.splits import groups_of
 from protocols.engine.evaluation import (
@@ -27,118 +27,63 @@ from protocols.engine.evaluation import (
     tied_row,
 )
 from protocols.engine.model_source import source_of
-from protocols.engine.models import check_scorer, scorer_for
+from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
-from protocols.zero_shot.data import LoadedSet, checksums
+from protocols.zero_shot.data import read_set
+from protocols.zero_shot.jobs import PROTOCOL
 from protocols.zero_shot.ranks import rank_rows, ranks_of
-from results.provenance import data_files
+from results.provenance import check_data, data_files
 from results.record import RunRecord
 from results.row import Row
-from results.run_folder import CommandFolder, RunFolder
+from results.run_folder import RunFolder
 from results.subset import Answered
 
-PROTOCOL = "zero_shot"
 
+def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run of one model and set.
 
-def score_sets(
-    folder: CommandFolder,
-    sets: Sequence[LoadedSet],
-    models: Sequence[ModelSettings],
-    trainer: TrainerSettings,
-    ranks: bool = False,
-) -> None:
-    """Scores each set with each model in a run of its own and rewrites results.csv behind each.
-
-    That every model loads and reads every set's candidates is checked before the first is scored.
+    Raises:
+        UsageError: If the set is another one than when the run was planned.
     """
-    missing = [_missing(folder, sets, model, trainer, ranks) for model in models]
-    for model, runs in zip(models, missing, strict=True):
-        _check(model, [loaded for (_, _, loaded), _ in runs])
-    for model, runs in zip(models, missing, strict=True):
-        _score(folder, runs, model, trainer, ranks)
-
-
-def _missing(
-    folder: CommandFolder,
-    sets: Sequence[LoadedSet],
-    model: ModelSettings,
-    trainer: TrainerSettings,
-    ranks: bool,
-) -> list[tuple[LoadedSet, RunFolder]]:
-    """The sets that a model has not scored yet, and the run of each."""
-    found = []
-    for name, split, loaded in sets:
-        config = {
-            "protocol": PROTOCOL,
-            "model": model.config(),
-            "probe": name,
-            "split": split,
-            "data": checksums(loaded),
-            "precision": trainer.precision,
-            **({"ranks": True} if ranks else {}),
-        }
-        run = folder.run(f"zero-shot-{name}-{model.label}", config)
-        if run.result() is None:
-            found.append(((name, split, loaded), run))
-        else:
-            print(f"{name}, {model.label}: complete")
-    return found
-
-
-def _check(model: ModelSettings, sets: Sequence[ProbeData]) -> None:
-    for setup in dict.fromkeys(data.config.setup for data in sets):
-        records = [data.records for data in sets if data.config.setup == setup]
-        check_scorer(model, setup, records)
-
-
-def _score(
-    folder: CommandFolder,
-    runs: Sequence[tuple[LoadedSet, RunFolder]],
-    model: ModelSettings,
-    trainer: TrainerSettings,
-    ranks: bool,
-) -> None:
-    scorers: dict[Setup, Scorer] = {}  # made when first needed: a model is loaded once a setup
-    for (name, split, loaded), run in runs:
-        start = time.perf_counter()
-        setup = loaded.config.setup
-        if setup not in scorers:
-            scorers[setup] = scorer_for(model, setup)
-        scorer = scorers[setup]
-        predictions = predict(scorer, {name: loaded.records}, trainer)[name]
-        base = replace(
-            model.row,
+    start = time.perf_counter()
+    model, name = ModelSettings(**config["model"]), config["probe"]
+    loaded = read_set(name, config["split"], context)
+    check_data(config["data"], [loaded])
+    setup = loaded.config.setup
+    # A model is loaded once a setup, for all sets that come one after the other.
+    scorer = context.remembered(f"scorer {setup}", model, lambda: scorer_for(model, setup))
+    predictions = predict(scorer, {name: loaded.records}, context.trainer)[name]
+    base = replace(
+        model.row,
+        protocol=PROTOCOL,
+        probe=loaded.config.name,
+        control="standard",
+        mode=scorer.mode,
+        num_train=0,
+        split=config["split"],
+    )
+    rows = zero_shot_rows(predictions, loaded, base)
+    notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
+    if config.get("ranks") and setup == "mc_mlm":
+        ranked = ranks_of(scorer, predictions, context.trainer)
+        rows += rank_rows(ranked, groups_of(ranked.records, loaded.config.group_by), base)
+        notices += [n for n in ranked.notices if n not in notices]
+    run.write_lines("predictions.jsonl", predictions.rows())
+    run.write_metrics(rows)
+    run.finish(
+        RunRecord(
             protocol=PROTOCOL,
-            probe=loaded.config.name,
-            control="standard",
-            mode=scorer.mode,
-            num_train=0,
-            split=split,
+            model=model.label,
+            probe=name,
+            rows=tuple(rows),
+            counts={"items": len(loaded.records), "scored": len(predictions.records)},
+            notices=tuple(notices),
+            data=data_files([loaded]),
+            model_sha256=scorer.fingerprint(),
+            source=source_of(model),
+            seconds=round(time.perf_counter() - start, 3),
         )
-        rows = zero_shot_rows(predictions, loaded, base)
-        notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
-        if ranks and setup == "mc_mlm":
-            ranked = ranks_of(scorer, predictions, trainer)
-            own = groups_of(ranked.records, loaded.config.group_by)
-            rows += rank_rows(ranked, own, base)
-            notices += [n for n in ranked.notices if n not in notices]
-        run.write_lines("predictions.jsonl", predictions.rows())
-        run.write_metrics(rows)
-        run.finish(
-            RunRecord(
-                protocol=PROTOCOL,
-                model=model.label,
-                probe=name,
-                rows=tuple(rows),
-                counts={"items": len(loaded.records), "scored": len(predictions.records)},
-                notices=tuple(notices),
-                data=data_files([loaded]),
-                model_sha256=scorer.fingerprint(),
-                source=source_of(model),
-                seconds=round(time.perf_counter() - start, 3),
-            )
-        )
-        folder.write_results()
+    )
 
 
 def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:

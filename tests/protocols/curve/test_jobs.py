@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 from jobs.context import RunContext, TrainerSettings
 from jobs.here import run_here
+from jobs.job import load_runner
 from protocols.curve.curve import Asked, Curve
 from protocols.curve.jobs import curve_jobs
 from protocols.curve.settings import CurveSettings, ProbeOptions
 from protocols.engine.settings import FitSettings, ModelSettings
 from results.row import read_results
 from results.run_folder import CommandFolder
+from storage.errors import UsageError
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 
@@ -86,3 +89,23 @@ def test_a_job_needs_nothing_but_its_config(
             run_here(jobs, folder, contexts[0])
         results.append(read_results(folder.write_results()))
     assert results[0] == results[1] != []
+
+
+@pytest.mark.parametrize("probe", ["pairs", "asked"])
+def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
+    probe: str,
+    settings: CurveSettings,
+    model: ModelSettings,
+    curve_probes: Path,
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(curve_probes, tmp_path / "probes")
+    facts = {"first_stage": f"{tmp_path / 'probes' / 'asked.yaml'}:dev"} if probe == "asked" else {}
+    jobs = curve_jobs(curve_of(probe, model, settings, tmp_path / "probes", **facts))
+    path = tmp_path / "probes" / "mirror" / "tiny" / f"{probe}-dev.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-2]))
+    folder = CommandFolder(tmp_path / "out", {})
+    for job in (jobs[0], jobs[-1]):
+        context = RunContext(TRAINER, mirror=str(tmp_path / "probes" / "mirror"))
+        with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
+            load_runner(job.runner)(folder.run(job.name, job.config), job.config, context)

@@ -56,7 +56,7 @@ def test_a_cell_refuses_other_data_than_it_was_planned_with(
     cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
     path = with_a_line_less(mirror, tmp_path / "mirror", probe)
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
-    with pytest.raises(UsageError, match=f"{path}: changed since it was planned; run `train.py"):
+    with pytest.raises(UsageError, match=f"{path}: changed since it was planned; give the"):
         run_job(run, run.config, under(str(tmp_path / "mirror")))
 
 

@@ -1,0 +1,34 @@
+"""The jobs of zero-shot: one a model and set, known without torch."""
+
+from __future__ import annotations
+
+from jobs.context import TrainerSettings
+from jobs.job import Job
+from protocols.engine.settings import ModelSettings
+from protocols.zero_shot.data import LoadedSet, checksums
+
+PROTOCOL = "zero_shot"
+RUNNER = "protocols.zero_shot.run:score_set"
+
+
+def zero_shot_job(
+    model: ModelSettings, one: LoadedSet, trainer: TrainerSettings, ranks: bool = False
+) -> Job:
+    """The job that scores a set with a model.
+
+    Args:
+        model: The model.
+        one: The set.
+        trainer: How it is run; its precision changes numbers.
+        ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
+    """
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "probe": one.name,
+        "split": one.split,
+        "data": checksums(one.data),
+        "precision": trainer.precision,
+        **({"ranks": True} if ranks else {}),
+    }
+    return Job(f"zero-shot-{one.name}-{model.label}", config, RUNNER)
