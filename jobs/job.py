@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from jobs.context import RunContext
-from results.run_folder import RunFolder, config_hash, run_key
+from results.run_folder import RunFolder, run_key
 from storage.files import read_json
 
 Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], None]
@@ -27,7 +27,7 @@ class Job:
         needs: Keys of the jobs that must be finished before this one, which else is not started.
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
-        search: Parameter -> range or values that are drawn when the job is claimed
+        search: Parameter -> range or values that are drawn before the job is started
             (`search: tpe`); the draw is added to the config under `setting`. The space itself is
             part of the config, under `search`: trials of another space are other jobs.
         follows: Keys of the jobs that must have ended before this one, finished or failed for good;
@@ -48,11 +48,6 @@ class Job:
             object.__setattr__(self, "config", {**self.config, "search": dict(self.search)})
 
     @property
-    def group(self) -> str:
-        """Equal for the trials of one search."""
-        return group_of(self.config)
-
-    @property
     def key(self) -> str:
         """Name of the run folder: `<name>-<first 12 hex digits of the config's sha256>`."""
         return run_key(self.name, self.config)
@@ -61,13 +56,8 @@ class Job:
 DRAWN_NAME = "drawn.json"
 
 
-def group_of(config: Mapping[str, Any]) -> str:
-    """The hash of a config without `trial`: equal for the trials of one search."""
-    return config_hash({k: v for k, v in config.items() if k != "trial"})[:12]
-
-
 def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The config of a job with what was drawn for it at its first claim, if anything was."""
+    """The config of a job with what was drawn for it before its first start, if anything was."""
     path = folder / DRAWN_NAME
     if not path.exists():
         return dict(config)

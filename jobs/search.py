@@ -1,121 +1,154 @@
-"""`search: tpe`: the settings of a group's cells are drawn when they are claimed.
+"""`search: tpe`: what a trial draws, given the finished ones of those that it follows.
 
-Optuna's TPE sampler sees the group's finished cells with both objectives, accuracy on the probe and
-on the original task, and those that run; also finished ones of which only the run folders tell.
-What it drew is kept in the run folder before anything trains, so a cell that is tried again keeps
-its setting.
+Trials come in batches. Optuna's TPE sampler is told both objectives of the finished trials of the
+batches before, accuracy on the probe and on the original task, and nothing of what else is finished
+or runs: a trial draws the same whatever order the others end in. It draws its whole batch and takes
+what is its own, so that each of them keeps away from those drawn before it; drawn one by one they
+crowd where the sampler expects most, and find less than random settings do.
+
+The draw is kept in the run folder before anything trains, so a trial that is tried again keeps its
+setting.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import optuna
-import yaml
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-)
-from optuna.trial import TrialState
-
-from jobs.job import DRAWN_NAME, group_of
-from jobs.queue.entry import COMPLETE, Entry
-from jobs.queue.lease import RESULT
-from jobs.queue.queue import Queue
+from jobs.job import DRAWN_NAME
 from metrics.aggregate import Checkpoint, best_checkpoint
 from results.record import RunRecord
+from results.run_folder import RunFolder, config_hash
 from storage.errors import UsageError
-from storage.files import read_json, write_text_once
+from storage.files import write_text_once
 
-NUM_RANDOM = 4  # draws before the sampler has anything to go by
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+NUM_RANDOM = 4  # trials that must be finished before the sampler has anything to go by
 
 
-def draw(queue: Queue, entry: Entry, folder: Path) -> None:
-    """Draws the setting of a claimed cell, unless it is drawn already or has none."""
+class Told(NamedTuple):
+    """What the sampler is told of a finished trial.
+
+    Attributes:
+        drawn: What it drew.
+        objectives: What came of it, each the better the higher.
+        place: How messages call it.
+    """
+
+    drawn: Mapping[str, Any]
+    objectives: Sequence[float]
+    place: str = "a trial"
+
+
+def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequence[Path]) -> None:
+    """Draws the setting of a trial and leaves it in its folder, unless one is there already.
+
+    Args:
+        job_key: The trial, as messages call it.
+        config: Its config, with the space, `search`, its number, `trial`, and how many trials are
+            `trials_at_once`.
+        folder: Its run folder.
+        earlier: Those of the trials that it follows; those without a result do not count.
+
+    Raises:
+        UsageError: If Optuna is not installed, or the space is of neither kind.
+        ValueError: If what an earlier trial left is damaged; the message names the file.
+    """
     path = folder / DRAWN_NAME
-    if not entry.search:
+    if path.exists():
         return
-    if not path.exists():
-        entries = queue.entries()
-        others = [e for e in entries if e.group == entry.group and e.key != entry.key]
-        others += _forgotten(folder.parent, entry.group, {e.key for e in entries})
-        # The number in the queue would come again when a sweep without its storage is planned anew.
-        drawn = sample(entry.search, others, seed=zlib.crc32(entry.key.encode()))
-        # A worker that was stopped before this line and has lost the cell replaces nothing.
-        write_text_once(path, json.dumps(drawn) + "\n")
-    queue.note_drawn(entry, read_json(path))
+    finished = [RunFolder.at(one) for one in earlier if (one / "result.json").exists()]
+    finished.sort(key=lambda run: int(run.config["trial"]))
+    told = [_told(run) for run in finished]
+    place = config["trial"] % config["trials_at_once"]
+    # The batch's own: were it a plain number, all searches would begin with the same few settings.
+    seed = int(config_hash({**config, "trial": config["trial"] - place})[:8], 16)
+    try:
+        *_, drawn = sample(config["search"], told, place + 1, seed)
+    except UsageError as error:
+        raise UsageError(f"{job_key}: {error}") from error
+    # A process that was stopped before this line and has lost the trial replaces nothing.
+    write_text_once(path, json.dumps(drawn) + "\n")
 
 
-def _forgotten(runs_dir: Path, group: str, known: Collection[str]) -> list[Entry]:
-    """A group's finished cells that the queue does not know: its storage was made anew."""
-    found = []
-    for path in sorted(runs_dir.glob(f"*/{DRAWN_NAME}")):
-        folder = path.parent
-        if folder.name in known or not (folder / RESULT).exists():
-            continue
-        with suppress(Exception):  # a damaged neighbour is no trouble of this cell
-            config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-            if group_of(config) == group:
-                objectives = objectives_of(folder / RESULT)
-                said = {"drawn": read_json(path), "objectives": objectives, "group": group}
-                found.append(Entry(0, 0, folder.name, (), COMPLETE, **said))
-    return found
-
-
-def sample(space: Mapping[str, Any], others: Sequence[Entry], seed: int) -> dict[str, Any]:
-    """Draws one setting.
+def sample(
+    space: Mapping[str, Any], told: Sequence[Told], number: int, seed: int
+) -> list[dict[str, Any]]:
+    """Draws settings, each away from those before it; the first ones are the same for any number.
 
     Args:
         space: Parameter -> {"low", "high", "log"} or {"choices"}.
-        others: The group's other cells; those with a drawn setting count.
+        told: The finished trials, in their order.
+        number: How many to draw.
         seed: Seeds the draw.
 
     Raises:
-        UsageError: If the space is of neither kind.
+        UsageError: If Optuna is not installed, or the space is of neither kind.
+        ValueError: If a trial drew what is not in the space.
     """
-    distributions = {name: _distribution(name, said) for name, said in space.items()}
+    try:
+        import optuna  # heavy, and only searches need it
+    except ImportError as error:
+        raise UsageError(
+            f"search: tpe needs Optuna ({error}); pip install 'probelight[sweep]'"
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    # By name: in which order the parameters are given must not decide what is drawn.
+    distributions = {name: _distribution(name, space[name]) for name in sorted(space)}
     sampler = optuna.samplers.TPESampler(
         seed=seed, n_startup_trials=NUM_RANDOM, constant_liar=True, multivariate=False
     )
     study = optuna.create_study(directions=["maximize", "maximize"], sampler=sampler)
-    for entry in others:
-        if not entry.drawn:
-            continue
-        finished = entry.state is COMPLETE and len(entry.objectives) == 2
-        study.add_trial(
-            optuna.trial.create_trial(
-                params=entry.drawn,
-                distributions=distributions,
-                values=entry.objectives if finished else None,
-                state=COMPLETE if finished else TrialState.RUNNING,
+    for one in told:
+        params = dict(one.drawn)
+        try:
+            trial = optuna.trial.create_trial(
+                params=params, distributions=distributions, values=list(one.objectives)
             )
-        )
-    return dict(study.ask(distributions).params)
+        except ValueError as error:
+            raise ValueError(f"{one.place}: {params} is not of the space: {error}") from error
+        study.add_trial(trial)
+    return [dict(study.ask(distributions).params) for _ in range(number)]
 
 
-def objectives_of(result_path: Path) -> tuple[float, ...]:
-    """Accuracy on probe and original task, on selection items, of the epoch with the best mean."""
+def objectives_of(result_path: Path) -> tuple[float, float]:
+    """Accuracy on probe and original task, on selection items, of the epoch with the best mean.
+
+    Raises:
+        ValueError: If the file is damaged, or does not hold both.
+    """
     epochs: dict[int, dict[str, float]] = {}
     for row in RunRecord.read(result_path).rows:
         if row.split == "selection" and row.epoch:
             epochs.setdefault(row.epoch, {})[row.metric] = row.value
-    tried = [
-        Checkpoint(said["probe_accuracy"], said["original_accuracy"], 0.0, epoch)
-        for epoch, said in epochs.items()
-    ]
-    if not tried:
-        return ()
-    best = best_checkpoint(tried, lambda one: one)
+    try:
+        tried = [
+            Checkpoint(said["probe_accuracy"], said["original_accuracy"], 0.0, epoch)
+            for epoch, said in epochs.items()
+        ]
+        best = best_checkpoint(tried, lambda one: one)
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{result_path}: not the result of a trial: {error}") from error
     return best.probe, best.original
 
 
+def _told(run: RunFolder) -> Told:
+    drawn, path = run.read(DRAWN_NAME), run.path / DRAWN_NAME
+    if not isinstance(drawn, dict):
+        raise ValueError(
+            f"{path}: there is no setting, yet the trial is finished; remove {run.path}, "
+            "it begins anew"
+        )
+    return Told(drawn, objectives_of(run.result_path), str(path))
+
+
 def _distribution(name: str, said: Mapping[str, Any]) -> BaseDistribution:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution
+
     if "choices" in said:
         return CategoricalDistribution(tuple(said["choices"]))
     if {"low", "high"} <= said.keys():

@@ -71,7 +71,7 @@ class Queue:
                     "needs": [*cell.needs, *cell.follows],
                     "num_steps": cell.num_steps,
                 }
-                said |= {"group": cell.group, "search": dict(cell.search)} if cell.search else {}
+                said |= {"search": dict(cell.search)} if cell.search else {}
                 set_attribute(connection, trial_id, "cell", said)
                 if before is not None and before.token:
                     set_attribute(connection, trial_id, "lease", {"token": before.token})

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import yaml
 
+from jobs.job import DRAWN_NAME
 from jobs.needs import Needs, is_finished
 from jobs.process import ERROR_NAME, ORDERS_VARIABLE, Orders
 from jobs.progress import Progress, last_line, line_of
@@ -29,6 +30,7 @@ from jobs.queue.storage import cause_of
 from jobs.search import draw, objectives_of
 from jobs.settings import EngineSettings
 from results.provenance import ROOT
+from results.run_folder import RunFolder
 from storage.files import write_text_atomic
 
 TERMINATED, INTERRUPTED, FAILED = 143, 130, 1
@@ -114,7 +116,10 @@ class Worker:
         try:
             if not is_finished(self.runs_dir, entry.key):
                 grant_lease(folder, entry.token)
-                self._patiently(partial(draw, self.queue, entry, folder))
+                if entry.search:
+                    before = [self.runs_dir / key for key in entry.needs]
+                    trials = [one for one in before if (one / DRAWN_NAME).exists()]
+                    draw(entry.key, RunFolder.at(folder).config, folder, trials)
                 self.say(f"{entry.key}: {'going on' if entry.interruptions else 'started'}")
                 code = self._process_of(entry, folder)
                 if code is None or code == LEASE_LOST:

@@ -72,6 +72,8 @@ class SweepGrid(Settings):
         rows: What is inoculated with what.
         search: "grid" runs every setting; "tpe" draws `num_trials` of them for each dose and seed.
         num_trials: Settings drawn by "tpe".
+        trials_at_once: How many of them are drawn together, each in view of all that came before
+            these: more can run at the same time, fewer are the better informed.
     """
 
     models: dict[str, ModelSettings]
@@ -79,6 +81,7 @@ class SweepGrid(Settings):
     rows: Annotated[list[SweepRow], NotEmpty()]
     search: Literal["grid", "tpe"] = "grid"
     num_trials: Annotated[int, Within(1, 10_000)] = 12
+    trials_at_once: Annotated[int, Within(1, 10_000)] = 4
 
 
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
@@ -112,16 +115,19 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
                 settings = list(_settings(grid, row, dose, seed, jobs))
             except UsageError as error:
                 raise UsageError(f"{place}: {error}") from error
-            own = [
-                jobs.job(
-                    f"inoculate-{name}-k{dose}-{label}s{seed}",
-                    {"protocol": CELL, "before_run": before.key, **config},
-                    [before],
-                    num_steps,
-                    search,
+            own: list[Job] = []
+            for label, config, num_steps, search in settings:
+                trial = config.get("trial", 0)
+                own.append(
+                    jobs.job(
+                        f"inoculate-{name}-k{dose}-{label}s{seed}",
+                        {"protocol": CELL, "before_run": before.key, **config},
+                        [before],
+                        num_steps,
+                        search,
+                        follows=own[: trial - trial % grid.trials_at_once],
+                    )
                 )
-                for label, config, num_steps, search in settings
-            ]
             yield from own
             config = {
                 "protocol": INOCULATION,
@@ -160,7 +166,9 @@ def _settings(
     search = _search_space(row)
     fixed = {name: value for name, value in asdict(tried[0]).items() if name not in search}
     for trial in range(grid.num_trials):
-        yield f"trial{trial}-", {"setting": fixed, "trial": trial}, max(steps.values()), search
+        # What a trial is drawn in view of is a part of what it is.
+        drawn = {"trial": trial, "trials_at_once": grid.trials_at_once}
+        yield f"trial{trial}-", {"setting": fixed, **drawn}, max(steps.values()), search
 
 
 def _search_space(row: SweepRow) -> dict[str, Any]:

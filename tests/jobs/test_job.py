@@ -1,4 +1,4 @@
-"""A job's key is of its config alone, and a trial's group of all but its number."""
+"""A job's key is of its config alone."""
 
 from __future__ import annotations
 

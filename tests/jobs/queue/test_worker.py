@@ -97,7 +97,7 @@ def work_here(folder: Path, say: Callable[[str], None] = print, **engine: float)
 
 def test_damaged_files_are_the_failures_of_their_cells(tmp_path: Path) -> None:
     files = ("config.yaml", "lease.json", "drawn.json", "result.json")
-    *damaged, reversed_space, good = cells(6)
+    *damaged, reversed_space, good = cells(6, trial=0, trials_at_once=1)
     damaged = [replace(cell, search={"rate": {"low": 1.0, "high": 2.0}}) for cell in damaged]
     reversed_space = replace(reversed_space, search={"rate": {"low": 2.0, "high": 1.0}})
     planned(tmp_path, [*damaged, reversed_space, good])

@@ -18,6 +18,8 @@ from storage.config.ranges import RangeError
 from storage.errors import UsageError
 from tests.protocols.inoculation.conftest import TRAINER, kinds, under, with_a_line_less
 
+BATCHES = ("trials_at_once", "num_trials")
+
 
 def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str) -> None:
     cells = sweep_jobs(grid, under(mirror))
@@ -54,13 +56,31 @@ def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_p
     assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
 
 
-def test_tpe_draws_its_settings_when_a_cell_is_claimed(grid: SweepGrid, mirror: str) -> None:
+def test_tpe_draws_its_settings_before_a_cell_is_started(grid: SweepGrid, mirror: str) -> None:
     cells = sweep_jobs(replace(grid, search="tpe", num_trials=3), under(mirror))
     [trial, *_] = [cell for cell in cells if cell.search]
     assert kinds(cells).count("inoculation_cell") == 2 * 3
     assert trial.search["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
     assert trial.search["extra"] == {"choices": ["none", "x1"]}
     assert "learning_rate" not in trial.config["setting"]
+
+
+def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
+    grid: SweepGrid, mirror: str
+) -> None:
+    tpe = replace(grid, search="tpe", num_trials=7, trials_at_once=3)
+    cells = sweep_jobs(tpe, under(mirror))
+    for dose in (8, 12):
+        own = [c for c in cells if c.search and c.config["setting"]["dose"] == dose]
+        keys = tuple(cell.key for cell in own)
+        assert [cell.follows for cell in own] == [(), (), (), *[keys[:3]] * 3, keys[:6]]
+        assert {cell.needs for cell in own} == {(own[0].config["before_run"],)}
+    # What a trial is drawn in view of is a part of it; how many there are after it is not.
+    others = [sweep_jobs(replace(tpe, **{name: 5}), under(mirror)) for name in BATCHES]
+    trials = [{cell.key for cell in plan if cell.search} for plan in (cells, *others)]
+    assert [len(keys) for keys in trials] == [14, 14, 10]
+    assert not trials[0] & trials[1]
+    assert trials[2] < trials[0]
 
 
 def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -> None:
@@ -128,6 +148,9 @@ def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: s
         sweep_jobs(replace(grid, rows=[replace(row, doses=[61])]), under(mirror))
 
 
-def test_planning_imports_no_lightning() -> None:
-    code = "import sys, protocols.inoculation.grid; sys.exit('torch' in sys.modules)"
+def test_planning_imports_neither_lightning_nor_optuna() -> None:
+    code = (
+        "import sys, protocols.inoculation.grid, jobs.search; "
+        "sys.exit(not {'torch', 'optuna'}.isdisjoint(sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
