@@ -7,18 +7,18 @@ file and the key.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from operator import attrgetter
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import regex  # it can be told when to stop, which `re` cannot
 
 from probes.record import Setup
 from storage.errors import ConfigError, nearest
 from storage.limits import MATCH_SECONDS
+from storage.typed import STRICT, typed
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG_DIR = ROOT / "configs" / "probe"
@@ -52,7 +52,7 @@ class HubSource:
 class VariantConfig:
     """What a variant of a probe (`probes.variants`) has in place of the probe's own keys."""
 
-    arguments: Mapping[str, regex.Pattern[str]]
+    arguments: Mapping[str, str]
     key_words: tuple[str, ...]
 
 
@@ -87,6 +87,8 @@ class ProbeConfig:
         variants: Names of the variants that its records allow; see `probes.variants`.
     """
 
+    __pydantic_config__: ClassVar = STRICT
+
     name: str
     setup: Setup
     num_choices: int
@@ -100,7 +102,7 @@ class ProbeConfig:
     hub: HubSource | None = None
     get: str = ""
     candidates: tuple[str, ...] = ()
-    arguments: Mapping[str, regex.Pattern[str]] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
     key_words: tuple[str, ...] = ()
     nonsense: Mapping[str, str] = field(default_factory=dict)
     group_by: GroupBy | None = None
@@ -134,9 +136,13 @@ class ProbeConfig:
             return []
         return _spans(found[1], [KEPT])
 
+    @cached_property
+    def _patterns(self) -> dict[str, regex.Pattern[str]]:
+        return {template: regex.compile(one) for template, one in self.arguments.items()}
+
     def _match(self, stem: str) -> tuple[str, regex.Match[str]] | None:
         start = len(stem) - len(stem.lstrip())
-        for template, pattern in self.arguments.items():
+        for template, pattern in self._patterns.items():
             try:
                 match = pattern.fullmatch(stem.rstrip(), start, timeout=MATCH_SECONDS)
             except TimeoutError:
@@ -162,37 +168,17 @@ class ProbeConfig:
         return tuple(dict.fromkeys([*self.files, *(self.hub.splits if self.hub else ())]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for another process, the expressions as their text."""
-        plain = json.dumps(asdict(self), default=attrgetter("pattern"))
-        found: dict[str, Any] = json.loads(plain)
-        return found
+        """Plain values for another process."""
+        return asdict(self)
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ProbeConfig:
         """What `to_json` said.
 
         Raises:
-            KeyError: If a part is missing.
-            TypeError: If one is unknown.
+            ValueError: If a part is missing, unknown or of another type.
         """
-        files = {split: FileSource(**source) for split, source in found["files"].items()}
-        own = {
-            "files": files,
-            "hub": HubSource(**found["hub"]) if found["hub"] else None,
-            "candidates": tuple(found["candidates"]),
-            **_language(found),
-            "leave_out": {split: tuple(lines) for split, lines in found["leave_out"].items()},
-            "variants": {
-                name: VariantConfig(**_language(said)) for name, said in found["variants"].items()
-            },
-        }
-        return ProbeConfig(**{**found, **own})
-
-
-def _language(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of the language of a probe, or of a variant of it."""
-    arguments = {name: regex.compile(text) for name, text in found["arguments"].items()}
-    return {"arguments": arguments, "key_words": tuple(found["key_words"])}
+        return typed(ProbeConfig, found, "the config of a probe")
 
 
 def _spans(match: regex.Match[str], groups: Iterable[int | str]) -> list[tuple[int, int]]:

@@ -29,7 +29,7 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
 
     Raises:
         FileNotFoundError: If the folder holds no result that can be read.
-        MedalRuleError: If the rule cannot be read.
+        ConfigError: If the rule cannot be read.
     """
     rule = read_rule() if medals is None else read_rule(medals)
     results = load_results(folder)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self
 
 from results.provenance import DataUse, git_commit, versions
 from results.row import Row
 from storage.left_files import read_result
+from storage.typed import STRICT, typed
 
 FORMAT = 2  # of the file; another number is refused
 
@@ -142,6 +142,8 @@ class RunRecord:
         files: Size and checksum of each file that a later run may read.
     """
 
+    __pydantic_config__: ClassVar = STRICT
+
     protocol: str
     model: str = ""
     probe: str = ""
@@ -184,9 +186,7 @@ class RunRecord:
                 f"{name}: written by another version of Probelight, which this one does not read; "
                 "give the command again with another --output_dir"
             )
-        own = {key: one for key, one in value.items() if key != "format"}
-        record: Self = _read(cls, own, name)
-        return record
+        return typed(cls, {key: one for key, one in value.items() if key != "format"}, name)
 
     @staticmethod
     def read(path: Path) -> RunRecord:
@@ -208,36 +208,3 @@ def _written(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_written(one) for one in value]
     return value
-
-
-def _read(kind: Any, value: Any, name: str) -> Any:
-    """A value of a type, from JSON; ValueError with the place if it is another one's."""
-    if get_origin(kind) in (Union, types.UnionType):
-        if value is None:
-            return None
-        [kind] = [one for one in get_args(kind) if one is not types.NoneType]
-    if kind is Row:
-        return Row.from_json(value, name)
-    if is_dataclass(kind) and isinstance(value, Mapping):
-        made: Any = kind
-        known = get_type_hints(kind)
-        if unknown := sorted(set(value) - set(known)):
-            raise ValueError(f"{name}: the key(s) {', '.join(unknown)} are unknown")
-        own = {key: _read(known[key], one, f"{name}: {key}") for key, one in value.items()}
-        try:
-            return made(**own)
-        except TypeError as error:
-            raise ValueError(f"{name}: {error}") from None
-    if get_origin(kind) is tuple and isinstance(value, list):
-        each = get_args(kind)[0]
-        return tuple(
-            _read(each, one, f"{name.removesuffix('s')} {n}")
-            for n, one in enumerate(value, start=1)
-        )
-    if get_origin(kind) is Mapping and isinstance(value, Mapping):
-        each = get_args(kind)[1]
-        return {key: _read(each, one, f"{name}: {key}") for key, one in value.items()}
-    plain = {float: int | float}.get(kind, get_origin(kind) or kind)
-    if kind is Any or isinstance(value, plain):
-        return value
-    raise ValueError(f"{name} is {value!r}")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 from results.subset import Subset
 from storage.escaping import as_cell, from_cell
 from storage.files import write_text_atomic
+from storage.typed import STRICT
 
 Role = Literal["", "model", "baseline", "control"]
 
@@ -32,6 +33,9 @@ class Row:
         kind: The kind of model, such as "transformer" or "esim"; empty where two are compared.
         run_dir: Folder of the run below the command's; known when the run is finished.
     """
+
+    # The default of `value` is none that may be read: a row without one is refused.
+    __pydantic_config__: ClassVar = {**STRICT, "allow_inf_nan": False, "validate_default": True}
 
     protocol: str = ""
     model: str = ""
@@ -68,29 +72,8 @@ class Row:
         cells["subset"] = None if self.subset is None else self.subset.to_json()
         return {column: value for column, value in cells.items() if value not in (None, "")}
 
-    @staticmethod
-    def from_json(cells: object, place: str) -> Row:
-        """The row that `to_json` wrote.
-
-        Args:
-            cells: What was read.
-            place: How messages call it.
-
-        Raises:
-            ValueError: If a column is not what it should be; the message names it.
-        """
-        if not isinstance(cells, Mapping):
-            raise ValueError(f"{place} is not a mapping of columns to values")
-        if unknown := sorted(set(cells) - set(RESULT_COLUMNS)):
-            raise ValueError(f"{place} has the unknown column(s) {', '.join(unknown)}")
-        if "value" not in cells:
-            raise ValueError(f"{place} has no value")
-        return Row(**{name: _read(name, cell, place) for name, cell in cells.items()})
-
 
 RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
-_WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups")
-_NUMBERS = ("learning_rate", "value", "ci_low", "ci_high", *_WHOLE)
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:
@@ -130,23 +113,6 @@ def read_results(path: Path) -> list[dict[str, str]]:
             return [_named(header, cells, f"{path}:{lines.line_num}") for cells in lines if cells]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a readable csv file ({error})") from error
-
-
-def _read(column: str, value: Any, place: str) -> Any:
-    """A column's value from JSON, checked."""
-    if column == "subset":
-        try:
-            return Subset.from_json(value)
-        except ValueError as error:
-            raise ValueError(f"{place}: subset is {error}") from None
-    if column in _NUMBERS:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value):
-            raise ValueError(f"{place}: {column} is {value!r}, which is no number")
-        return round(value) if column in _WHOLE else value
-    if not isinstance(value, str) or (column == "role" and value not in get_args(Role)):
-        raise ValueError(f"{place}: {column} is {value!r}")
-    return value
 
 
 def _cell(value: object, column: str, place: str) -> str:

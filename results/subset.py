@@ -9,7 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,13 @@ class Subset(ABC):
             }
             with suppress(KeyError, TypeError):
                 return _KINDS[kind](**facts)
-        raise ValueError(f"{value!r}, which names no part of a set")
+        raise ValueError(f"is {value!r}, which names no part of a set")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, kind: object, handler: object) -> CoreSchema:
+        from pydantic_core.core_schema import no_info_plain_validator_function
+
+        return no_info_plain_validator_function(Subset.from_json)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from probes.importers.ai2 import write_ai2
 from probes.record import Record
 from results.row import Row, read_results
 from storage.escaping import visible
+from storage.typed import typed
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
 TEXT = "@SUM(1)\x1b[2J\x00\x9b31m\u202e<script>alert(1)</script>[l](http://e.vil)|`*$\\frac$\x07"
@@ -103,7 +104,7 @@ def test_the_results_are_read_back_as_they_were(written: Path) -> None:
             (row.metric, row.subset_text, row.model)
             for path in (written / folder).glob("runs/*/result.json")
             for cells in json.loads(path.read_text())["rows"]
-            for row in [Row.from_json(cells, str(path))]
+            for row in [typed(Row, cells, str(path))]
         }
         rows = read_results(written / folder / "results.csv")
         assert {(row["metric"], row["subset"], row["model"]) for row in rows} == known

@@ -101,7 +101,7 @@ def _common(curve: Curve) -> dict[str, Any]:
         "split": data.split,
         "nonsense": dict(data.nonsense),
         "substitutes": dict(data.substitutes) if data.config.key_words else {},
-        "arguments": {name: part.pattern for name, part in data.config.arguments.items()},
+        "arguments": dict(data.config.arguments),
         "group_by": data.config.group_by,
         "data": [file.sha256 for part in data.files for file in part.files],
         # Other models of the command can have left rows out.

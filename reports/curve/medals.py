@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import fields as keys_of
 from pathlib import Path
-from typing import Any, Literal
-
-import yaml
+from typing import ClassVar, Literal
 
 from reports.curve.curve import Curve
 from reports.curve.facts import NO_LANGUAGE
@@ -26,15 +23,14 @@ from reports.kit.measured import Estimate
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import ABSENT, points, rate
 from results.load import Results
+from storage.config.yaml_file import read_yaml
+from storage.errors import ConfigError
+from storage.typed import STRICT, typed
 
 Medal = Literal["full", "partial", "none", "not judged"]
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
 CONDITIONS = ("high", "above baselines", "needs language")
 RULE_PATH = Path(__file__).with_name("medals.yaml")
-
-
-class MedalRuleError(ValueError):
-    """A rule that cannot be read; the message names the file and the key."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,8 @@ class MedalRule:
         need_baseline: Not judged without a baseline over word vectors.
         need_random: Not judged without the same architecture with random weights.
     """
+
+    __pydantic_config__: ClassVar = STRICT
 
     high: float = 0.5
     above_baselines: float = 0.0
@@ -100,24 +98,11 @@ def read_rule(path: Path = RULE_PATH) -> MedalRule:
     """Reads a rule; keys that are left out keep their defaults.
 
     Raises:
-        MedalRuleError: If the file is no YAML mapping, or a key or value is not one of the rule's.
+        ConfigError: If the file is no YAML mapping, or a key or value is not one of the rule's.
     """
-    try:
-        found: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise MedalRuleError(f"{path}: cannot be read ({error})") from error
-    if not isinstance(found, dict):
-        raise MedalRuleError(f"{path}: a mapping is needed, such as `high: 0.5`")
-    kinds = {field.name: type(field.default) for field in keys_of(MedalRule)}
-    for key, value in found.items():
-        if key not in kinds:
-            raise MedalRuleError(f"{path}: there is no {key!r}; known are {', '.join(kinds)}")
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if type(value) is not kinds[key] and not (kinds[key] is float and whole):
-            raise MedalRuleError(f"{path}: {key} is {value!r}, not a {kinds[key].__name__}")
-    rule = MedalRule(**found)
+    rule = typed(MedalRule, read_yaml(path), str(path), ConfigError)
     if not (0 <= rule.high <= 1 and 1 <= rule.partial <= len(CONDITIONS)):
-        raise MedalRuleError(f"{path}: high must be in 0..1 and partial in 1..{len(CONDITIONS)}")
+        raise ConfigError(f"{path}: high must be in 0..1 and partial in 1..{len(CONDITIONS)}")
     return rule
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -45,16 +44,7 @@ def test_every_config_is_valid_and_says_where_it_comes_from(name: str) -> None:
 @pytest.mark.parametrize("name", probe_names())
 def test_another_process_is_told_all_of_a_config(name: str) -> None:
     config = load_probe_config(name)
-    read = ProbeConfig.from_json(json.loads(json.dumps(config.to_json())))
-    for part in fields(ProbeConfig):
-        if part.name not in ("arguments", "variants"):  # expressions are equal if they are one
-            assert getattr(read, part.name) == getattr(config, part.name), part.name
-    patterns = {template: one.pattern for template, one in config.arguments.items()}
-    assert {template: one.pattern for template, one in read.arguments.items()} == patterns
-    assert [own.key_words for own in read.variants.values()] == [
-        own.key_words for own in config.variants.values()
-    ]
-    assert read.to_json() == config.to_json()
+    assert ProbeConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
 
 
 def test_all_probes_and_sets_are_there_with_the_papers_numbers_of_choices() -> None:

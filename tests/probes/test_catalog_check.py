@@ -45,10 +45,7 @@ variants: {v: {arguments: (b), key_words: *words}}
     config = read_config(config_file(text))
     assert config.citation == "Talmor 2020"
     assert config.hub == HubSource("a/b", {"dev": "validation"}, revision="main")
-    assert {name: one.pattern for name, one in config.arguments.items()} == {
-        "one": "(a)",
-        "two": "(?P<x>b)c",
-    }
+    assert config.arguments == {"one": "(a)", "two": "(?P<x>b)c"}
     assert config.leave_out == {"train": (3, 5)}
     assert config.variants["v"].key_words == ("x",)
     assert list(config.variants["v"].arguments) == ["1"]  # patterns without names are counted
@@ -67,15 +64,18 @@ def test_files_lie_at_an_address_in_the_checkout_or_beside_the_config(
 
 
 MISTAKES = {
-    "unknown key": ("num_choice: 2", r"`num_choice` is no key of a probe \(did you mean 'num_ch"),
+    "unknown key": ("num_choice: 2", r"`num_choice` is no key \(did you mean 'num_ch"),
     "unknown key below": ("hub: {repo: a, splitz: {}}", r"`hub.splitz` .*'splits'"),
-    "a number as text": ("citation: 2020", "`citation` must be text, not 2020"),
-    "yes as text": ("candidates: [yes, maybe]", r"`candidates\[0\]` must be text, not True"),
-    "text as list": ("key_words: age", "`key_words` must be a list of words"),
+    "a number as text": ("citation: 2020", "`citation` must be text in quotes, not 2020"),
+    "yes as text": (
+        "candidates: [yes, maybe]",
+        r"`candidates\[0\]` must be text in quotes, not True",
+    ),
+    "text as list": ("key_words: age", "`key_words` must be a list, not 'age'"),
     "list as mapping": ("nonsense: [a]", "`nonsense` must be a mapping"),
     "sha256": ("files: {train: {path: a, sha256: abc}}", r"`files.train.sha256` must be 64"),
     "file without path": ("files: {train: {sha256: null}}", r"`files.train.path` is missing"),
-    "group": ("group_by: clusters", "`group_by` must be one of .*did you mean 'cluster'"),
+    "group": ("group_by: clusters", "`group_by` must be 'cluster', .*did you mean 'cluster'"),
     "arguments missing": ("group_by: arguments", "`group_by` is `arguments`, so"),
     "regex": ("arguments: 'a ('", "`arguments.1` is no regular expression"),
     "regex without group": ("arguments: ['(a)', b]", r"`arguments.2` has no group"),
@@ -91,9 +91,15 @@ MISTAKES = {
     "name": ("name: other", "`name` must be the name of the file, 'mine'"),
     "ids_repeat": ("ids_repeat: often", "`ids_repeat` must be true or false, not 'often'"),
     "leave_out": ("leave_out: {train: 3}", "`leave_out.train` must be a list"),
-    "leave_out lines": ("leave_out: {train: [x]}", "`leave_out.train` must be a whole number"),
-    "many keys": ("\n".join(f"k{n}: 1" for n in range(1000)), "`k0` is no key of a probe"),
-    "a large value": (f"citation: [{'1, ' * 300}]", r"`citation` must be text, not \[1, .*\.\.\.;"),
+    "leave_out lines": (
+        "leave_out: {train: [x]}",
+        r"`leave_out.train\[0\]` must be a whole number",
+    ),
+    "many keys": ("\n".join(f"k{n}: 1" for n in range(1000)), "`k0` is no key"),
+    "a large value": (
+        f"citation: [{'1, ' * 300}]",
+        r"`citation` must be text in quotes, not \[1, .*\.\.\.$",
+    ),
 }
 
 
@@ -115,7 +121,11 @@ def test_a_mistake_is_named_with_file_and_key(
         ("num_choices: 2", "num_choices: '2'", "`num_choices` must be a whole number, not '2'"),
         ("num_choices: 2", "num_choices: true", "`num_choices` must be a whole number"),
         ("num_choices: 2", "num_choices: 1", "`num_choices` must be at least 2"),
-        ("setup: mc_mlm", "setup: mc_ml", "`setup` must be one of .*did you mean 'mc_mlm'"),
+        (
+            "setup: mc_mlm",
+            "setup: mc_ml",
+            "`setup` must be 'mc_mlm' or 'mc_qa', .*did you mean 'mc_mlm'",
+        ),
         ("files: {train: a/train.jsonl}", "", "`files` is missing"),
     ],
 )
@@ -129,7 +139,9 @@ def test_wrong_needed_values(
 
 
 def test_a_file_that_holds_something_else_is_refused(config_file: Callable[..., Path]) -> None:
-    with pytest.raises(ConfigError, match=r"mine\.yaml: a mapping of keys to values is needed"):
+    with pytest.raises(
+        ConfigError, match=r"mine\.yaml: it must be a mapping of keys to values, not"
+    ):
         read_config(config_file("[a, b]"))
 
 

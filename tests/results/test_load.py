@@ -49,9 +49,12 @@ def test_other_json_files_are_not_results(
         ("[]", "it has no list of rows"),
         ('{"rows": 3}', "it has no list of rows"),
         ('{"rows": []}', "written by another version of Probelight, .* another --output_dir"),
-        ('{"format": 2, "rows": [5]}', "row 1 is not a mapping"),
-        ('{"format": 2, "rows": [{"value": NaN}]}', "row 1: value is nan"),
-        ('{"format": 2, "rows": []}', "missing .* 'protocol'"),
+        ('{"format": 2, "protocol": "p", "rows": [5]}', r"`rows\[0\]` must be a mapping"),
+        (
+            '{"format": 2, "protocol": "p", "rows": [{"value": NaN}]}',
+            r"`rows\[0\].value` must be a finite number, not nan",
+        ),
+        ('{"format": 2, "rows": []}', "`protocol` is missing"),
     ],
 )
 def test_half_a_file_is_left_out_and_said(

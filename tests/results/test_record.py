@@ -65,14 +65,17 @@ def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
     [
         ({"format": 1}, "^r: written by another version of Probelight"),
         ({"format": None}, "^r: written by another version of Probelight"),
-        ({"seeds": [0, "x"]}, "^r: seed 2 is 'x'"),
-        ({"seeds": 7}, "^r: seeds is 7"),
-        ({"counts": []}, r"^r: counts is \[\]"),
-        ({"rows": [{"value": 1}, {"value": "x"}]}, "^r: row 2: value is 'x', which is no number"),
-        ({"data": [{"path": "a"}]}, "^r: data 1: .*'sha256'"),
-        ({"curve": {"trian": "t"}}, r"^r: curve: the key\(s\) trian are unknown"),
-        ({"model": 3}, "^r: model is 3"),
-        ({"seconds": "1"}, "^r: seconds is '1'"),
+        ({"seeds": [0, "x"]}, r"^r: `seeds\[1\]` must be a whole number, not 'x'"),
+        ({"seeds": 7}, "^r: `seeds` must be a list, not 7"),
+        ({"counts": []}, r"^r: `counts` must be a mapping, not \[\]"),
+        (
+            {"rows": [{"value": 1}, {"value": "x"}]},
+            r"^r: `rows\[1\].value` must be a number, not 'x'",
+        ),
+        ({"data": [{"path": "a"}]}, r"^r: `data\[0\].sha256` is missing"),
+        ({"curve": {"trian": "t"}}, r"^r: `curve.trian` is no key \(did you mean 'train'\?\)"),
+        ({"model": 3}, "^r: `model` must be text in quotes, not 3"),
+        ({"seconds": "1"}, "^r: `seconds` must be a number, not '1'"),
     ],
 )
 def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], message: str) -> None:
@@ -83,5 +86,5 @@ def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], message: s
 @pytest.mark.parametrize("counts", [{"items": "many"}, {"items": None}, {"items": [3]}])
 def test_a_count_that_is_no_number_is_named(counts: dict[str, Any]) -> None:
     written = {**RunRecord(protocol="zero_shot").to_json(), "counts": counts}
-    with pytest.raises(ValueError, match=r"x\.json: counts: items is "):
+    with pytest.raises(ValueError, match=r"x\.json: `counts\.items` must be a whole"):
         RunRecord.from_json(written, "x.json")

@@ -11,6 +11,7 @@ import pytest
 
 from results.row import RESULT_COLUMNS, Row, read_results, write_results
 from results.subset import ChoiceSet, SourceSet
+from storage.typed import typed
 
 
 def test_columns_are_the_contract_in_its_order() -> None:
@@ -47,27 +48,27 @@ def test_a_row_comes_back_from_json_as_it_was() -> None:
     row = Row(metric="m", value=0.25, seed=0, subset=ChoiceSet(("a", "b")), role="model")
     written = json.loads(json.dumps(row.to_json()))
     assert set(written) == {"metric", "value", "seed", "subset", "role"}
-    assert Row.from_json(written, "r") == row
+    assert typed(Row, written, "r") == row
 
 
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ([], "row 3 is not a mapping of columns to values"),
-        ({"metric": "m"}, "row 3 has no value"),
-        ({"value": "0.5"}, "row 3: value is '0.5', which is no number"),
-        ({"value": True}, "row 3: value is True, which is no number"),
-        ({"value": math.inf}, "row 3: value is inf, which is no number"),
-        ({"value": 1, "dose": [2]}, r"row 3: dose is \[2\], which is no number"),
-        ({"value": 1, "accuracy": 1}, r"row 3 has the unknown column\(s\) accuracy"),
-        ({"value": 1, "metric": 2}, "row 3: metric is 2"),
-        ({"value": 1, "role": "rival"}, "row 3: role is 'rival'"),
-        ({"value": 1, "subset": "template=a"}, "row 3: subset is 'template=a', which names no"),
+        ([], "row 3: it must be a mapping of keys to values"),
+        ({"metric": "m"}, "row 3: `value` must be a finite number, not nan"),
+        ({"value": "0.5"}, "row 3: `value` must be a number, not '0.5'"),
+        ({"value": True}, "row 3: `value` must be a number, not True"),
+        ({"value": math.inf}, "row 3: `value` must be a finite number, not inf"),
+        ({"value": 1, "dose": [2]}, r"row 3: `dose` must be a whole number, not \[2\]"),
+        ({"value": 1, "metrik": 1}, r"row 3: `metrik` is no key \(did you mean 'metric'\?\)"),
+        ({"value": 1, "metric": 2}, "row 3: `metric` must be text in quotes, not 2"),
+        ({"value": 1, "role": "rival"}, "row 3: `role` must be .*'control', not 'rival'"),
+        ({"value": 1, "subset": "template=a"}, "row 3: `subset` is 'template=a', which names no"),
     ],
 )
 def test_a_cell_that_is_not_what_it_should_be_is_named(cells: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Row.from_json(cells, "row 3")
+        typed(Row, cells, "row 3")
 
 
 def test_missing_columns_are_read_as_empty(tmp_path: Path) -> None:

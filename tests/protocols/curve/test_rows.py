@@ -15,6 +15,7 @@ from results.record import RunRecord
 from results.row import Row
 from results.run_folder import CommandFolder
 from results.subset import ChoiceSet
+from storage.typed import typed
 
 SIZES, AGES = ("smaller", "larger"), ("older", "younger")
 
@@ -59,7 +60,7 @@ def result(tmp_path: Path) -> Path:
 
 def test_rows_of_whole_parts_and_levels(result: Path) -> None:
     cells = json.loads((result / "result.json").read_text())["rows"]
-    rows = [Row.from_json(row, "row") for row in cells]
+    rows = [typed(Row, row, "row") for row in cells]
     values = {(r.metric, r.control, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)
     assert values == {

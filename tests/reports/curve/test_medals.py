@@ -9,12 +9,12 @@ import pytest
 from reports.curve.medals import (
     Medal,
     MedalRule,
-    MedalRuleError,
     judgements,
     medals_table,
     read_rule,
 )
 from results.load import load_results
+from storage.errors import ConfigError
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
@@ -131,18 +131,18 @@ def test_table_says_the_rule_and_what_was_met(tmp_path: Path, write_curve_runs: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("- 1\n", "a mapping is needed"),
-        ("hihg: 0.5\n", "there is no 'hihg'"),
-        ("high: much\n", "high is 'much', not a float"),
-        ("need_baseline: 1\n", "need_baseline is 1, not a bool"),
+        ("- 1\n", "it must be a mapping of keys"),
+        ("hihg: 0.5\n", r"`hihg` is no key \(did you mean 'high'\?\)"),
+        ("high: much\n", "`high` must be a number, not 'much'"),
+        ("need_baseline: 1\n", "`need_baseline` must be true or false, not 1"),
         ("high: 2\n", "high must be in 0..1"),
-        ("high: [\n", "cannot be read"),
+        ("high: [\n", "line 1: not readable as YAML"),
     ],
 )
 def test_rules_that_cannot_be_read(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "rule.yaml"
     path.write_text(text)
-    with pytest.raises(MedalRuleError, match=said):
+    with pytest.raises(ConfigError, match=said):
         read_rule(path)
 
 
