@@ -32,6 +32,15 @@ SIZE_SENTENCES: dict[Wording, str] = {
 }
 _YOUNGER_OLDER = ("younger", "older")
 _SMALLER_LARGER = ("smaller", "larger")
+_BY_AGE, _BY_YEAR = ("AGE-1", "AGE-2"), ("YEAR-1", "YEAR-2")
+SIZES = "sizes"
+# Title, whether it is the age sentence (whose first word is right where the values rise), axes.
+_PANELS = {
+    "A": ("ages in the age sentence", True, _BY_AGE),
+    "B": ("birth years in the birth-year sentence", False, _BY_YEAR),
+    "C": ("birth years in the age sentence", True, _BY_YEAR),
+    "D": ("ages in the birth-year sentence", False, _BY_AGE),
+}
 
 
 @dataclass(frozen=True)
@@ -78,20 +87,10 @@ def age_grids(
     Raises:
         ValueError: If there are fewer than two different values, or one repeats.
     """
-    by_age, by_year = ("AGE-1", "AGE-2"), ("YEAR-1", "YEAR-2")
-    age, birth = AGE_SENTENCES[wording], BIRTH_SENTENCE
     return tuple(
-        PredictionGrid(
-            name, "age_comparison", title, wording, axes, _YOUNGER_OLDER, tuple(values),
-            _pairs(name, sentence, values, _YOUNGER_OLDER, rising=sentence == age),
-        )
-        for name, title, sentence, axes, values in (
-            ("A", "ages in the age sentence", age, by_age, ages),
-            ("B", "birth years in the birth-year sentence", birth, by_year, years),
-            ("C", "birth years in the age sentence", age, by_year, years),
-            ("D", "ages in the birth-year sentence", birth, by_age, ages),
-        )
-    )  # fmt: skip
+        grid_of(name, ages if axes == _BY_AGE else years, wording)
+        for name, (_, _, axes) in _PANELS.items()
+    )
 
 
 def size_grid(objects: Sequence[str] = OBJECTS, wording: Wording = "paper") -> PredictionGrid:
@@ -104,11 +103,25 @@ def size_grid(objects: Sequence[str] = OBJECTS, wording: Wording = "paper") -> P
     Raises:
         ValueError: If there are fewer than two different objects, or one repeats.
     """
-    return PredictionGrid(
-        "sizes", "objects_comparison", "sizes of objects", wording, ("OBJ-1", "OBJ-2"),
-        _SMALLER_LARGER, tuple(objects),
-        _pairs("sizes", SIZE_SENTENCES[wording], objects, _SMALLER_LARGER, rising=True),
-    )  # fmt: skip
+    return grid_of(SIZES, objects, wording)
+
+
+def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
+    """One grid by its name; see `age_grids` and `size_grid`.
+
+    Raises:
+        KeyError: If there is no such grid.
+        ValueError: If there are fewer than two different values, or one repeats.
+    """
+    if name == SIZES:
+        probe, title, axes = "objects_comparison", "sizes of objects", ("OBJ-1", "OBJ-2")
+        candidates, sentence, rising = _SMALLER_LARGER, SIZE_SENTENCES[wording], True
+    else:
+        title, rising, axes = _PANELS[name]
+        probe, candidates = "age_comparison", _YOUNGER_OLDER
+        sentence = AGE_SENTENCES[wording] if rising else BIRTH_SENTENCE
+    items = _pairs(name, sentence, values, candidates, rising=rising)
+    return PredictionGrid(name, probe, title, wording, axes, candidates, tuple(values), items)
 
 
 def _pairs(

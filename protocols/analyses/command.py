@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from jobs.context import DEFAULT_TRAINER, TrainerSettings
+from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from jobs.run import Part, run_jobs, unfinished
 from probes.sources.wordnet import DEFAULT_DIR
+from protocols.analyses.jobs import GRID, grid_job
 from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
@@ -55,14 +57,17 @@ def prediction_grid(
         "precision": trainer.precision,
     }
     folder = CommandFolder(Path(output_dir), config)
-    # Only now: what scores imports torch and Lightning, which takes seconds.
-    from protocols.analyses.prediction_grid import PROTOCOL, fill_grids
     from reports.terminal import print_tables
 
+    grids, plan = grid.grids(), list[Part]()
     for one in chosen:
-        fill_grids(folder, grid.grids(), one, trainer)
-    folder.write_results()
-    print_tables(folder.path, PROTOCOL)
+        jobs = [grid_job(one, own, trainer) for own in grids]
+        num_done = len(jobs) - len(unfinished(jobs, folder))
+        if num_done:
+            print(f"{one.label}: {num_done} of {len(jobs)} grids complete")
+        plan += [Part([job]) for job in jobs]
+    run_jobs(plan, folder, RunContext(trainer))
+    print_tables(folder.path, GRID)
 
 
 @command(

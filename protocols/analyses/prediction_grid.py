@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import exp, fsum
 from typing import Any
 
-from jobs.context import TrainerSettings
+from jobs.context import RunContext
 from metrics.ties import best_of_each, credit_of
-from probes.build.prediction_grids import PredictionGrid
+from probes.build.prediction_grids import PredictionGrid, grid_of
 from probes.record import chance_of
 from probes.splits import groups_of
+from protocols.analyses.jobs import GRID, stems_sha256
 from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
@@ -27,58 +27,50 @@ from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.load import GRID_FILE
-from results.provenance import DataUse
+from results.provenance import DataUse, changed_since
 from results.record import RunRecord
 from results.row import Row
-from results.run_folder import CommandFolder, RunFolder
+from results.run_folder import RunFolder
 from results.subset import GridWording
 
-PROTOCOL = "grid"
 
+def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run of one model and grid.
 
-def fill_grids(
-    folder: CommandFolder,
-    grids: Sequence[PredictionGrid],
-    model: ModelSettings,
-    trainer: TrainerSettings,
-) -> None:
-    """Fills each grid in a run of its own."""
-    runs = [(one, _run_folder(folder, one, model, trainer)) for one in grids]
-    missing = [(one, run) for one, run in runs if run.result() is None]
-    if len(missing) < len(runs):
-        print(f"{model.label}: {len(runs) - len(missing)} of {len(runs)} grids complete")
-    if not missing:
-        return
-    scorer = scorer_for(model, "mc_mlm")
-    for one, run in missing:
-        start = time.perf_counter()
-        predictions = predict(scorer, {f"grid {one.name}": one.records}, trainer)
-        said = predictions[f"grid {one.name}"]
-        rows = grid_rows(said, one, replace(model.row, mode=scorer.mode))
-        run.write_lines("predictions.jsonl", said.rows())
-        run.write(GRID_FILE, grid_matrix(said, one))
-        run.write_metrics(rows)
-        run.finish(
-            RunRecord(
-                protocol=PROTOCOL,
-                model=model.label,
-                probe=one.probe,
-                rows=tuple(rows),
-                counts={"items": len(one.records), "scored": len(said.records)},
-                notices=(*said.notices, *score_notices(said)),
-                data=(
-                    DataUse(
-                        path=f"grid {one.name} ({one.wording} wording)",
-                        sha256=_stems_sha256(one),
-                        num_items=len(one.records),
-                    ),
-                ),
-                source=source_of(model),
-                model_sha256=scorer.fingerprint(),
-                seconds=round(time.perf_counter() - start, 3),
-            )
+    Raises:
+        UsageError: If the sentences are others than when the run was planned.
+    """
+    start = time.perf_counter()
+    model = ModelSettings(**config["model"])
+    grid = grid_of(config["grid"], config["values"], config["wording"])
+    sentences = DataUse(
+        path=f"grid {grid.name} ({grid.wording} wording)",
+        sha256=stems_sha256(grid),
+        num_items=len(grid.records),
+    )
+    if sentences.sha256 != config["stems"]:
+        raise changed_since([sentences.path])
+    scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
+    name = f"grid {grid.name}"
+    said = predict(scorer, {name: grid.records}, context.trainer)[name]
+    rows = grid_rows(said, grid, replace(model.row, mode=scorer.mode))
+    run.write_lines("predictions.jsonl", said.rows())
+    run.write(GRID_FILE, grid_matrix(said, grid))
+    run.write_metrics(rows)
+    run.finish(
+        RunRecord(
+            protocol=GRID,
+            model=model.label,
+            probe=grid.probe,
+            rows=tuple(rows),
+            counts={"items": len(grid.records), "scored": len(said.records)},
+            notices=(*said.notices, *score_notices(said)),
+            data=(sentences,),
+            source=source_of(model),
+            model_sha256=scorer.fingerprint(),
+            seconds=round(time.perf_counter() - start, 3),
         )
-        folder.write_results()
+    )
 
 
 def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:
@@ -91,7 +83,7 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
     """
     row = replace(
         row,
-        protocol=PROTOCOL,
+        protocol=GRID,
         probe=grid.probe,
         control="standard",
         num_train=0,
@@ -175,22 +167,3 @@ def _logistic(difference: float) -> float:
     """The softmax over two scores, from their difference; safe for any size of it."""
     small = exp(-abs(difference))
     return 1 / (1 + small) if difference >= 0 else small / (1 + small)
-
-
-def _run_folder(
-    folder: CommandFolder, grid: PredictionGrid, model: ModelSettings, trainer: TrainerSettings
-) -> RunFolder:
-    config = {
-        "protocol": PROTOCOL,
-        "model": model.config(),
-        "grid": grid.name,
-        "wording": grid.wording,
-        "stems": _stems_sha256(grid),
-        "precision": trainer.precision,
-    }
-    return folder.run(f"grid-{grid.name}-{grid.wording}-{model.label}", config)
-
-
-def _stems_sha256(grid: PredictionGrid) -> str:
-    text = "\n".join(record.stem for record in grid.records)
-    return hashlib.sha256(text.encode()).hexdigest()
