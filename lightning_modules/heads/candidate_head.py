@@ -5,77 +5,17 @@ Shapes: B batch, L tokens, K choices, H hidden, E the head's inner size, V vocab
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from operator import attrgetter
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.weights import run_encoder
-
-
-class UnsupportedHeadError(PretrainedError):
-    """A model whose masked-token head has a form that is not known here."""
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where a head keeps its parts.
-
-    Attributes:
-        transform: What turns h (H) into z (E), one after the other: attribute paths of modules,
-            or a function.
-        decoder: Attribute path of the module with the (V, E) weight.
-        bias: Attribute path of the (V,) bias.
-    """
-
-    transform: tuple[str | Callable[[Tensor], Tensor], ...]
-    decoder: str
-    bias: str
-
-
-# Tried in this order. A layout is known by the attributes a model has, not by the model's name, and
-# must then reproduce the model's own logits (`_verify`): relatives of these models come for free,
-# and a model that only looks alike is refused.
-_LAYOUTS = (
-    # BERT, and DeBERTa with its legacy head
-    _Layout(("cls.predictions.transform",), "cls.predictions.decoder", "cls.predictions.bias"),
-    # RoBERTa, XLM-R, MPNet
-    _Layout(("lm_head.dense", F.gelu, "lm_head.layer_norm"), "lm_head.decoder", "lm_head.bias"),
-    # DistilBERT
-    _Layout(
-        ("vocab_transform", "activation", "vocab_layer_norm"),
-        "vocab_projector",
-        "vocab_projector.bias",
-    ),
-    # ALBERT
-    _Layout(
-        ("predictions.dense", "predictions.activation", "predictions.LayerNorm"),
-        "predictions.decoder",
-        "predictions.bias",
-    ),
-    # ELECTRA's generator
-    _Layout(("generator_predictions",), "generator_lm_head", "generator_lm_head.bias"),
-    # ModernBERT
-    _Layout(("head",), "decoder", "decoder.bias"),
-    # DeBERTa with its new head, which multiplies by the input embeddings
-    _Layout(
-        (
-            "lm_predictions.lm_head.dense",
-            "lm_predictions.lm_head.transform_act_fn",
-            "lm_predictions.lm_head.LayerNorm",
-        ),
-        "base_model.embeddings.word_embeddings",
-        "lm_predictions.lm_head.bias",
-    ),
-)
+from lightning_modules.heads.layouts import UnsupportedHeadError, head_layout, use_legacy_head
 
 
 class CandidateHead:
@@ -95,7 +35,7 @@ class CandidateHead:
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
         self._twins: list[nn.Parameter] = []
-        self._layout = _find_layout(model)
+        self._layout = head_layout(model)
         _verify(self)
 
     @property
@@ -168,8 +108,8 @@ class CandidateHead:
         stops tying too, so that a saved decoder is not overwritten when it is loaded again.
         """
         if not isinstance(self.decoder, nn.Linear):
-            _use_legacy_head(self.model)
-            self._layout = _find_layout(self.model)
+            use_legacy_head(self.model)
+            self._layout = head_layout(self.model)
         decoder = self.decoder
         for name in ("weight", "bias"):
             parameter = getattr(decoder, name, None)
@@ -201,26 +141,6 @@ class CandidateHead:
             yield attrgetter(step)(self.model) if isinstance(step, str) else step
 
 
-def _find_layout(model: PreTrainedModel) -> _Layout:
-    for layout in _LAYOUTS:
-        paths = [step for step in layout.transform if isinstance(step, str)]
-        if all(_has(model, path) for path in (*paths, layout.decoder, layout.bias)):
-            return layout
-    known = "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet"
-    raise UnsupportedHeadError(
-        f"{type(model).__name__}: its masked-token head is of no known form (known: {known} and "
-        "relatives)"
-    )
-
-
-def _has(model: nn.Module, path: str) -> bool:
-    try:
-        attrgetter(path)(model)
-    except AttributeError:
-        return False
-    return True
-
-
 def _verify(head: CandidateHead) -> None:
     """Compares the parts with the whole on four tokens; a wrong split must never give numbers."""
     model = head.model
@@ -247,26 +167,3 @@ def _verify(head: CandidateHead) -> None:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head does more than transform and decode"
         )
-
-
-def _use_legacy_head(model: Any) -> None:
-    """Rewrites DeBERTa's new head as its legacy head, which is the same mathematics.
-
-    The new head has no decoder weight of its own, so an untied one could not be saved.
-    """
-    config = copy.deepcopy(model.config)
-    config.legacy = True
-    new = model.lm_predictions.lm_head
-    embeddings = model.base_model.embeddings.word_embeddings.weight
-    with torch.device("meta"):
-        legacy = type(model)(config).cls
-    legacy = legacy.to_empty(device=embeddings.device)
-    part = legacy.predictions
-    part.bias = nn.Parameter(new.bias.detach().clone())
-    part.decoder.weight = nn.Parameter(embeddings.detach().clone())
-    part.decoder.bias = part.bias
-    part.transform.dense = new.dense
-    part.transform.LayerNorm = new.LayerNorm
-    model.cls = legacy
-    del model.lm_predictions
-    model.legacy = model.config.legacy = True

@@ -9,8 +9,7 @@ Shapes: B batch, L tokens, H hidden, A attention heads, D size of an attention h
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -18,74 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lightning_modules.checkpoints.weights import run_encoder
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where a transformer keeps its layers, and a layer its parts.
-
-    Attributes:
-        stack: Attribute path of the encoder's list of layers.
-        query: Path in a layer, as the next two.
-        key: The linear map of the keys.
-        value: The linear map of the values.
-        finish: All that follows attention: layer, what attention mixed (B, 1, H), and the layer's
-            own input at the place (B, 1, H), to the layer's output (B, 1, H).
-        as_tuple: Whether a layer returns its output as a tuple of one.
-    """
-
-    stack: str
-    query: str
-    key: str
-    value: str
-    finish: Callable[[Any, Tensor, Tensor], Tensor]
-    as_tuple: bool = False
-
-
-def _finish_bert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
-    attended = layer.attention.output(mixed, own)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
-    return result
-
-
-def _finish_distilbert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
-    attended = layer.sa_layer_norm(layer.attention.out_lin(mixed) + own)
-    result: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
-    return result
-
-
-def _finish_mpnet(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
-    attended = layer.attention.LayerNorm(layer.attention.attn.o(mixed) + own)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
-    return result
-
-
-# Known by attributes, not by name, and used only if the outputs are those of the plain encoder.
-_LAYOUTS = (
-    # BERT, RoBERTa, XLM-R, ELECTRA and relatives
-    _Layout(
-        "encoder.layer",
-        "attention.self.query",
-        "attention.self.key",
-        "attention.self.value",
-        _finish_bert,
-    ),
-    _Layout(
-        "transformer.layer",
-        "attention.q_lin",
-        "attention.k_lin",
-        "attention.v_lin",
-        _finish_distilbert,
-    ),
-    _Layout(
-        "encoder.layer",
-        "attention.attn.q",
-        "attention.attn.k",
-        "attention.attn.v",
-        _finish_mpnet,
-        as_tuple=True,
-    ),
-)
+from lightning_modules.heads.layouts import LayerLayout, layer_layout, part
 
 
 class EncoderAt:
@@ -103,7 +35,7 @@ class EncoderAt:
 
     def __init__(self, encoder: nn.Module) -> None:
         self.encoder = encoder
-        self._layout = _find_layout(encoder)
+        self._layout = layer_layout(encoder)
         self._agrees: bool | None = None  # not known before the first use
 
     def __call__(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
@@ -141,8 +73,8 @@ class EncoderAt:
         """Whether the last layer still has the plain parts that its mathematics is written for."""
         if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
-        layer, layout = attrgetter(self._layout.stack)(self.encoder)[-1], self._layout
-        maps = [_part(layer, path) for path in (layout.query, layout.key, layout.value)]
+        layer = attrgetter(self._layout.stack)(self.encoder)[-1]
+        maps = [part(layer, path) for path in self._layout.maps]
         return all(type(m) is nn.Linear and type(m.weight) is nn.Parameter for m in maps)
 
     def _reduced(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
@@ -177,7 +109,9 @@ class EncoderAt:
 class _LastLayer(nn.Module):
     """Stands in for a layer and gives its output at one place alone."""
 
-    def __init__(self, layer: nn.Module, layout: _Layout, place: Tensor, num_heads: int) -> None:
+    def __init__(
+        self, layer: nn.Module, layout: LayerLayout, place: Tensor, num_heads: int
+    ) -> None:
         super().__init__()
         self.layer = layer
         self.layout = layout
@@ -205,8 +139,7 @@ class _LastLayer(nn.Module):
         adds the same to all scores of a query, which the softmax does not see; it is there in
         training alone, because processes that train together want a gradient of every weight.
         """
-        paths = (self.layout.query, self.layout.key, self.layout.value)
-        query, key, value = (attrgetter(path)(self.layer) for path in paths)
+        query, key, value = (attrgetter(path)(self.layer) for path in self.layout.maps)
         heads = (self.num_heads, -1, hidden.shape[-1])
         wanted = query(own).view(len(own), self.num_heads, -1)  # (B, A, D)
         scaled = wanted * wanted.shape[-1] ** -0.5
@@ -219,25 +152,6 @@ class _LastLayer(nn.Module):
         seen = scores.softmax(dim=-1).to(hidden.dtype) @ hidden  # (B, A, H)
         mixed = torch.einsum("bah,adh->bad", seen, value.weight.view(heads)).flatten(1)
         return (mixed if value.bias is None else mixed + value.bias)[:, None]
-
-
-def _find_layout(encoder: nn.Module) -> _Layout | None:
-    config: Any = getattr(encoder, "config", None)
-    attention = getattr(config, "_attn_implementation", None)
-    if attention not in ("sdpa", "eager") or getattr(config, "is_decoder", False):
-        return None  # other kinds have masks of other forms
-    for layout in _LAYOUTS:
-        stack = _part(encoder, layout.stack)
-        if isinstance(stack, nn.ModuleList) and len(stack) and _part(stack[-1], layout.query):
-            return layout
-    return None
-
-
-def _part(module: nn.Module, path: str) -> Any:
-    try:
-        return attrgetter(path)(module)
-    except AttributeError:
-        return None
 
 
 def _with_last(encoder: nn.Module, stack: str, last: nn.Module) -> nn.Module:

@@ -20,7 +20,8 @@ from transformers import (
 )
 
 from lightning_modules.checkpoints.weights import run_encoder
-from lightning_modules.heads.candidate_head import CandidateHead, UnsupportedHeadError
+from lightning_modules.heads.candidate_head import CandidateHead
+from lightning_modules.heads.layouts import UnsupportedHeadError
 
 Model = Callable[..., PreTrainedModel]
 MakeBatch = Callable[..., dict[str, Tensor]]
