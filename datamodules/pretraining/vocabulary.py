@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from probes.sources.wordnet import mostly_noun
+
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -61,15 +63,8 @@ def frequent_nouns(wordnet: Any, num_nouns: int) -> list[str]:
             continue
         if len(listed) < num_nouns:
             listed.append(word)
-        if len(mostly) < num_nouns and _mostly_noun(wordnet, word):
+        if len(mostly) < num_nouns and mostly_noun(wordnet, word):
             mostly.append(word)
         if len(listed) == len(mostly) == num_nouns:
             break
     return list(dict.fromkeys(listed + mostly))
-
-
-def _mostly_noun(wordnet: Any, word: str) -> bool:
-    counts = {"n": 0, "other": 0}
-    for lemma in wordnet.lemmas(word):
-        counts["n" if lemma.synset().pos() == "n" else "other"] += lemma.count()
-    return counts["n"] >= counts["other"]

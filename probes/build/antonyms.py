@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from probes.build.drafts import Draft, Probe, finish, split_groups
-from probes.build.wordnet_qa import is_fit
+from probes.build.glosses import is_fit
 from probes.record import MASK
+from probes.sources.wordnet import uses
 
 _MAX_SENSE = 1  # later senses of a word make pairs that no reader would take as meant
 _MIN_COUNT = 4  # occurrences that make a word outside the vocabulary well known
@@ -102,11 +103,8 @@ class _Known:
     def _first_senses(self, name: str) -> list[str]:
         if name in _UNFIT or not (name.isalpha() and name.islower()) or len(name) < 3:
             return []
-        counts = {True: 0, False: 0}
-        for lemma in self.wordnet.lemmas(name):
-            counts[lemma.synset().pos() in "as"] += lemma.count()
-        known = name in self.vocabulary or counts[True] >= _MIN_COUNT
-        if counts[False] > counts[True] or not known:
+        own, other = uses(self.wordnet, name, "as")
+        if other > own or not (name in self.vocabulary or own >= _MIN_COUNT):
             return []
         return [s.name() for s in self.wordnet.synsets(name, "a")[:_MAX_SENSE] if is_fit(s)]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from probes.build.drafts import Draft, Probe, article, finish, split_groups
-from probes.build.wordnet_qa import is_fit
+from probes.build.glosses import is_fit
 from probes.record import MASK
-from probes.sources.wordnet import ancestors, descendants, words_of
+from probes.sources.wordnet import ancestors, descendants, mostly_noun, words_of
 
 # Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
 EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
@@ -142,7 +142,7 @@ def read_concepts(wordnet: Any, vocabulary: Collection[str]) -> Iterator[Concept
         senses = wordnet.synsets(word, "n")
         if word not in senses[0].lemma_names() or senses[0].lexname() not in _FIELDS:
             continue  # an inflected form of a commoner noun, or another sense comes first
-        if word in _MASS or not is_fit(senses[0]) or not _mostly_noun(word, wordnet):
+        if word in _MASS or not is_fit(senses[0]) or not mostly_noun(wordnet, word):
             continue
         above = list(ancestors(senses[0], _ALL_HOPS))
         if _MISFILED in {senses[0].name(), *(synset.name() for _, synset in above)}:
@@ -185,20 +185,13 @@ def _plural(word: str) -> str:
     return f"{word}es" if word.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
 
 
-def _mostly_noun(word: str, wordnet: Any) -> bool:
-    counts = {True: 0, False: 0}
-    for lemma in wordnet.lemmas(word):
-        counts[lemma.synset().pos() == "n"] += lemma.count()
-    return counts[True] >= counts[False]
-
-
 def _nameable(synset: Any, wordnet: Any, vocabulary: Collection[str]) -> str | None:
     """A word of the vocabulary that means this synset in its first or second sense."""
     for name in synset.lemma_names():
         if name in vocabulary and name.isalpha() and name.islower() and name not in _NOT_NAMES:
             if name.endswith("s") and wordnet.synsets(name[:-1], "n"):
                 continue  # "a type of starches"
-            if _mostly_noun(name, wordnet) and synset in wordnet.synsets(name, "n")[:2]:
+            if mostly_noun(wordnet, name) and synset in wordnet.synsets(name, "n")[:2]:
                 return str(name)
     return None
 
@@ -225,10 +218,14 @@ def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> 
         return None
     if a.synset.name() in b.hops or b.synset.name() in a.hops:
         return None
-    of_a = [d for name, d in a.near if name not in b.hops and d not in b.claims]
-    of_b = [d for name, d in b.near if name not in a.hops and d not in a.claims]
-    of_a = [d for d in of_a if d not in (word, a.word)]
-    of_b = [d for d in of_b if d not in (word, b.word)]
+    of_a, of_b = (
+        [
+            d
+            for name, d in own.near
+            if name not in other.hops and d not in other.claims and d not in (word, own.word)
+        ]
+        for own, other in ((a, b), (b, a))
+    )
     if not of_a or not of_b:
         return None
     distractors = (rng.choice(of_a), rng.choice(of_b))

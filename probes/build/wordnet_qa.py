@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from probes.build.drafts import Draft, Probe, finish, pick_distractors, split_groups
+from probes.build.glosses import context_of, is_fit
 from probes.sources.verbalise import plain
 from probes.sources.wordnet import ancestors, descendants, sisters, words_of
 
@@ -23,15 +24,8 @@ Kind = Literal["definitions", "hypernymy", "hyponymy"]
 NUM_DISTRACTORS = 4
 _MAX_HOPS = 5
 _SISTER_DEPTH = 2
-_MAX_TEXT = 110  # characters of a gloss: longer ones hold lists and remarks
 _QUESTIONS_PER_CONCEPT = 2
 _PARTS: Mapping[Kind, str] = {"definitions": "nvar", "hypernymy": "nv", "hyponymy": "nv"}
-# What is shipped is shown to everybody.
-_UNFIT = re.compile(
-    r"\b(offensive|obscene|slurs?|disparag\w*|derogatory|vulgar\w*|sexual\w*|genital\w*|rape)\b"
-    r"|pejorative|pornogra|prostitut|--|; ;|; -",  # the last three: authors of quotations
-    re.IGNORECASE,
-)
 # Sisters and hyponyms are more special than any hypernym: with four of them the answer could be
 # told without the question.
 _MAX_NEAR: Mapping[Kind, int] = {"definitions": 4, "hypernymy": 2, "hyponymy": 4}
@@ -238,29 +232,6 @@ def answer_text(kind: Kind, synset: Any) -> str:
     more = f" (or {', '.join(others[:2])})" if others else ""
     event = " event" if synset.pos() == "v" else ""
     return f"{first}{more}{event}, defined as '{gloss}'"
-
-
-def context_of(concept: Any, wordnet: Any) -> tuple[str, str] | None:
-    """The concept's word as it stands in its first example that has it, and that example."""
-    lemmas = {name.lower() for name in concept.lemma_names()}
-    part = concept.pos()
-    for example in concept.examples():
-        sentence = plain(example).strip(" \"';")
-        if "'" in sentence.replace("'s", "").replace("n't", "") or len(sentence.split()) < 3:
-            continue
-        if _UNFIT.search(sentence):
-            continue
-        for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
-            base = wordnet.morphy(word.lower(), part)
-            if word.lower() in lemmas or (base is not None and base in lemmas):
-                return word, sentence
-    return None
-
-
-def is_fit(synset: Any) -> bool:
-    """Whether a synset's gloss is short enough, and fit for everybody to read."""
-    gloss = synset.definition()
-    return 8 <= len(gloss) <= _MAX_TEXT and not _UNFIT.search(gloss)
 
 
 def _part(synset: Any) -> str:

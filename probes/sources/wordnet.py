@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,32 +84,40 @@ def words_of(synset: Any) -> list[str]:
     return [name.replace("_", " ") for name in synset.lemma_names()]
 
 
+def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
+    """How often WordNet's corpus has a word as one of some parts of speech, and as another."""
+    counts = Counter[bool]()
+    for lemma in wordnet.lemmas(word):
+        counts[lemma.synset().pos() in parts] += lemma.count()
+    return counts[True], counts[False]
+
+
+def mostly_noun(wordnet: Any, word: str) -> bool:
+    """Whether a word is a noun at least as often as anything else."""
+    noun, other = uses(wordnet, word, "n")
+    return noun >= other
+
+
 def ancestors(synset: Any, max_hops: int = 5) -> Iterator[tuple[int, Any]]:
     """HOPS(c, up): direct and derived hypernyms as (hops, synset), nearest first, each once."""
-    seen = {synset.name()}
-    level = [synset]
-    for hops in range(1, max_hops + 1):
-        parents = [p for s in level for p in s.hypernyms() + s.instance_hypernyms()]
-        level = []
-        for parent in parents:
-            if parent.name() not in seen:
-                seen.add(parent.name())
-                level.append(parent)
-                yield hops, parent
+    return _walk(synset, max_hops, lambda s: s.hypernyms() + s.instance_hypernyms())
 
 
 def descendants(synset: Any, max_hops: int = 5) -> Iterator[tuple[int, Any]]:
     """HOPS(c, down): direct and derived hyponyms as (hops, synset), nearest first, each once."""
+    return _walk(synset, max_hops, lambda s: s.hyponyms() + s.instance_hyponyms())
+
+
+def _walk(
+    synset: Any, max_hops: int, step: Callable[[Any], list[Any]]
+) -> Iterator[tuple[int, Any]]:
     seen = {synset.name()}
     level = [synset]
     for hops in range(1, max_hops + 1):
-        children = [c for s in level for c in s.hyponyms() + s.instance_hyponyms()]
-        level = []
-        for child in children:
-            if child.name() not in seen:
-                seen.add(child.name())
-                level.append(child)
-                yield hops, child
+        reached = {s.name(): s for here in level for s in step(here)}
+        level = [s for name, s in reached.items() if name not in seen]
+        seen |= reached.keys()
+        yield from ((hops, s) for s in level)
 
 
 def sisters(synset: Any, depth: int = 1) -> Iterator[tuple[int, Any]]:

@@ -3,9 +3,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
-from probes.build.wordnet_qa import answer_text, context_of, is_fit, related_sets, wordnet_probe
+from probes.build.wordnet_qa import answer_text, related_sets, wordnet_probe
 from probes.record import Record
 from probes.sources.wordnet import ancestors, descendants
 
@@ -22,14 +20,6 @@ def by_gloss(wordnet: Any) -> dict[str, Any]:
 
 def every(probe: dict[str, list[Record]]) -> list[Record]:
     return [record for rows in probe.values() for record in rows]
-
-
-def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> None:
-    dog = tiny_wordnet.synset("dog.n.01")
-    assert context_of(dog, tiny_wordnet) == ("dogs", "the dogs barked all night")
-    run = tiny_wordnet.synset("run.v.01")
-    assert context_of(run, tiny_wordnet) == ("ran", "the children ran home")
-    assert context_of(tiny_wordnet.synset("entity.n.01"), tiny_wordnet) is None
 
 
 def test_answers_of_taxonomy_questions_carry_words_and_gloss(tiny_wordnet: Any) -> None:
@@ -97,12 +87,3 @@ def test_splits_share_no_concept_and_the_seed_decides(tiny_wordnet: Any) -> None
     assert not clusters[0] & clusters[1]
     assert probe == wordnet_probe("definitions", tiny_wordnet, SIZES)
     assert probe != wordnet_probe("definitions", tiny_wordnet, SIZES, seed=5)
-
-
-@pytest.mark.parametrize("gloss", ["short", "x" * 200, "an offensive term", "good; --Thomas Paine"])
-def test_unfit_glosses(gloss: str) -> None:
-    class Synset:
-        def definition(self) -> str:
-            return gloss
-
-    assert not is_fit(Synset())

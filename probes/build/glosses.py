@@ -1,0 +1,39 @@
+"""What WordNet says of a synset, where it can be shown: glosses, and sentences with its word."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from probes.sources.verbalise import plain
+
+_MAX_TEXT = 110  # characters of a gloss: longer ones hold lists and remarks
+# What is shipped is shown to everybody.
+_UNFIT = re.compile(
+    r"\b(offensive|obscene|slurs?|disparag\w*|derogatory|vulgar\w*|sexual\w*|genital\w*|rape)\b"
+    r"|pejorative|pornogra|prostitut|--|; ;|; -",  # the last three: authors of quotations
+    re.IGNORECASE,
+)
+
+
+def context_of(concept: Any, wordnet: Any) -> tuple[str, str] | None:
+    """The concept's word as it stands in its first example that has it, and that example."""
+    lemmas = {name.lower() for name in concept.lemma_names()}
+    part = concept.pos()
+    for example in concept.examples():
+        sentence = plain(example).strip(" \"';")
+        if "'" in sentence.replace("'s", "").replace("n't", "") or len(sentence.split()) < 3:
+            continue
+        if _UNFIT.search(sentence):
+            continue
+        for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
+            base = wordnet.morphy(word.lower(), part)
+            if word.lower() in lemmas or (base is not None and base in lemmas):
+                return word, sentence
+    return None
+
+
+def is_fit(synset: Any) -> bool:
+    """Whether a synset's gloss is short enough, and fit for everybody to read."""
+    gloss = synset.definition()
+    return 8 <= len(gloss) <= _MAX_TEXT and not _UNFIT.search(gloss)
