@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
-from urllib.parse import unquote, urlsplit
 
-from probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
+from probes.catalog import FileSource, ProbeConfig, load_probe_config
 from probes.importers.ai2 import AI2File, notices_of, read_ai2
 from probes.importers.hub import read_hub
 from probes.record import Record, Setup
+from probes.released import locate
 from storage.errors import ConfigError, RecordError, nearest
 from storage.files import DataFile
-from storage.web.download import DownloadError, NotThereError, fetch, is_offline
 
 FILE_SPLIT = "file"  # of a file without a config
 
@@ -76,7 +75,7 @@ def load_probe(
     if split not in config.files:
         raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
     source = config.files[split]
-    path = _locate(config, source, mirror, cache_dir, offline)
+    path = locate(config, source, mirror, cache_dir, offline)
     leave_out = config.leave_out.get(split, ())
     read = read_ai2(
         path,
@@ -163,84 +162,6 @@ def _config_of(name: str, setup: Setup, records: Sequence[Record]) -> ProbeConfi
         group_by="cluster" if all(r.meta.get("cluster") for r in records) else "stem",
         chance_note="the mean of 1 / number of choices over the items",
     )
-
-
-def _locate(
-    config: ProbeConfig,
-    source: FileSource,
-    mirror: str | Path | None,
-    cache_dir: str | Path | None,
-    offline: bool | None,
-) -> Path:
-    """The local path of a released file."""
-    own = config.own_folder
-    if own is not None:
-        if path := _in_folder(own, source):
-            return fetch(path.as_uri(), sha256=source.sha256)  # for its checksum
-        if not mirror:
-            raise NotThereError(f"{_not_in(own, source)}; {_where_own_files_go(config)}")
-    if mirror:
-        parts = urlsplit(str(mirror))
-        if parts.scheme in {"http", "https"}:
-            base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-            return _fetch_either(base, source, cache_dir, offline)
-        folder = Path(unquote(parts.path) if parts.scheme == "file" else mirror).expanduser()
-        if not folder.is_dir():
-            raise NotThereError(f"{mirror}: the mirror is not a folder")
-        folder = folder / config.mirror_folder
-        if path := _in_folder(folder, source):
-            return path
-        advice = f"nor is it in {own}" if own else "leave --mirror out to fetch it"
-        raise NotThereError(f"{_not_in(folder, source)}; {advice}")
-    if config.base_url is None:
-        raise NotThereError(
-            f"{config.name}: there is no address to fetch it from. {config.get} Put it in the AI2 "
-            f"format at <mirror>/{config.mirror_folder}/{source.path} and give --mirror"
-        )
-    url = f"{config.base_url.rstrip('/')}/{source.path}"
-    return fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-
-
-def _either(path: str) -> tuple[str, str]:
-    """A path, and the same file with or without gzip."""
-    return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
-
-
-def _in_folder(folder: Path, source: FileSource) -> Path | None:
-    found = (folder / path for path in _either(source.path))
-    return next((path for path in found if path.is_file()), None)
-
-
-def _not_in(folder: Path, source: FileSource) -> str:
-    first, second = _either(source.path)
-    return f"there is no {folder / first} (nor {Path(second).name})"
-
-
-def _where_own_files_go(config: ProbeConfig) -> str:
-    if config.base_url == EMBEDDED:
-        return (
-            f"if {config.name} is a probe of the repository, this checkout is not complete; for a "
-            "probe of your own, say under `base_url` in which folder its files are"
-        )
-    return (
-        "`base_url` is the folder of the files, relative to the probe's YAML file, or an address "
-        "that begins with https://"
-    )
-
-
-def _fetch_either(
-    base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
-) -> Path:
-    first, second = (f"{base}/{path}" for path in _either(source.path))
-    try:
-        return fetch(first, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-    except DownloadError as error:
-        if not (isinstance(error, NotThereError) or is_offline(offline)):
-            raise
-        try:
-            return fetch(second, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-        except NotThereError:
-            raise error from None
 
 
 def _from_hub(
