@@ -55,7 +55,7 @@ def load_facts(name: str, mirror: str | None) -> ProbeData:
     Raises:
         UsageError: If they are not multiple-choice questions.
     """
-    if Path(name).is_file():
+    if Path(name).is_file() and Path(name).suffix not in {".yaml", ".yml"}:
         return load_file(name, "mc_qa")
     probe, _, split = name.partition(":")
     facts = load_probe(probe, split or "train", mirror=mirror)
