@@ -1,0 +1,94 @@
+"""Texts that are encoded once, and heads on them that say what the model itself says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from jobs.context import TrainerSettings
+from lightning_modules.base import ChoiceModule
+from probes.record import Record
+from protocols.curve.data import CurveData, load_curve_data
+from protocols.curve.probe import CurveProbe, encode, refuse_unposed
+from protocols.curve.settings import CurveSettings, ProbeOptions
+from protocols.engine.models import module_for
+from protocols.engine.settings import ModelSettings
+from storage.errors import RecordError
+
+SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=1, batch_size=4)
+
+
+@pytest.fixture
+def module(curve_model: Path) -> ChoiceModule:
+    return module_for(ModelSettings(str(curve_model)), "mc_mlm", mode="mlp")
+
+
+@pytest.fixture
+def data(curve_probes: Path) -> CurveData:
+    path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
+    return load_curve_data(path, SETTINGS, ProbeOptions(), mirror)
+
+
+def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:
+    stems = ["a w1 is [MASK] than a w2 .", "a w3 is [MASK] .", "a w1 is [MASK] than a w2 ."]
+    records = [Record(str(n), stem, ("red", "green"), n % 2) for n, stem in enumerate(stems)]
+    original, rows = module.features, []
+
+    def counted(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        rows.append(len(batch["input_ids"]))
+        found: torch.Tensor = original(batch)  # type: ignore[operator]
+        return found
+
+    module.features = counted  # type: ignore[assignment]
+    items = encode(module, records, 512)
+    assert sum(rows) == 2
+    assert torch.equal(items.features[0], items.features[2])
+    assert items.labels.tolist() == [0, 1, 0]
+    assert len(encode(module, [], 512)) == 0
+
+
+def test_before_training_the_scores_are_those_of_the_model_itself(
+    curve_model: Path, module: ChoiceModule, data: CurveData
+) -> None:
+    probe = CurveProbe(module, data, SETTINGS, TrainerSettings())
+    assert probe.one_start
+    [measured] = probe.point("mlp", 0)
+    assert (measured.control, measured.seed, measured.epoch) == ("standard", None, 0)
+    model = AutoModelForMaskedLM.from_pretrained(curve_model).eval()
+    tokenizer = AutoTokenizer.from_pretrained(curve_model)
+    words = tokenizer.convert_tokens_to_ids(["red", "green"])
+    for record, scores in zip(data.evaluation, measured.said.scores, strict=True):
+        inputs: Any = tokenizer(record.stem, return_tensors="pt")
+        place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.no_grad():
+            expected = model(**inputs).logits[0, place, words]
+        assert scores == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_each_seed_is_trained_from_the_same_start_and_rows_are_those_of_the_probe(
+    module: ChoiceModule, data: CurveData
+) -> None:
+    settings = replace(SETTINGS, controls=["standard", "perturbed_language"])
+    measured = CurveProbe(module, data, settings, TrainerSettings()).point("linear", 8)
+    names = [one.said.name for one in measured]
+    assert names == [f"{control}-seed{seed}" for control in settings.controls for seed in (1, 2)]
+    assert [one.epoch for one in measured] == [1] * 4
+    assert list(measured[0].said.records) == list(data.evaluation)
+    assert "than" not in measured[2].said.records[0].stem
+    first, second = (one.said.scores for one in measured[:2])
+    assert first != second  # other samples
+
+
+def test_rows_that_cannot_be_posed_are_counted_and_the_first_is_named() -> None:
+    records = [Record(str(n), "a [MASK] .", ("red", "green"), 0, position=n) for n in range(4)]
+    refuse_unposed(records, [0, 1, 2, 3])
+    with pytest.raises(
+        RecordError, match=r"2 of 4 items cannot be posed .*such as 1@1;.*multi_token skip"
+    ):
+        refuse_unposed(records, [0, 2])
