@@ -83,6 +83,7 @@ class RunContext:
         mirror: Stands for the addresses of the released files.
         own: Configs of probes of one's own by the names that they go by, for which there is no
             file of a config.
+        paths: Where the other files are that a command was given, by what its jobs call them.
         memory: What a job has read or computed and leaves to those after it in the same process.
     """
 
@@ -90,6 +91,7 @@ class RunContext:
     wandb: WandbSettings = DEFAULT_WANDB
     mirror: str | None = None
     own: Mapping[str, ProbeConfig] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
     memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def probe(self, name: str) -> str | ProbeConfig:
@@ -122,6 +124,7 @@ class RunContext:
             "wandb": asdict(self.wandb),
             "mirror": self.mirror,
             "own": {name: config.to_json() for name, config in self.own.items()},
+            "paths": dict(self.paths),
         }
 
     @staticmethod
@@ -138,6 +141,7 @@ class RunContext:
             WandbSettings(**wandb),
             found["mirror"],
             {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
+            found["paths"],
         )
 
 

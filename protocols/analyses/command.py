@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs, unfinished
 from probes.sources.wordnet import DEFAULT_DIR
-from protocols.analyses.jobs import GRID, grid_job
+from protocols.analyses.jobs import DISTANCE, GRID, distance_job, grid_job
 from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
+from protocols.analyses.taxonomy import WORDNET, taxonomy_runs, wordnet_of
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from results.run_folder import CommandFolder
+from storage.errors import UsageError
 
 
 @command(
@@ -91,9 +93,26 @@ def taxonomy_distance(
     Raises:
         UsageError: If no run there answered a taxonomy probe.
     """
-    from protocols.analyses.taxonomy_distance import measure_distances
+    from reports.terminal import print_tables
 
-    measure_distances(output_dir, results, wordnet, mirror)
+    context = RunContext(mirror=mirror, paths={WORDNET: wordnet})
+    answered = list(taxonomy_runs(Path(results), context))
+    if not answered:
+        raise UsageError(
+            f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
+            "(one whose stems name two concepts of which they are both a type)"
+        )
+    database = wordnet_of(context).sha256
+    plan = [(distance_job(*one, database), *one) for one in answered]
+    folder = CommandFolder(Path(output_dir), {"command": "taxonomy-distance"})
+    missing = unfinished((job for job, *_ in plan), folder)
+    for job, _, record in plan:
+        if job not in missing:
+            print(f"{record.key}: complete")
+    sources = {job.key: str(source) for job, source, _ in plan}
+    context = replace(context, paths={**context.paths, **sources})
+    run_jobs([Part([job for job, *_ in plan])], folder, context)
+    print_tables(folder.path, DISTANCE)
 
 
 @command(
@@ -133,7 +152,13 @@ def unigrams(
     Raises:
         UsageError: If fewer than two probes were answered by both models.
     """
-    from protocols.analyses.corpus_unigrams import Compared, correlate
+    from protocols.analyses.corpus_unigrams import PATHS, UNIGRAMS, Compared, comparison_job
+    from reports.terminal import print_tables
 
-    first, second = Compared(model_a, counts_a), Compared(model_b, counts_b)
-    correlate(Path(output_dir), Path(results), first, second, measure, mirror)
+    paths = dict(zip(PATHS, (counts_a, counts_b), strict=True))
+    context = RunContext(mirror=mirror, paths=paths)
+    compared = Compared(model_a, counts_a), Compared(model_b, counts_b)
+    job = comparison_job(Path(results), compared, measure, context)
+    folder = CommandFolder(Path(output_dir), job.config)
+    run_jobs([Part([job])], folder, context)
+    print_tables(folder.path, UNIGRAMS)

@@ -10,27 +10,32 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
+from jobs.context import RunContext
+from jobs.job import Job
 from metrics.correlation import spearman
 from probes.catalog import load_probe_config
 from probes.source import ProbeData, load_probe
 from probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_records
 from protocols.analyses.settings import Measure
-from reports.terminal import print_tables
 from results.load import Results, load_results
-from results.provenance import DataUse, data_files
+from results.provenance import DataUse, changed_since, check_data, data_files
 from results.record import RunRecord, UnigramFacts
 from results.row import Row
-from results.run_folder import CommandFolder
+from results.run_folder import RunFolder
 from results.subset import OneModel
 from storage.errors import UsageError
 from storage.files import sha256_of
 
-PROTOCOL = "unigrams"
+UNIGRAMS = "unigrams"
+RUNNER = "protocols.analyses.corpus_unigrams:compare_words"
+PATHS = ("counts_a", "counts_b")  # in `RunContext.paths`
 MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA the second
 STANDARD = ("", "standard")
 Accuracies = dict[str, dict[str, float]]  # probe, then model
@@ -49,53 +54,68 @@ class Compared:
         return DataUse(path=Path(self.counts).name, sha256=sha256_of(self.counts))
 
 
-def correlate(
-    output_dir: Path,
-    results: Path,
-    first: Compared,
-    second: Compared,
-    measure: Measure,
-    mirror: str | None,
-) -> None:
-    """Writes the differences of both models and their correlation over probes.
+def comparison_job(
+    results: Path, compared: Sequence[Compared], measure: Measure, context: RunContext
+) -> Job:
+    """The job that compares two models.
+
+    Args:
+        results: Folder of finished runs of both.
+        compared: The two; the context has the paths of their words under `PATHS`.
+        measure: How good a model is.
+        context: What the job will run under.
 
     Raises:
         UsageError: If fewer than two probes were answered by both models.
     """
-    model_a, model_b = first.model, second.model
-    counts_a, counts_b = first.counts, second.counts
-    start = time.perf_counter()
+    models = [one.model for one in compared]
     found = accuracies(load_results(results), measure)
-    shared = {probe: own for probe, own in found.items() if {model_a, model_b} <= own.keys()}
+    shared = {probe: own for probe, own in found.items() if own.keys() >= set(models)}
     if len(shared) < 2:
-        raise UsageError(_too_few(found, results, model_a, model_b, measure))
-    data = {probe: _load(probe, mirror) for probe in sorted(shared)}
+        raise UsageError(_too_few(found, results, models, measure))
     config = {
-        "command": "unigrams",
-        "models": [model_a, model_b],
-        "counts": [first.words.sha256, second.words.sha256],
+        "command": UNIGRAMS,
+        "models": models,
+        "counts": [one.words.sha256 for one in compared],
         "measure": measure,
-        "accuracies": {probe: [own[model_a], own[model_b]] for probe, own in shared.items()},
-        "data": [file.sha256 for part in data.values() for file in part.files],
+        "accuracies": {probe: [own[model] for model in models] for probe, own in shared.items()},
+        "data": [f.sha256 for probe in sorted(shared) for f in _items(probe, context).files],
     }
-    folder = CommandFolder(output_dir, config)
-    run = folder.run(f"unigrams-{model_a}-{model_b}", config)
-    if run.result() is None:
-        fits = corpus_fits(data, counts_a, counts_b)
-        run.finish(
-            RunRecord(
-                protocol=PROTOCOL,
-                model=f"{model_a} against {model_b}",
-                rows=tuple(unigram_rows(shared, fits, (model_a, model_b))),
-                counts={"probes": len(shared)},
-                notices=tuple(_notices(fits, (counts_a, counts_b))),
-                data=(*data_files(data.values()), first.words, second.words),
-                seconds=round(time.perf_counter() - start, 3),
-                unigrams=UnigramFacts(models=(model_a, model_b), measure=measure),
-            )
+    return Job("-".join([UNIGRAMS, *models]), config, RUNNER)
+
+
+def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run of two models: their differences and the correlation over probes.
+
+    Raises:
+        UsageError: If a file is another one than when the run was planned.
+    """
+    start = time.perf_counter()
+    compared = [
+        Compared(model, context.paths[place])
+        for model, place in zip(config["models"], PATHS, strict=True)
+    ]
+    model_a, model_b = (one.model for one in compared)
+    counts_a, counts_b = (one.counts for one in compared)
+    words = [one.words for one in compared]
+    if [file.sha256 for file in words] != config["counts"]:
+        raise changed_since([counts_a, counts_b])
+    found = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
+    data = {probe: _items(probe, context) for probe in sorted(found)}
+    check_data(config["data"], data.values())
+    fits = corpus_fits(data, counts_a, counts_b)
+    run.finish(
+        RunRecord(
+            protocol=UNIGRAMS,
+            model=f"{model_a} against {model_b}",
+            rows=tuple(unigram_rows(found, fits, (model_a, model_b))),
+            counts={"probes": len(found)},
+            notices=tuple(_notices(fits, (counts_a, counts_b))),
+            data=(*data_files(data.values()), *words),
+            seconds=round(time.perf_counter() - start, 3),
+            unigrams=UnigramFacts(models=(model_a, model_b), measure=config["measure"]),
         )
-    folder.write_results()
-    print_tables(folder.path, PROTOCOL)
+    )
 
 
 def accuracies(results: Results, measure: Measure) -> Accuracies:
@@ -137,7 +157,7 @@ def unigram_rows(
     models: tuple[str, str],
 ) -> list[Row]:
     """Both differences (first model minus second) per probe, and their correlation over probes."""
-    row = Row(protocol=PROTOCOL, model=" against ".join(models))
+    row = Row(protocol=UNIGRAMS, model=" against ".join(models))
     rows: list[Row] = []
     accuracy: list[float] = []
     probability: list[float] = []
@@ -161,18 +181,20 @@ def unigram_rows(
     return rows
 
 
-def _load(probe: str, mirror: str | None) -> ProbeData:
+def _items(probe: str, context: RunContext) -> ProbeData:
     splits = load_probe_config(probe).splits
-    return load_probe(probe, "dev" if "dev" in splits else "test", mirror=mirror)
+    split = "dev" if "dev" in splits else "test"
+    read = partial(load_probe, probe, split, mirror=context.mirror)
+    return context.remembered(f"words of {probe}", context.mirror, read)
 
 
-def _too_few(found: Accuracies, results: Path, model_a: str, model_b: str, measure: Measure) -> str:
+def _too_few(found: Accuracies, results: Path, compared: Sequence[str], measure: Measure) -> str:
     models = sorted({model for own in found.values() for model in own})
     other = "zero_shot" if measure == "max" else "max"
     return (
-        f"--results {results}: fewer than two probes have results of both {model_a} and {model_b}; "
-        f"with --measure {measure} (there is also {other}) there are results of "
-        f"{', '.join(models) or 'no model'}"
+        f"--results {results}: fewer than two probes have results of both "
+        f"{' and '.join(compared)}; with --measure {measure} (there is also {other}) there are "
+        f"results of {', '.join(models) or 'no model'}"
     )
 
 

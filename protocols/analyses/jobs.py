@@ -1,16 +1,21 @@
-"""The jobs of the analyses, known without torch: one a model and grid, and so on."""
+"""Jobs of the analyses, known without torch: one a (model, grid), one a run that is measured."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 from jobs.context import TrainerSettings
 from jobs.job import Job
 from probes.build.prediction_grids import PredictionGrid
 from protocols.engine.settings import ModelSettings
+from results.record import RunRecord
+from storage.files import sha256_of
+from storage.left_files import check_left
 
-GRID = "grid"
+GRID, DISTANCE = "grid", "taxonomy_distance"
 GRID_RUNNER = "protocols.analyses.prediction_grid:fill_grid"
+DISTANCE_RUNNER = "protocols.analyses.taxonomy_distance:measure_distances"
 
 
 def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
@@ -31,3 +36,34 @@ def stems_sha256(grid: PredictionGrid) -> str:
     """The checksum of a grid's sentences."""
     text = "\n".join(record.stem for record in grid.records)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
+    """The job that holds what a run answered against WordNet.
+
+    Args:
+        source: Folder of the run, which the context must say under the job's key.
+        answered: Its record.
+        database: Checksum of WordNet.
+
+    Raises:
+        ValueError: If the run's predictions have changed since it ended.
+    """
+    config = {
+        "protocol": DISTANCE,
+        "run": answered.key,
+        "predictions": predictions_sha256(source),
+        "wordnet": database,
+    }
+    name = f"taxonomy-distance-{answered.probe}-{answered.model}"
+    return Job(name, config, DISTANCE_RUNNER)
+
+
+def predictions_sha256(source: Path) -> str:
+    """The checksum of what a run answered.
+
+    Raises:
+        ValueError: If it has changed since the run ended.
+    """
+    check_left(source, "predictions.jsonl")
+    return sha256_of(source / "predictions.jsonl")

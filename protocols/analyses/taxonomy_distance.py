@@ -9,33 +9,28 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from jobs.context import RunContext
 from metrics.ties import credit_of
 from probes.controls import STANDARD
-from probes.record import Record
-from probes.source import ProbeData, load_probe
-from probes.sources.wordnet import hypernym_edges, open_wordnet
 from probes.splits import groups_of
-from probes.taxonomy_edges import Edges, ItemDistances, item_distances
+from probes.taxonomy_edges import ItemDistances, item_distances
+from protocols.analyses.jobs import DISTANCE, predictions_sha256
+from protocols.analyses.taxonomy import WORDNET, entities_of, taxonomy_items, wordnet_of
 from protocols.engine.evaluation import grouped_row
-from reports.terminal import print_tables
-from results.provenance import data_files
+from results.provenance import changed_since, data_files
 from results.record import RunRecord
 from results.row import Row
-from results.run_folder import CommandFolder
+from results.run_folder import RunFolder
 from results.subset import NearerDistractor
-from storage.errors import ConfigError, UsageError
-from storage.files import read_lines, sha256_of
-from storage.left_files import check_left
+from storage.files import read_lines
 
-PROTOCOL = "taxonomy_distance"
-SOURCES = ("zero_shot", "curve")
 Line = dict[str, Any]
 
 
@@ -73,53 +68,27 @@ def distance_rows(
     return rows
 
 
-def measure_distances(output_dir: str, results: str, wordnet: str, mirror: str | None) -> None:
-    """Holds what runs answered against WordNet; the command of this name says what each is."""
-    runs = list(_answered(Path(results), mirror))
-    if not runs:
-        raise UsageError(
-            f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
-            "(one whose stems name two concepts of which they are both a type)"
-        )
-    reader = open_wordnet(wordnet)
-    database = sha256_of(Path(wordnet) / "data.noun")
-    known: dict[str, dict[str, int] | None] = {}
+def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run that holds what another one answered against WordNet.
 
-    def edges(word: str) -> Mapping[str, int] | None:
-        if word not in known:
-            known[word] = hypernym_edges(reader, word)
-        return known[word]
-
-    folder = CommandFolder(Path(output_dir), {"command": "taxonomy-distance"})
-    for source, data, entities in runs:
-        _measure(folder, source, data, entities, edges, database)
-    folder.write_results()
-    print_tables(folder.path, PROTOCOL)
-
-
-def _measure(
-    folder: CommandFolder,
-    source: Path,
-    data: ProbeData,
-    entities: Mapping[str, tuple[str, str]],
-    edges: Edges,
-    database: str,
-) -> None:
-    """One run of this protocol for one run of another."""
+    Raises:
+        UsageError: If predictions or WordNet are others than when the run was planned.
+        ValueError: If what the other run left has changed since it ended.
+    """
     start = time.perf_counter()
+    source = Path(context.paths[run.key])
     answered = RunRecord.read(source / "result.json")
-    check_left(source, "predictions.jsonl")
-    config = {
-        "protocol": PROTOCOL,
-        "run": answered.key,
-        "predictions": sha256_of(source / "predictions.jsonl"),
-        "wordnet": database,
+    if predictions_sha256(source) != config["predictions"]:
+        raise changed_since([str(source / "predictions.jsonl")])
+    wordnet = wordnet_of(context)
+    if wordnet.sha256 != config["wordnet"]:
+        raise changed_since([context.paths[WORDNET]])
+    data = taxonomy_items(answered, context)
+    assert data is not None
+    measured = {
+        record.name: item_distances(record, entities_of(data, record), wordnet.edges)
+        for record in data.records
     }
-    run = folder.run(f"taxonomy-distance-{data.config.name}-{answered.model}", config)
-    if run.result() is not None:
-        print(f"{answered.key}: complete")
-        return
-    measured = {r.name: item_distances(r, entities[r.name], edges) for r in data.records}
     rows: list[Row] = []
     lines: list[Line] = []
     row = _measured_row(answered.rows, data.config.name)
@@ -133,7 +102,7 @@ def _measure(
     run.write_lines("distances.jsonl", lines)
     run.finish(
         RunRecord(
-            protocol=PROTOCOL,
+            protocol=DISTANCE,
             model=answered.model,
             probe=data.config.name,
             rows=tuple(rows),
@@ -155,7 +124,7 @@ def _measured_row(rows: Sequence[Row], probe: str) -> Row:
     """The columns that say what was measured, from the rows of the run that answered."""
     first = next(row for row in rows if row.metric == "accuracy")
     return Row(
-        protocol=PROTOCOL,
+        protocol=DISTANCE,
         model=first.model,
         probe=probe,
         mode=first.mode,
@@ -165,45 +134,6 @@ def _measured_row(rows: Sequence[Row], probe: str) -> Row:
         role=first.role,
         kind=first.kind,
     )
-
-
-def _answered(
-    results: Path, mirror: str | None
-) -> Iterator[tuple[Path, ProbeData, dict[str, tuple[str, str]]]]:
-    """(run folder, items, their two entities) of every run that answered a taxonomy probe."""
-    loaded: dict[tuple[str, str], ProbeData | None] = {}
-    for path in sorted(results.rglob("runs/*/predictions.jsonl")):
-        if not (path.parent / "result.json").exists():
-            continue
-        record = RunRecord.read(path.parent / "result.json")
-        if record.protocol not in SOURCES or not record.rows:
-            continue
-        key = (record.probe, record.rows[0].split)
-        if key not in loaded:
-            loaded[key] = _taxonomy_probe(*key, mirror)
-        data = loaded[key]
-        if data is not None:
-            yield path.parent, data, {r.name: _entities(data, r) for r in data.records}
-
-
-def _taxonomy_probe(name: str, split: str, mirror: str | None) -> ProbeData | None:
-    """The split of a probe, if its stems ask of which type two concepts both are."""
-    try:
-        data = load_probe(name, split, mirror=mirror)
-    except ConfigError:  # a file of one's own, without a config
-        return None
-    asks = [r for r in data.records if "type of" in r.stem and len(_entities(data, r)) == 2]
-    left_out = len(data.records) - len(asks)
-    notice = f"{left_out} of {len(data.records)} stems of {name} name no two concepts: left out"
-    notices = (*data.notices, notice) if left_out else data.notices
-    return replace(data, records=tuple(asks), notices=notices) if asks else None
-
-
-def _entities(data: ProbeData, record: Record) -> tuple[str, str]:
-    """The two concepts of a stem, in its order; another number where it is no such stem."""
-    found = data.config.find_arguments(record.stem)
-    words = [record.stem[start:end] for start, end in found[1]] if found else []
-    return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
 def _sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...]]]:

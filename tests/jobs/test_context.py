@@ -17,6 +17,7 @@ CONTEXT = RunContext(
     WandbSettings(project="probes", tags=("a", "b")),
     "file:///mirror",
     {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
+    {"wordnet": "/somewhere"},
 )
 
 
