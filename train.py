@@ -40,13 +40,14 @@ PROTOCOLS = {
     "unigrams": "protocols.analyses.command:unigrams",
     "demo": "protocols.demo:demo",
     "sweep plan": "protocols.inoculation.sweep:plan",
-    "sweep work": "protocols.inoculation.sweep:work",
+    "sweep run": "protocols.inoculation.sweep:run",
     "sweep status": "protocols.inoculation.sweep:status",
     "report": "protocols.report:report",
     "probes": "protocols.shipped:probes",
     "export": "protocols.export:export_language_model",
 }
-INTERNAL = {"sweep cell": "protocols.inoculation.sweep:cell"}  # started by `sweep work`
+INTERNAL = {"sweep cell": "protocols.inoculation.sweep:cell"}  # started for `sweep run`
+GONE = {"sweep work": "`sweep run` runs the cells, as many at once as there is room for"}
 HELPS = {"-h", "--help"}
 
 
@@ -76,8 +77,9 @@ def dispatch(arguments: Sequence[str] | None) -> int:
     command, rest = " ".join(arguments[:words]), arguments[words:]
     known = [*LIGHTNING, *PROTOCOLS]
     if command not in {*known, *INTERNAL}:
-        near = difflib.get_close_matches(command, known, n=1)
+        near = [] if command in GONE else difflib.get_close_matches(command, known, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = f": {GONE[command]}" if command in GONE else hint
         print(f"train.py: there is no command {command!r}{hint}; --help shows all", file=sys.stderr)
         return USAGE_ERROR
     follow_first_process()

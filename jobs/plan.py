@@ -9,13 +9,10 @@ from pathlib import Path
 
 from rich.table import Table
 
+from jobs.cells.standing import Cell, standings
 from jobs.job import Job
 from jobs.progress import Progress, duration
-from jobs.queue.entry import FAIL, RUNNING, WAITING, Entry
-from jobs.queue.lease import RESULT
-from jobs.queue.queue import Queue
 from metrics.power import effective_items, paired, two_proportions
-from results.record import RunRecord
 from results.run_folder import RunFolder
 
 # The rule for the time of a step as long as no cell is finished: forward and backward pass of 16
@@ -32,80 +29,57 @@ DISCORDANT = 0.3  # share of items that two settings answer differently
 
 @dataclass(frozen=True)
 class Plan:
-    """What a plan found and queued.
+    """What a plan found.
 
     Attributes:
-        cells: All cells of the sweep.
-        done: Keys of those with a result.
-        failed: Keys of those that had failed for good.
-        active: Keys of those that wait or run already.
-        queued: Keys of those that were queued now.
-        stray: Cells that wait from an earlier plan and are not among `cells`.
+        jobs: All jobs of it.
+        progress: How their cells stand.
     """
 
-    cells: tuple[Job, ...]
-    done: tuple[str, ...]
-    failed: tuple[str, ...]
-    active: tuple[str, ...]
-    queued: tuple[str, ...]
-    stray: tuple[str, ...]
+    jobs: tuple[Job, ...]
+    progress: Progress
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of the jobs."""
+        return tuple(one.cell for one in self.progress.standings)
+
+    @property
+    def left(self) -> list[Job]:
+        """The jobs without a result."""
+        done = {one.cell.key for one in self.progress.done}
+        return [job for job in self.jobs if job.key not in done]
 
 
-def plan_cells(output_dir: Path, cells: Sequence[Job], queue: Queue) -> Plan:
-    """Makes the run folders and queues the cells without a result that nobody has queued."""
-    runs_dir = output_dir / "runs"
-    entries = {entry.key: entry for entry in queue.entries()}
-    for cell in cells:
-        _drop_incomplete(runs_dir / cell.key / RESULT)
-    done = [cell.key for cell in cells if (runs_dir / cell.key / RESULT).exists()]
-    missing = [cell for cell in cells if cell.key not in set(done)]
-    for cell in missing:
-        RunFolder(runs_dir, cell.name, cell.config)
-    queued = queue.enqueue(missing)
-    keys = {cell.key for cell in cells}
-    return Plan(
-        cells=tuple(cells),
-        done=tuple(done),
-        failed=tuple(key for key in queued if key in entries and entries[key].state is FAIL),
-        active=tuple(cell.key for cell in missing if cell.key not in set(queued)),
-        queued=tuple(queued),
-        stray=tuple(k for k, e in entries.items() if e.state is WAITING and k not in keys),
-    )
+def plan_jobs(output_dir: Path, jobs: Sequence[Job]) -> Plan:
+    """Makes the run folders, and looks which jobs have a result.
+
+    Raises:
+        ValueError: If a file of one of them is damaged; the message names it.
+    """
+    for job in jobs:
+        RunFolder(output_dir / "runs", job.name, job.config)
+    found = standings(output_dir, map(Cell.of, jobs))
+    return Plan(tuple(jobs), Progress(found))
 
 
-def _drop_incomplete(result_path: Path) -> None:
-    """Removes a result that was made without some of the runs it needs: they are tried again."""
-    if not result_path.exists():
-        return
-    if (facts := RunRecord.read(result_path).inoculation) and facts.missing:
-        result_path.unlink()
-
-
-def plan_lines(
-    plan: Plan, entries: Sequence[Entry], output_dir: Path, device: str = "cpu"
-) -> list[str]:
+def plan_lines(plan: Plan, output_dir: Path, device: str = "cpu") -> list[str]:
     """What a plan says.
 
     Args:
         plan: The plan.
-        entries: The queue's entries after it.
         output_dir: Folder of the sweep.
         device: "cpu" or "gpu", for the rule of time.
     """
-    kinds = Counter(str(cell.config.get("protocol", "cell")) for cell in plan.cells)
-    running = sum(entry.state is RUNNING for entry in entries)
+    kinds = Counter(str(job.config.get("protocol", "cell")) for job in plan.jobs)
+    progress, left = plan.progress, plan.left
     lines = [
-        f"{len(plan.cells)} cells: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
-        f"{len(plan.done)} done, {len(plan.active)} queued before ({running} run), "
-        f"{len(plan.queued)} queued now ({len(plan.failed)} of them had failed)",
+        f"{len(plan.jobs)} cells: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
+        f"{len(progress.done)} done, {len(progress.running)} running, {len(left)} to be run "
+        f"({len(progress.failed)} of them had failed)",
     ]
-    if plan.stray:
-        lines.append(
-            f"{len(plan.stray)} cells of an earlier plan wait too, for example {plan.stray[0]}"
-        )
-    left = [cell for cell in plan.cells if cell.key not in set(plan.done)]
     if left:
-        lines += [_time(left, entries, device), _memory(left), _disk(left, plan, output_dir)]
+        lines += [_time(left, progress, device), _memory(left), _disk(plan, output_dir)]
     return lines
 
 
@@ -137,9 +111,8 @@ def _points(difference: float) -> str:
     return "-" if difference > 1 else f"{100 * difference:.1f}"
 
 
-def _time(left: Sequence[Job], entries: Sequence[Entry], device: str) -> str:
+def _time(left: Sequence[Job], progress: Progress, device: str) -> str:
     """From finished cells where there are any, else by the rule above."""
-    progress = Progress(entries)
     seconds = progress.seconds_of({cell.key: cell.num_steps for cell in left})
     if seconds is not None:
         source = f"as the {len(progress.done)} finished cells took"
@@ -151,7 +124,7 @@ def _time(left: Sequence[Job], entries: Sequence[Entry], device: str) -> str:
         )
         seconds = sum(map(_flop, left)) / FLOP_PER_SECOND[device]
     steps = sum(cell.num_steps for cell in left)
-    return f"time: {steps} steps, {duration(seconds)} for one worker ({source})"
+    return f"time: {steps} steps, {duration(seconds)} one after the other ({source})"
 
 
 def _flop(cell: Job) -> float:
@@ -162,22 +135,22 @@ def _flop(cell: Job) -> float:
 def _memory(left: Sequence[Job]) -> str:
     largest = max(cell.weights_bytes for cell in left)
     return (
-        f"memory: {_size(COPIES_IN_MEMORY * largest)} a worker for weights, gradients and moments; "
+        f"memory: {_size(COPIES_IN_MEMORY * largest)} a cell for weights, gradients and moments; "
         "activations come on top"
     )
 
 
-def _disk(left: Sequence[Job], plan: Plan, output_dir: Path) -> str:
-    """What cells leave, from finished ones where there are any, and what a worker needs."""
-    trained = {cell.key for cell in plan.cells if cell.num_steps}
-    found = [_folder_bytes(output_dir / "runs" / key) for key in plan.done if key in trained]
-    sizes = [cell.weights_bytes for cell in left if cell.num_steps]
+def _disk(plan: Plan, output_dir: Path) -> str:
+    """What cells leave, from finished ones where there are any, and what one needs."""
+    trained = [one.cell.key for one in plan.progress.done if one.cell.num_steps]
+    found = [_folder_bytes(output_dir / "runs" / key) for key in trained]
+    sizes = [job.weights_bytes for job in plan.left if job.num_steps]
     if found:
         total, source = sum(found) / len(found) * len(sizes), f"as {len(found)} finished cells"
     else:
         total, source = float(sum(sizes)), "the best model of each cell that trains"
     states = COPIES_OF_STATES * max(sizes, default=0)
-    return f"disk: {_size(total)} ({source}), and {_size(states)} a worker while it trains"
+    return f"disk: {_size(total)} ({source}), and {_size(states)} a cell while it trains"
 
 
 def _folder_bytes(folder: Path) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 
-from jobs.queue.entry import COMPLETE, FAIL, RUNNING, WAITING, Entry
+from jobs.cells.standing import Standing, State
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -14,49 +14,44 @@ class Progress:
     """Numbers of cells and the time left.
 
     Args:
-        entries: The newest entry of each cell.
+        standings: How each cell stands.
     """
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.entries = tuple(entries)
+    def __init__(self, standings: Iterable[Standing]) -> None:
+        self.standings = tuple(standings)
         self.done, self.running, self.waiting, self.failed = (
-            [entry for entry in entries if entry.state is state]
-            for state in (COMPLETE, RUNNING, WAITING, FAIL)
+            [one for one in self.standings if one.state is state]
+            for state in (State.DONE, State.RUNNING, State.WAITING, State.FAILED)
         )
 
-    def seconds_left(self, between: int = 0) -> float | None:
-        """Seconds until the last cell is done by the workers there are; None if unknown.
+    def seconds_left(self, at_once: int | None = None) -> float | None:
+        """Seconds until the last cell is done; None if nothing is known.
 
         Args:
-            between: Workers that are about to take a cell, besides those that run one.
+            at_once: Cells that run at once; as many as run now when left out.
         """
-        left = {entry.key: entry.num_steps for entry in (*self.running, *self.waiting)}
+        left = {one.cell.key: one.cell.num_steps for one in (*self.running, *self.waiting)}
         seconds = self.seconds_of(left)
-        return None if seconds is None else seconds / max(1, len(self.running) + between)
+        if seconds is None or not left:
+            return seconds
+        return seconds / max(1, min(at_once or len(self.running), len(left)))
 
     def seconds_of(self, steps: Mapping[str, int]) -> float | None:
-        """Seconds that one worker takes for cells with so many steps; None if nothing is known.
+        """Seconds that cells with so many steps take one by one; None if nothing is known.
 
         A cell with steps takes the finished ones' mean seconds a step; one without, the mean
         seconds of those without.
         """
-        if not self.done:
+        known = [(one.cell.num_steps, one.seconds) for one in self.done if one.seconds is not None]
+        if not known:
             return None
-        stepped = [entry for entry in self.done if entry.num_steps]
-        plain = [_seconds(entry) for entry in self.done if not entry.num_steps]
-        typical = fmean(plain or map(_seconds, self.done))
+        stepped = [(n, seconds) for n, seconds in known if n]
+        plain = [seconds for n, seconds in known if not n]
+        typical = fmean(plain or [seconds for _, seconds in known])
         rate = None
         if stepped:
-            rate = sum(map(_seconds, stepped)) / sum(entry.num_steps for entry in stepped)
+            rate = sum(seconds for _, seconds in stepped) / sum(n for n, _ in stepped)
         return sum(n * rate if n and rate is not None else typical for n in steps.values())
-
-
-def line_of(progress: Progress, entry: Entry) -> str:
-    """One line for a worker that has finished a cell."""
-    done = f"{len(progress.done)} of {len(progress.entries)} done in {duration(_seconds(entry))}"
-    failed = f", {len(progress.failed)} failed" if progress.failed else ""
-    left = progress.seconds_left(between=1)  # the one that says this
-    return f"{done}{failed}" + (f", about {duration(left)} left" if left else "")
 
 
 def duration(seconds: float) -> str:
@@ -74,9 +69,3 @@ def duration(seconds: float) -> str:
 def last_line(text: str) -> str:
     """The last line with something on it: of a traceback, the error itself."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
-
-
-def _seconds(entry: Entry) -> float:
-    if entry.started is None or entry.ended is None:
-        return 0.0
-    return (entry.ended - entry.started).total_seconds()

@@ -1,4 +1,4 @@
-"""What is done, running, waiting and failed, as a table on the terminal."""
+"""What is done, running, waiting and failed, as a table on the terminal; from the folder alone."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from jobs.cells.driver_claim import last_driver
+from jobs.cells.standing import Cell, Standing, standings
 from jobs.progress import Progress, duration, last_line
-from jobs.queue.entry import Entry
-from jobs.queue.queue import Queue
 
 _MOST_FAILED = 20  # rows; `error.txt` in the run folders has them all
+_WATCH_SECONDS = 2.0  # between two looks
 
 
-def show_status(output_dir: Path, queue: Queue, watch: bool, seconds: float) -> None:
+def show_status(output_dir: Path, cells: Sequence[Cell], watch: bool) -> None:
     """Prints the status once, or again and again until the last cell has ended."""
     console = Console()
     if not watch:
-        console.print(status_view(output_dir, Progress(queue.entries())))
+        console.print(status_view(output_dir, Progress(standings(output_dir, cells))))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            progress = Progress(queue.entries())
+            progress = Progress(standings(output_dir, cells))
             live.update(status_view(output_dir, progress), refresh=True)
             if not progress.running and not progress.waiting:
                 return
-            time.sleep(seconds)
+            time.sleep(_WATCH_SECONDS)
 
 
 def status_view(output_dir: Path, progress: Progress) -> Group:
-    """The whole status: one line of numbers, the cells that run, the cells that failed."""
+    """The whole status: a line of numbers, who drives, the cells that run, those that failed."""
     left = progress.seconds_left()
     numbers = (
         f"{len(progress.done)} done, {len(progress.running)} running, "
         f"{len(progress.waiting)} waiting, {len(progress.failed)} failed "
-        f"of {len(progress.entries)}"
+        f"of {len(progress.standings)}"
     )
     time_left = f"; about {duration(left)} left" if left else ""
-    parts: list[Text | Table] = [Text(numbers + time_left)]
+    parts: list[Text | Table] = [Text(numbers + time_left), Text(_driver_line(output_dir))]
     if progress.running:
-        rows = [_running_row(output_dir, entry) for entry in progress.running]
-        parts.append(_table("running", ("cell", "worker", "last seen", "how far"), rows))
-    troubled = [entry for entry in progress.waiting if entry.failures]
+        rows = [_running_row(output_dir, one) for one in progress.running]
+        parts.append(_table("running", ("cell", "process", "since", "how far"), rows))
+    troubled = [one for one in (*progress.waiting, *progress.running) if one.failure]
     if troubled:
-        rows = [(e.key, str(e.failures), last_line(e.error)) for e in troubled]
-        parts.append(_table("failed and waiting to be tried again", _FAILED_COLUMNS, rows))
+        title = "failed, and tried again"
+        parts.append(_table(title, _FAILED_COLUMNS, list(map(_failed_row, troubled))))
     if progress.failed:
-        rows = [(e.key, str(e.failures), last_line(e.error)) for e in progress.failed]
+        rows = list(map(_failed_row, progress.failed))
         parts.append(_table("failed for good", _FAILED_COLUMNS, rows[:_MOST_FAILED]))
         hidden = len(rows) - _MOST_FAILED
         more = f"and {hidden} more; " if hidden > 0 else ""
@@ -61,6 +62,16 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
 
 
 _FAILED_COLUMNS = ("cell", "times", "error")
+
+
+def _driver_line(output_dir: Path) -> str:
+    driver = last_driver(output_dir)
+    if driver is None:
+        return "not started; `train.py sweep run` does"
+    since = duration(max(0.0, time.time() - driver.since))
+    if driver.is_gone:
+        return f"nobody is at work on it; the last one ({driver.process}) began {since} ago"
+    return f"{driver.process} has been at work on it for {since}"
 
 
 def how_far(run_dir: Path, num_steps: int) -> str:
@@ -78,13 +89,19 @@ def how_far(run_dir: Path, num_steps: int) -> str:
     return f"step {step}" + (f" of {num_steps}" if num_steps else "") + epoch
 
 
-def _running_row(output_dir: Path, entry: Entry) -> tuple[str, ...]:
+def _running_row(output_dir: Path, one: Standing) -> tuple[str, ...]:
+    assert one.attempt is not None  # or it would not run
     return (
-        entry.key,
-        str(entry.owner or ""),
-        f"{duration(entry.silent)} ago",
-        how_far(output_dir / "runs" / entry.key, entry.num_steps),
+        one.cell.key,
+        str(one.attempt.owner),
+        f"{duration(max(0.0, time.time() - one.attempt.since))} ago",
+        how_far(output_dir / "runs" / one.cell.key, one.cell.num_steps),
     )
+
+
+def _failed_row(one: Standing) -> tuple[str, ...]:
+    assert one.failure is not None  # or it would not be listed
+    return one.cell.key, str(one.failure.times), last_line(one.failure.error)
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

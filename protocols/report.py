@@ -61,5 +61,4 @@ def _group(folder: Path) -> str | None:
         return None
     from jobs.planned import Planned, wandb_group
 
-    planned = Planned.read(folder)
-    return wandb_group(folder, DEFAULT_WANDB if planned is None else planned.context.wandb)
+    return wandb_group(folder, Planned.read(folder).context.wandb)

@@ -20,7 +20,7 @@ except ImportError:  # not on this system
 
 CONFIG = "config.yaml"
 # What commands leave beside the folders of their runs; a sweep's plan counts before it is worked.
-LEFT_BY_COMMANDS = ("results.csv", "sweep.db", "sweep.json", "planned.json")
+LEFT_BY_COMMANDS = ("results.csv", "planned.json", "driver.json")
 
 
 class FolderClaim:

@@ -30,6 +30,6 @@ def planned_cells(output_dir: Path) -> frozenset[str] | None:
     """Keys of the cells of the last plan; None where no sweep was planned, or it cannot be read."""
     try:
         found = json.loads((output_dir / PLANNED_FILE).read_text(encoding="utf-8"))
-        return frozenset(map(str, found["cells"]))
+        return frozenset(str(cell["key"]) for cell in found["cells"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 _STATE, _START = 0, 19  # fields of /proc/PID/stat behind the name
-_KIND, _PID, _PLACE = 3, 4, 5  # fields of a line of /proc/locks
 
 
 @dataclass(frozen=True)
@@ -61,20 +60,6 @@ def process(pid: int) -> Process:
     return Process(host_id(), pid, found[1] if found else 0)
 
 
-def stopped_holders(path: Path) -> list[Process]:
-    """Processes of this host that are stopped while they hold a write lock on a file."""
-    try:
-        lines = Path("/proc/locks").read_text().splitlines()
-    except OSError:
-        return []
-    inode, found = str(path.stat().st_ino), set()
-    for fields in map(str.split, lines):
-        holds = "->" not in fields and fields[_KIND] == "WRITE"  # an arrow is one that waits
-        if holds and fields[_PLACE].split(":")[2] == inode:
-            found.add(int(fields[_PID]))
-    return [process(pid) for pid in sorted(found) if _is_stopped(pid) and _has_open(pid, path)]
-
-
 @cache
 def host_id() -> str:
     """Host name, boot and process namespace: equal where process numbers are comparable."""
@@ -103,18 +88,3 @@ def _exists(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _is_stopped(pid: int) -> bool:
-    found = _stat(pid)
-    return found is not None and found[0] in "Tt"
-
-
-def _has_open(pid: int, path: Path) -> bool:
-    """Whether a process has the file open; inode numbers alone are not unique between disks."""
-    try:
-        return any(
-            link.exists() and link.samefile(path) for link in Path(f"/proc/{pid}/fd").iterdir()
-        )
-    except OSError:
-        return False

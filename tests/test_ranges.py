@@ -166,7 +166,7 @@ WRONG = [
     (CURVE, "grid.full.max_grad_norm", "-1"),
     (CURVE, "grid.learning_rate", '{"mlp": -1, "linear": 0.1}'),
     (PLAN, "engine.max_retries", "-1"),
-    (PLAN, "engine.poll_seconds", "0"),
+    (PLAN, "engine.stop_seconds", "0"),
     (PLAN, "grid.num_trials", "0"),
     (PLAN, "grid.rows", "[]"),
     (["grid"], "grid.step", "0"),

@@ -28,7 +28,7 @@ output_dir="${1:?usage: sbatch slurm.sh OUTPUT_DIR}"
 
 # srun passes the signal on. 143 is a worker that was told to stop, not a failure.
 status=0
-srun --ntasks=1 python train.py sweep work --output_dir "$output_dir" \
+srun --ntasks=1 python train.py sweep run --output_dir "$output_dir" \
     --trainer.accelerator gpu \
     ${PROBELIGHT_STORAGE:+--storage "$PROBELIGHT_STORAGE"} || status=$?
 if [[ $status -eq 143 ]]; then

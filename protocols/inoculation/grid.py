@@ -136,8 +136,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
                 "dose": dose,
                 "seed": seed,
             }
-            # Chosen among those that are finished: one that failed holds nothing up.
-            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, [before], follows=own)
+            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, own)
 
 
 def _settings(

@@ -244,7 +244,7 @@ def sweep(world: World, out: Path) -> list[list[str]]:
     there = [f"--output_dir={out}"]
     return [
         ["sweep", "plan", config, world.mirror, *there, *QUIET],
-        ["sweep", "work", *there],
+        ["sweep", "run", *there],
         ["sweep", "status", *there],
     ]
 

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 import pytest
 
+from jobs.cells.attempt import Attempt
+from jobs.cells.standing import Cell, Standing, State
 from jobs.progress import Progress, duration, last_line
-from jobs.queue.entry import COMPLETE, RUNNING, WAITING, Entry
-
-START = datetime(2020, 1, 1)
+from storage.host import this_process
 
 
-def done(key: str, seconds: float, num_steps: int) -> Entry:
-    ended = START + timedelta(seconds=seconds)
-    return Entry(1, 1, key, (), COMPLETE, started=START, ended=ended, num_steps=num_steps)
+def standing(key: str, state: State, num_steps: int, seconds: float | None = None) -> Standing:
+    left = None if seconds is None else 1000.0 + seconds
+    attempt = Attempt(1, 1, this_process(), 1000.0, left)
+    return Standing(Cell(key, "module:run", num_steps=num_steps), state, attempt)
 
 
-def test_time_left_follows_the_steps_and_the_workers() -> None:
-    finished = [done("a", 20, 10), done("b", 100, 30), done("score", 7, 0)]
-    left = [
-        Entry(4, 4, "c", (), RUNNING, num_steps=20),
-        Entry(5, 5, "d", (), RUNNING, num_steps=20),
-        Entry(6, 6, "e", (), WAITING, num_steps=10),
-        Entry(7, 7, "f", (), WAITING),
+def test_time_left_follows_the_steps_and_how_many_run_at_once() -> None:
+    finished = [
+        standing("a", State.DONE, 10, 20),
+        standing("b", State.DONE, 30, 100),
+        standing("score", State.DONE, 0, 7),
+        standing("of-a-killed-worker", State.DONE, 1000),
     ]
-    # 120 s for 40 steps are 3 s a step: 50 steps and one cell without any, on two workers or three.
+    left = [
+        standing("c", State.RUNNING, 20),
+        standing("d", State.RUNNING, 20),
+        standing("e", State.WAITING, 10),
+        standing("f", State.WAITING, 0),
+    ]
+    # 120 s for 40 steps are 3 s a step: 50 steps and one cell without any, on two places or three.
     assert Progress([*finished, *left]).seconds_left() == pytest.approx((50 * 3 + 7) / 2)
-    assert Progress([*finished, *left]).seconds_left(between=1) == pytest.approx((50 * 3 + 7) / 3)
+    assert Progress([*finished, *left]).seconds_left(at_once=3) == pytest.approx((50 * 3 + 7) / 3)
+    # More places than cells are of no use.
+    assert Progress([*finished, *left]).seconds_left(at_once=64) == pytest.approx((50 * 3 + 7) / 4)
     assert Progress(left).seconds_left() is None
     assert Progress(finished).seconds_left() == 0
 

@@ -14,9 +14,9 @@ from torch.utils.data import TensorDataset
 
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
+from jobs.cells.attempt import local_rank
 from jobs.context import RunContext
 from jobs.job import Job
-from jobs.queue.lease import local_rank
 from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.record import RunRecord

@@ -44,7 +44,7 @@ def test_a_config_that_computed_nothing_gives_way(
         "runs/a/checkpoints/config.yaml",
         "runs/a/metrics.csv",
         "results.csv",
-        "sweep.db",
+        "driver.json",
         "planned.json",
     ],
 )

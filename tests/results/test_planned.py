@@ -35,7 +35,7 @@ def test_what_the_last_plan_does_not_hold_is_left_out_and_said(
 ) -> None:
     write_two(tmp_path, write_run, rows)
     [first] = (tmp_path / "runs").glob("first*")
-    (tmp_path / PLANNED_FILE).write_text(json.dumps({"cells": [first.name]}))
+    (tmp_path / PLANNED_FILE).write_text(json.dumps({"cells": [{"key": first.name}]}))
     results = load_results(tmp_path)
     assert [run.path for run in results.runs] == [f"runs/{first.name}"]
     assert any("second" in line and "earlier plan" in line for line in results.left_out)

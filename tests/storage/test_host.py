@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -8,11 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from storage.host import Process, host_id, process, stopped_holders, this_process
+from storage.host import Process, host_id, process, this_process
 
 NEVER = 2**22 + 1  # beyond the largest number that Linux gives out
 LOCK = """
@@ -89,19 +87,3 @@ def test_a_process_is_gone_when_kill_returns(
     one.kill()
     assert one.known_dead()
     assert child.wait() == -signal.SIGKILL
-
-
-@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system does not tell of locks")
-def test_only_a_stopped_process_that_holds_the_lock_is_found(
-    start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
-) -> None:
-    path, other = tmp_path / "a.lock", tmp_path / "b.lock"
-    other.touch()
-    child = start(LOCK, path)
-    assert stopped_holders(path) == []  # it holds it, and runs
-    child.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
-    assert stopped_holders(path) == [process(child.pid)]
-    assert stopped_holders(other) == []
-    with path.open("w") as mine, pytest.raises(BlockingIOError):
-        fcntl.lockf(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -90,7 +90,7 @@ def test_the_cells_give_what_one_command_gives(
     cells = sweep_jobs(small, under(mirror))
     results = run_all(cells, tmp_path / "sweep", mirror)
     chosen = results[cells[-1].key]
-    candidates = {key: results[key] for key in cells[-1].follows}
+    candidates = {key: results[key] for key in cells[-1].needs}
     averages = {
         key: max(scores["val/aggregate"] for scores in facts_of(record).history)
         for key, record in candidates.items()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cells.attempt import FencedRunFolder, begin_attempt
+from jobs.cells.driver_claim import drive_alone
 from jobs.context import RunContext
-from jobs.queue.lease import LeasedRunFolder, grant_lease
 from probes.record import Record
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
@@ -30,10 +31,11 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     monkeypatch.setattr(steps, "_all_sets", lambda: {SELECTED_PROBE: RECORDS})
     monkeypatch.setattr(steps, "score", lambda folder, sets: SCORED)
     config = {"a": 1}
-    folder = RunFolder(tmp_path, "cell", config).path
-    grant_lease(folder, 1)
+    folder = RunFolder(tmp_path / "runs", "cell", config).path
+    with drive_alone(tmp_path, take_over=False) as driver:
+        begin_attempt(folder, driver)
     monkeypatch.setenv("LOCAL_RANK", str(rank))
-    run = LeasedRunFolder(folder, config, 1)
+    run = FencedRunFolder(folder, config, 1)
     # Of the processes the first one writes; another need not wait for it.
     found = steps.before(run, tmp_path)
     assert (folder / BEFORE_FILE).exists() == (rank == 0)

@@ -1,0 +1,139 @@
+"""The cells of a plan as other processes know them, and how each one stands as its folder says.
+
+runs/<key>/result.json    it is finished
+runs/<key>/attempt.json   who runs it, or did last: attempt.py
+runs/<key>/failed.json    how often it has failed since the sweep was last started, and of what
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from jobs.cells.attempt import RESULT, Attempt, newest_attempt
+from jobs.cells.driver_claim import last_driver
+from jobs.job import Job
+from storage.files import read_json, write_text_atomic
+
+FAILED = "failed.json"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A job without its config, which is in its run folder.
+
+    Attributes:
+        key: Name of the run folder.
+        runner: "module:function" that runs it.
+        needs: Keys of the cells that must be finished before it.
+        follows: Keys of the cells that must have ended before it, well or not.
+        num_steps: Optimiser steps, for the estimate of time.
+        is_drawn: Whether its setting is drawn when it is started (`search: tpe`).
+    """
+
+    key: str
+    runner: str
+    needs: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    num_steps: int = 0
+    is_drawn: bool = False
+
+    @staticmethod
+    def of(job: Job) -> Cell:
+        """The cell of a job."""
+        return Cell(job.key, job.runner, job.needs, job.follows, job.num_steps, bool(job.search))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell has no result.
+
+    Attributes:
+        times: How often it has failed.
+        tries: How often it may.
+        error: The traceback, or what stands for it.
+    """
+
+    times: int
+    tries: int
+    error: str
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is not tried again before the next `sweep run`."""
+        return self.times >= self.tries
+
+    @staticmethod
+    def read(folder: Path) -> Failure | None:
+        """What a run folder says; None if its cell has not failed."""
+        try:
+            return Failure(**read_json(folder / FAILED))
+        except FileNotFoundError:
+            return None
+
+    def keep(self, folder: Path) -> None:
+        """Writes it into a run folder."""
+        write_text_atomic(folder / FAILED, json.dumps(asdict(self)) + "\n")
+
+
+class State(StrEnum):
+    """How a cell stands."""
+
+    DONE = "done"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cell and how it stands.
+
+    Attributes:
+        cell: The cell.
+        state: Its state.
+        attempt: The newest attempt at it.
+        failure: How it has failed, if it has since the sweep was last started.
+    """
+
+    cell: Cell
+    state: State
+    attempt: Attempt | None = None
+    failure: Failure | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """What the attempt that finished it took; None where that is not known."""
+        if self.state is not State.DONE or self.attempt is None or self.attempt.left is None:
+            return None
+        return self.attempt.left - self.attempt.since
+
+
+def is_finished(runs_dir: Path, key: str) -> bool:
+    """Whether a cell has a result."""
+    return (runs_dir / key / RESULT).exists()
+
+
+def standings(output_dir: Path, cells: Iterable[Cell]) -> list[Standing]:
+    """How each cell of a folder stands, from its files alone.
+
+    Raises:
+        ValueError: If one of them is damaged; the message names it.
+    """
+    driver = last_driver(output_dir)
+    number = None if driver is None or driver.is_gone else driver.number
+    return [_standing(output_dir / "runs", cell, number) for cell in cells]
+
+
+def _standing(runs_dir: Path, cell: Cell, driver: int | None) -> Standing:
+    folder = runs_dir / cell.key
+    attempt, failure = newest_attempt(folder), Failure.read(folder)
+    if is_finished(runs_dir, cell.key):
+        return Standing(cell, State.DONE, attempt)
+    if failure is not None and failure.is_final:
+        return Standing(cell, State.FAILED, attempt, failure)
+    runs = attempt is not None and attempt.left is None and attempt.driver == driver
+    return Standing(cell, State.RUNNING if runs else State.WAITING, attempt, failure)

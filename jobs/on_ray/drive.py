@@ -1,0 +1,224 @@
+"""The driver: puts every cell without a result on Ray and stays with it until all have ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from jobs.cells.driver_claim import check_driver, drive_alone
+from jobs.cells.process import ERROR_NAME
+from jobs.cells.standing import Cell, is_finished
+from jobs.on_ray.cluster import Cluster, Ref
+from jobs.on_ray.resources import Need
+from jobs.on_ray.watch import End, Order
+from jobs.planned import Planned
+from jobs.progress import last_line
+from jobs.schedule import Schedule
+from jobs.search import draw
+from jobs.view import RunView
+from results.folder_claim import CONFIG
+from storage.config.yaml_file import read_yaml
+from storage.errors import UsageError
+from storage.files import write_text_atomic
+
+TERMINATED, INTERRUPTED, FAILED = 143, 130, 1
+_LOOK_SECONDS = 1.0
+_PAUSE_SECONDS = 2.0  # before a cell that was lost is put on Ray again
+_GRACE_SECONDS = 10.0  # beyond what cells have to save their state
+_PATIENCE_SECONDS = 600.0  # for a cluster that is gone to come back
+# What people set for the programs that cells use, wherever a cell runs.
+_PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_")
+
+
+def drive(folder: Path, planned: Planned, view: RunView) -> int:
+    """Runs the cells of a folder that have no result.
+
+    Args:
+        folder: Folder of the command; its run folders hold the configs.
+        planned: The cells, what they run under, and where.
+        view: Is told what happens.
+
+    Returns:
+        The exit code: 0 when all are finished, 1 if some have failed for good or wait in vain, 130
+        and 143 after Ctrl-C and SIGTERM.
+
+    Raises:
+        UsageError: If another driver has the folder, Ray is missing, or no node has what a cell
+            needs or sees the folder.
+        DriverLostError: If another one has taken the folder over meanwhile.
+    """
+    folder = folder.resolve()  # the same on every node
+    with drive_alone(folder, planned.engine.take_over) as number:
+        schedule = Schedule(folder / "runs", planned.cells, planned.engine.max_retries)
+        with view.shown(schedule):
+            if schedule.is_over:
+                return _ended(schedule, view)
+            cluster = Cluster(planned.engine.address, view.say)
+            try:
+                return _Drive(folder, number, planned, schedule, cluster, view).run()
+            finally:
+                cluster.close()
+
+
+class _Drive:
+    """One run of `drive`; `run` says all there is to it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        planned: Planned,
+        schedule: Schedule,
+        cluster: Cluster,
+        view: RunView,
+    ) -> None:
+        self.folder, self.number = folder, number
+        self.engine, self.context = planned.engine, planned.context
+        self.schedule, self.cluster, self.view = schedule, cluster, view
+        self._refs: dict[Ref, str] = {}
+        self._pauses: dict[str, float] = {}
+        self._stop_code = self._num_signals = 0
+
+    def run(self) -> int:
+        """Stays until all cells have ended, or it is told to stop."""
+        with self._signals():
+            self._open()
+            while not self.schedule.is_over and not self._stop_code:
+                self._put_ready()
+                self._take_ended()
+                check_driver(self.folder, self.number)
+                if not self._stop_code and not self.cluster.is_alive():
+                    self._open_again()
+            if self._stop_code:
+                self._stop_cells()
+                return self._stop_code
+        return _ended(self.schedule, self.view)
+
+    def _open(self) -> None:
+        self.cluster.open()
+        self._listen()  # Ray has put its own handler of SIGTERM there
+        self._need = Need.of(self.engine, self.context.trainer, self.cluster.has_gpus())
+        self.view.at_once = self.cluster.check(self._need, self.folder, self.number)
+
+    def _open_again(self) -> None:
+        """Starts or finds Ray anew; what its workers ran ends with them, and is put there again."""
+        self.view.say("Ray does not answer any more; its cells wait until it does")
+        for key in self._refs.values():
+            self.schedule.give_back(key)
+        self._refs.clear()
+        self.cluster.close()
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not self._stop_code:
+            try:
+                return self._open()
+            except UsageError:
+                if self.engine.address is None or time.monotonic() > end:
+                    raise
+                time.sleep(_LOOK_SECONDS)
+
+    def _put_ready(self) -> None:
+        now = time.monotonic()
+        for cell in self.schedule.ready():
+            if self._pauses.get(cell.key, 0.0) > now or self._stop_code:
+                continue
+            try:
+                order = self._order(cell)
+            except Exception:  # a damaged file, a space that nothing can be drawn from
+                self._fail(cell.key, traceback.format_exc())
+                continue
+            self._refs[self.cluster.put(order, self._need)] = cell.key
+            self.schedule.start(cell.key)
+
+    def _order(self, cell: Cell) -> Order:
+        folder = self.folder / "runs" / cell.key
+        config = read_yaml(folder / CONFIG)
+        if cell.is_drawn:
+            earlier = [folder.parent / key for key in cell.follows]
+            draw(cell.key, config, folder, earlier)
+        threads = config.get("threads") or self.context.trainer.threads or self._need.threads
+        passed_on = {k: v for k, v in os.environ.items() if k.startswith(_PASSED_ON)}
+        return Order(
+            folder=str(folder),
+            driver=self.number,
+            runner=cell.runner,
+            context=self.context.to_json(),
+            threads=threads,
+            directory=str(Path.cwd()),
+            environment=passed_on,
+            stop_seconds=self.engine.stop_seconds,
+        )
+
+    def _take_ended(self) -> None:
+        """Waits a moment, and notes what has ended."""
+        if not self._refs:  # all that may start was lost a moment ago
+            time.sleep(_LOOK_SECONDS)
+            return
+        for ref in self.cluster.ended(list(self._refs), _LOOK_SECONDS):
+            self._take(self._refs.pop(ref), *self.cluster.end_of(ref))
+        self.view.tick()
+
+    def _take(self, key: str, end: str, text: str) -> None:
+        if end == End.FINISHED or is_finished(self.schedule.runs_dir, key):
+            self.schedule.finish(key)
+            self.view.finished(key)
+        elif end == End.FAILED and not self._stop_code:
+            self._fail(key, text)
+        else:
+            self.schedule.give_back(key)
+            self._pauses[key] = time.monotonic() + _PAUSE_SECONDS
+            why = f" ({text.splitlines()[0]})" if text else ""
+            self.view.say(f"{key}: {end}{why}, the cell waits again")
+
+    def _fail(self, key: str, error: str) -> None:
+        failure = self.schedule.fail(key, error)
+        folder = self.schedule.runs_dir / key
+        with suppress(OSError):  # a full disk: it is still said, and tried again
+            if folder.is_dir():
+                failure.keep(folder)
+                write_text_atomic(folder / ERROR_NAME, error)
+        self.view.failed(key, failure)
+
+    def _stop_cells(self) -> None:
+        """Lets the cells that run save their state. A second signal ends them at once."""
+        self.view.say(f"stopping: cells have {self.engine.stop_seconds:g} s to save their state")
+        end, told = time.monotonic() + self.engine.stop_seconds + _GRACE_SECONDS, 0
+        while self._refs and time.monotonic() < end and self.cluster.is_alive():
+            if told < min(self._num_signals, 2):
+                told += 1
+                for ref in self._refs:
+                    self.cluster.cancel(ref)
+            self._take_ended()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.getsignal(number) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _listen(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._note)
+
+    def _note(self, signum: int, frame: FrameType | None) -> None:
+        self._num_signals += 1
+        code = TERMINATED if signum == signal.SIGTERM else INTERRUPTED
+        self._stop_code = self._stop_code or code
+
+
+def _ended(schedule: Schedule, view: RunView) -> int:
+    for key, failure in schedule.failed.items():
+        view.say(f"failed: {key}: {last_line(failure.error)}")
+    in_vain = schedule.in_vain()
+    for cell, missing in in_vain:
+        view.say(f"not started: {cell.key}: it needs {', '.join(missing)}")
+    return FAILED if schedule.failed or in_vain else 0

@@ -1,0 +1,86 @@
+"""A sweep's folder: its cells planned, run on Ray, and shown."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from jobs.context import RunContext, TrainerSettings
+from jobs.on_ray.resources import Need
+from jobs.plan import detectable_table, plan_jobs, plan_lines
+from jobs.planned import Planned, wandb_group
+from jobs.settings import RaySettings
+from jobs.status import show_status
+from protocols.inoculation.data import original_splits, probe_splits
+from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from results.run_folder import CommandFolder
+
+
+def plan_sweep(folder: Path, grid: SweepGrid, engine: RaySettings, context: RunContext) -> None:
+    """Makes the folders of the cells, and says what they cost and what they can show."""
+    jobs = sweep_jobs(grid, context)
+    CommandFolder(folder, {"command": "sweep"})
+    plan = plan_jobs(folder, jobs)
+    Planned(context, engine, plan.cells).keep(folder)
+    device = _device(context.trainer)
+    need = Need.of(engine, context.trainer, has_gpus=device == "gpu")
+    for line in [*plan_lines(plan, folder, device), f"resources: a cell takes {need}"]:
+        print(line)
+    rows = [line for row in grid.rows for line in _item_sets(grid, row, context)]
+    Console().print(detectable_table(rows))
+    if context.trainer.threads is None:
+        print("trainer.threads is not set: results may differ in the last bits between machines")
+    print(f"next: train.py sweep run --output_dir {folder}")
+
+
+def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
+    """Runs the cells without a result; the exit code, as `drive` gives it.
+
+    Args:
+        folder: Folder of the sweep.
+        engine: Its settings; those of the plan hold where these have the default.
+        context: As `engine`.
+    """
+    # Only now: it needs Ray, which is not installed with all else.
+    from jobs.on_ray.drive import drive
+    from jobs.view import RunView
+
+    planned = Planned.read(folder).under(context, engine)
+    trainer, wandb = planned.context.trainer, planned.context.wandb
+    quiet = replace(
+        planned.context,
+        trainer=replace(trainer, progress_bar=False),
+        wandb=replace(wandb, group=wandb_group(folder, wandb)),
+    )
+    command = CommandFolder(folder, {"command": "sweep"})
+    code = drive(folder, replace(planned, context=quiet), RunView(trainer.progress_bar))
+    print(f"results so far: {command.write_results()}")
+    return code
+
+
+def show_sweep(folder: Path, watch: bool) -> None:
+    """Prints the status, once or again and again."""
+    show_status(folder, Planned.read(folder).cells, watch)
+
+
+def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
+    """Name, number of items and number of seeds of what a row is selected and reported on."""
+    sets = {
+        row.probe.name: probe_splits(row.probe, context),
+        row.original: original_splits(grid.originals[row.original], context),
+    }
+    return [
+        (f"{name} {split}", len(items), len(row.seeds))
+        for name, splits in sets.items()
+        for split, items in (("selection", splits.selection), ("report", splits.report))
+        if items
+    ]
+
+
+def _device(trainer: TrainerSettings) -> str:
+    """What "auto" will be, as far as can be told without torch."""
+    auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
+    return {"cpu": "cpu", "auto": auto}.get(trainer.accelerator, "gpu")
