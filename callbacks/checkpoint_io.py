@@ -75,12 +75,18 @@ def read_state(
         state = torch.load(path, map_location=map_location, weights_only=True)
     except Exception as error:
         raise UnreadableCheckpointError(
-            f"{path}: not a readable training state ({type(error).__name__}: {error}). "
+            f"{path}: not a readable training state ({_cause(error)}). "
             "Without the file the run goes on from the state before, or starts again"
         ) from error
     if not isinstance(state, dict) or "state_dict" not in state:
         raise UnreadableCheckpointError(f"{path}: not a training state")
     return state
+
+
+def _cause(error: Exception) -> str:
+    if type(error).__name__ == "UnpicklingError":  # of torch, with advice to read them all the same
+        return "damaged, or of pickled objects, which are never read"
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
