@@ -8,17 +8,13 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import yaml
 
 import train
-from datamodules.pretraining.dictionary_text import DictionaryText
-from datamodules.pretraining.document_store import tokenise
-from datamodules.pretraining.vocabulary import SPECIAL_TOKENS
 from probes.catalog import ROOT
 from probes.importers.ai2 import write_ai2
 from probes.source import load_probe
-from probes.sources.verbalise import Document
+from tests.fixtures.dictionary import PIECES, small_dictionary
 from tests.probes.tiny_wordnet import write_wordnet
 
 FIT_CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
@@ -305,18 +301,8 @@ def after_fit(command: str) -> Commands:
 
 def export(world: World, out: Path) -> list[list[str]]:
     """Pre-trains a toy on thirty documents, in a cache as `prepare_data` leaves it."""
-    cache = world.root / "dictionary"
-    text = {"cache_dir": str(cache), "max_length": 24, "max_tokens": 96, "seed": 3}
-    pieces = [*SPECIAL_TOKENS, ".", "##s", *(f"w{i}" for i in range(60))]
-    documents = [
-        Document(f"d{i}", "wordnet", tuple(f"w{i} w{i + j}s w{i + 20}" for j in range(3)))
-        for i in range(30)
-    ]
-    place = DictionaryText(**text).vocab_path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text("\n".join(pieces) + "\n")
-    np.savez(place.with_name("tokens.npz"), **vars(tokenise(documents, pieces, held_out_rate=0.2)))
-    sizes = {"vocab_size": len(pieces), "hidden_size": 16, "num_layers": 1, "num_heads": 2}
+    text = small_dictionary(world.root / "dictionary")
+    sizes = {"vocab_size": len(PIECES), "hidden_size": 16, "num_layers": 1, "num_heads": 2}
     module = {**sizes, "max_length": 24, "warmup_steps": 2}
     config = {
         "seed_everything": 1,

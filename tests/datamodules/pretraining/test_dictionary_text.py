@@ -7,25 +7,12 @@ import pytest
 import torch
 
 from datamodules.pretraining.dictionary_text import CLS, IGNORE, MASK, SEP, DictionaryText
-from datamodules.pretraining.document_store import tokenise
-from datamodules.pretraining.vocabulary import SPECIAL_TOKENS
-from probes.sources.verbalise import Document
-
-PIECES = [*SPECIAL_TOKENS, ".", "##s", *(f"w{i}" for i in range(60))]
+from tests.fixtures.dictionary import PIECES, small_dictionary
 
 
 @pytest.fixture
 def text(tmp_path: Path) -> DictionaryText:
-    """Thirty documents of three sentences in a cache, as `prepare_data` would leave it."""
-    data = DictionaryText(cache_dir=str(tmp_path), max_length=24, max_tokens=96, seed=3)
-    documents = [
-        Document(f"d{i}", "wordnet", tuple(f"w{i} w{i + j}s w{i + 20}" for j in range(3)))
-        for i in range(30)
-    ]
-    folder = data.vocab_path.parent
-    folder.mkdir(parents=True)
-    data.vocab_path.write_text("\n".join(PIECES) + "\n")
-    np.savez(folder / "tokens.npz", **vars(tokenise(documents, PIECES, held_out_rate=0.2)))
+    data = DictionaryText(**small_dictionary(tmp_path))
     data.prepare_data()  # finds the cache and needs no dictionary
     data.setup()
     return data
