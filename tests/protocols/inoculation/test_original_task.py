@@ -1,0 +1,117 @@
+"""An original-task model: its best epoch is kept, and what is reported of it can be recounted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from jobs.context import RunContext
+from lightning_modules.checkpoints.weights import model_fingerprint
+from protocols.engine.models import saved_module
+from protocols.engine.settings import ModelSettings
+from protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from protocols.inoculation.original_task import train_first_stage, train_original
+from protocols.inoculation.settings import FirstStage, OriginalTask
+from results.record import RunRecord
+from results.row import Row
+from results.run_folder import RunFolder
+from results.subset import Untouched
+from tests.protocols.inoculation.conftest import under
+
+
+@pytest.fixture
+def task(tiny_probes: Path) -> OriginalTask:
+    return OriginalTask(
+        "colours",
+        [str(tiny_probes / "first.yaml")],
+        report_share=0.2,
+        selection_share=0.1,
+        reserved_share=0.3,
+        epochs=2,
+        learning_rate=1e-3,
+        seed=5,
+    )
+
+
+@pytest.fixture
+def context(mirror: str) -> RunContext:
+    return under(mirror)
+
+
+@pytest.fixture
+def model(tiny_model: Path) -> ModelSettings:
+    return ModelSettings(str(tiny_model), max_length=32)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "runs", "original", {"a": 1})
+
+
+def result(run: RunFolder) -> RunRecord:
+    record = run.result()
+    assert record is not None
+    return record
+
+
+def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
+    return [row for row in record.rows if (row.split, row.metric) == (split, metric)]
+
+
+def test_the_best_epoch_is_kept_and_reported_on_other_items(
+    run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
+) -> None:
+    splits = original_splits(task, context)
+    train_original(run, model, task, splits, None, context)
+    record = result(run)
+    assert record.counts == {"train": 32, "selection": 8, "reserved": 24, "report": 16}
+    selection = of(record, "selection")
+    assert [(row.epoch, row.num_items) for row in selection] == [(1, 8), (2, 8)]
+    [reported] = of(record, "report")
+    best = max(row.value for row in selection)
+    assert next(row.value for row in selection if row.epoch == reported.epoch) == best
+    lines = (run.path / "predictions.jsonl").read_text().splitlines()
+    assert reported.value == pytest.approx(fmean(json.loads(line)["correct"] for line in lines))
+    assert (reported.num_items, reported.num_groups) == (16, 8)  # clusters of two
+    assert (reported.num_train, reported.learning_rate, reported.seed) == (32, 1e-3, 5)
+    assert [row.value for row in of(record, "report", "chance")] == [0.2]
+    assert record.model_sha256 == model_fingerprint(saved_module(run.best_dir))
+    assert (record.protocol, record.probe, record.seeds) == ("original", "colours", (5,))
+
+
+def test_the_score_without_relatives_stands_beside_where_some_have_one(
+    run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
+) -> None:
+    files = replace(task, report_sets=task.sets, epochs=1)
+    splits = original_splits(files, context)
+    first = splits.report[0]
+    meta = {**first.meta, "cluster": splits.train[0].meta["cluster"]}
+    leaked = replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
+    train_original(run, model, files, leaked, None, context)
+    whole, clean = of(result(run), "report")
+    assert (whole.subset, whole.num_items) == (None, 22)
+    assert (clean.subset, clean.num_items) == (Untouched(), 21)
+
+
+def test_the_task_begins_with_the_model_of_its_first_stage(
+    tmp_path: Path, model: ModelSettings, task: OriginalTask, context: RunContext, tiny_probes: Path
+) -> None:
+    stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
+    own = replace(task, first=stage, learning_rate=0.0, epochs=1)
+    splits: dict[str, Splits] = {
+        "first": first_stage_splits(stage, task.seed, context),
+        "original": original_splits(own, context),
+    }
+    runs = {name: RunFolder(tmp_path / "runs", name, {}) for name in splits}
+    train_first_stage(runs["first"], model, own, splits["first"], context)
+    start = runs["first"].best_dir
+    train_original(runs["original"], model, own, splits["original"], start, context)
+    first, original = (result(run) for run in runs.values())
+    assert (first.protocol, first.probe) == ("first", "race")
+    assert {row.split for row in first.rows} == {"selection"}  # it is reported by nobody
+    # At a learning rate of 0 the weights are those that it began with.
+    assert original.model_sha256 == first.model_sha256
