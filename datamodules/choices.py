@@ -85,7 +85,9 @@ class ChoiceDataModule(ResumableData):
         _refuse_second_sharding(self._attached_trainer())
         module: Any = self._attached_trainer().lightning_module
         module.evaluation_names = list(self.evaluation)
-        encoder = self._bind(module.encoder())
+        encoder: ChoiceEncoder = module.encoder()
+        if self.cache_dir is not None:
+            encoder.cache_dir = self.cache_dir
         if encoder is not self._encoder:
             self._encoder, self.train_set, self.evaluation_sets = encoder, None, {}
         if not self.evaluation_sets:
@@ -154,11 +156,6 @@ class ChoiceDataModule(ResumableData):
         for notice in encoded.notices:
             rank_zero_info(f"{name}: {notice}")
         return encoded
-
-    def _bind(self, encoder: ChoiceEncoder) -> ChoiceEncoder:
-        if self.cache_dir is not None:
-            encoder.cache_dir = self.cache_dir
-        return encoder
 
     def _attached_trainer(self) -> pl.Trainer:
         if self.trainer is None:

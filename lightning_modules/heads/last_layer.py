@@ -80,12 +80,9 @@ class EncoderAt:
     def _reduced(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
         assert self._layout is not None
         layers = attrgetter(self._layout.stack)(self.encoder)
-        last = _LastLayer(layers[-1], self._layout, place, self._num_heads())
-        return run_encoder(_with_last(self.encoder, self._layout.stack, last), batch)
-
-    def _num_heads(self) -> int:
         config: Any = self.encoder.config
-        return int(config.num_attention_heads)
+        last = _LastLayer(layers[-1], self._layout, place, int(config.num_attention_heads))
+        return run_encoder(_with_last(self.encoder, self._layout.stack, last), batch)
 
     @torch.no_grad()
     def _verify(self) -> bool:

@@ -97,7 +97,9 @@ class Grid:
 
     @property
     def published(self) -> str:
-        """What the paper says of this model's panel; empty where it says nothing."""
+        """What the paper says of this model's panel in its own wording; empty where nothing."""
+        if self.wording != "paper":
+            return ""
         if self.name == SIZES and self.paper_model == PAPER_SIZES_MODEL:
             return f"{100 * (1 - len(PAPER_SIZES_WRONG) / 56):.1f}"
         panel = (self.paper_model or "", self.name)

@@ -27,7 +27,7 @@ def grid_table(results: Results) -> Table | None:
         text("grid", lambda g: g.title if g.name == SIZES else f"{g.name}: {g.title}"),
         text("values", lambda g: g.span, "values"),
         accuracy("accuracy %", lambda g: g.accuracy, ACCURACY),
-        number("paper", _published, lambda said: said or ABSENT, "paper"),
+        number("paper", lambda g: g.published, lambda said: said or ABSENT, "paper"),
         share("says the first answer %", lambda g: g.first_share, "first_share"),
         share("orders told apart %", lambda g: g.value("order_accuracy"), "order_accuracy"),
         size("n", lambda g: g.accuracy, SIZE),
@@ -81,11 +81,6 @@ def sizes_table(results: Results) -> Table | None:
         columns,
         across,
     ).of(pairs)
-
-
-def _published(grid: Grid) -> str:
-    """What the paper says of a panel, which had its own wording."""
-    return grid.published if grid.wording == "paper" else ""
 
 
 def _said(pair: Pair) -> Cell:

@@ -83,7 +83,11 @@ def pareto_table(results: Results) -> Table | None:
         fields(lambda one: one.choice.series._asdict()),
         whole("k", lambda one: one.choice.dose, "dose"),
         number("seed", lambda one: one.choice.seed, str, "seed"),
-        text("setting", lambda one: f"rate {rate(one.learning_rate)}", small=_extra),
+        text(
+            "setting",
+            lambda one: f"rate {rate(one.learning_rate)}",
+            small=lambda one: f"extra {one.extra}",
+        ),
         attributes("extra learning_rate"),
         whole("epoch", lambda one: one.epoch, "epoch"),
         share("probe %", lambda one: one.probe, "probe_accuracy"),
@@ -136,7 +140,3 @@ def _of_run(run: Run, series: Series) -> Iterable[Candidate]:
 def _with_front(own: list[Candidate]) -> list[Candidate]:
     front = set(pareto_front([(one.original, one.probe) for one in own]))
     return [replace(one, on_front=place in front) for place, one in enumerate(own)]
-
-
-def _extra(one: Candidate) -> str:
-    return f"extra {one.extra}"

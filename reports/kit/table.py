@@ -178,15 +178,9 @@ def to_csv(table: Table) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     for record in table.records:
-        cells = (record.get(key) for key in header)
-        writer.writerow([_csv_cell(cell) for cell in cells])
+        cells = [record.get(key) for key in header]
+        writer.writerow([as_cell(cell) if isinstance(cell, str) else cell for cell in cells])
     return text.getvalue()
-
-
-def _csv_cell(value: object) -> object:
-    if value is None:
-        return ""
-    return as_cell(value) if isinstance(value, str) else value
 
 
 def to_markdown(table: Table) -> str:
@@ -206,12 +200,8 @@ def to_markdown(table: Table) -> str:
         ]
         for line in lines
     ]
-    return "\n".join(_piped(line) for line in [padded[0], rule, *padded[1:]])
+    return "\n".join(f"| {' | '.join(line)} |" for line in [padded[0], rule, *padded[1:]])
 
 
 def _plain(cell: Cell) -> str:
     return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
-
-
-def _piped(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

@@ -79,7 +79,8 @@ def _one(model: str, entry: ZeroShot) -> str:
 def _listed(entries: Sequence[ZeroShot]) -> str:
     texts = []
     for entry in entries:
-        split = f" ({entry.accuracy.split})" if _ambiguous(entry, entries) else ""
+        several = sum(other.probe == entry.probe for other in entries) > 1
+        split = f" ({entry.accuracy.split})" if several else ""
         row = entry.accuracy
         facts = [between(row.ci_low, row.ci_high), sample(row.num_items, row.num_groups)]
         facts.append("" if entry.chance is None else f"chance {percent(entry.chance)}%")
@@ -88,10 +89,6 @@ def _listed(entries: Sequence[ZeroShot]) -> str:
         inside = ", ".join(filter(None, facts))
         texts.append(f"{entry.probe}{split} {percent(row.value)}% ({inside})")
     return "; ".join(texts)
-
-
-def _ambiguous(entry: ZeroShot, entries: Sequence[ZeroShot]) -> bool:
-    return sum(other.probe == entry.probe for other in entries) > 1
 
 
 def _measured(row: Row) -> str:

@@ -122,7 +122,6 @@ def _age_heading(axis: Axes, grid: Grid) -> None:
     """Letter and accuracy; what is put where; the paper's number, or else the model's habit."""
     share = grid.first_share
     habit = "" if share is None else f"says {grid.candidates[0]} {percent(share)}%"
-    published = grid.published if grid.wording == "paper" else ""
     lines = (
         (33, f"{grid.name}  {percent(grid.accuracy.value)}%", 9, "bold", INK),
         (2, f"{_SUBTITLES[grid.name]}\n{habit}", 6.8, "normal", MUTED),
@@ -132,9 +131,9 @@ def _age_heading(axis: Axes, grid: Grid) -> None:
             text, (0, 1), xytext=(0, height), xycoords="axes fraction", textcoords="offset points",
             fontsize=size, fontweight=weight, color=color, va="bottom", linespacing=1.2,
         )  # fmt: skip
-    if published:
+    if grid.published:
         axis.annotate(
-            f"paper {published}", (0, 1), xytext=(52, 33.8), xycoords="axes fraction",
+            f"paper {grid.published}", (0, 1), xytext=(52, 33.8), xycoords="axes fraction",
             textcoords="offset points", fontsize=7.2, color=INK, va="bottom",
         )  # fmt: skip
 

@@ -48,7 +48,8 @@ def trajectory_figure(results: Results) -> Figure | None:
             axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
-        seeds = " One seed of each dose is drawn." if len(cells) < _num_runs(results) else ""
+        num_runs = sum(cell.chosen for cell in inoculations(results))
+        seeds = " One seed of each dose is drawn." if len(cells) < num_runs else ""
         return drawn(
             "selection",
             "How the checkpoint was chosen",
@@ -68,10 +69,6 @@ def _selected_on(cells: Sequence[Inoculation]) -> str:
     if any(on_reported):
         text += " but where a panel says that it was chosen on the reported items (the probe's)"
     return text
-
-
-def _num_runs(results: Results) -> int:
-    return sum(cell.chosen for cell in inoculations(results))
 
 
 def _trajectory_panel(axis: Axes, cell: Inoculation, gap: float) -> None:
