@@ -98,6 +98,15 @@ class Line:
     marker: str
 
 
+# What one panel tells apart, by colour, dash and mark; further ones are a figure's own.
+LINES = (
+    Line(BLUE, "-", "o"),
+    Line(ORANGE, (0, (5, 2)), "s"),
+    Line(GREEN, (0, (1.5, 1.5)), "^"),
+    Line(PURPLE, (0, (6, 2, 1.5, 2)), "D"),
+)
+
+
 def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
     """Renders a canvas; the same canvas gives the same bytes."""
     canvas.draw_without_rendering()

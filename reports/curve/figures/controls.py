@@ -10,34 +10,18 @@ from reports.curve.facts import NO_LANGUAGE, PERTURBED
 from reports.curve.figures.panels import BASELINES, LINEAR, Drawn, bands, heading, panel_canvas
 from reports.curve.summary import Summary, rivals, summaries
 from reports.kit.axes import left_out
-from reports.kit.figure import (
-    BLUE,
-    GREEN,
-    INK,
-    MAX_PANELS,
-    MUTED,
-    ORANGE,
-    PURPLE,
-    Figure,
-    Line,
-    drawn,
-    styled,
-)
+from reports.kit.figure import INK, LINES, MAX_PANELS, MUTED, Figure, Line, drawn, styled
 from results.load import Results
 
 IN_ONE_FIGURE = 6  # panels; a probe has a figure of its own where there would be more
-LOOKS = {
-    STANDARD: Line(BLUE, "-", "o"),
-    NO_LANGUAGE: Line(ORANGE, (0, (5, 2)), "s"),
-    PERTURBED: Line(GREEN, (0, (1.5, 1.5)), "^"),
-}
+LOOKS = dict(zip((STANDARD, NO_LANGUAGE, PERTURBED), LINES, strict=False))
 # Of controls that have no look of their own, in the order of their names.
 FURTHER = (
     Line(INK, (0, (1, 2)), "*"),
     Line(MUTED, (0, (3, 1, 1, 1)), "d"),
     Line(INK, (0, (4, 1, 1, 1, 1, 1)), "x"),
 )
-RANDOM = Line(PURPLE, (0, (6, 2, 1.5, 2)), "D")
+RANDOM = LINES[3]
 
 
 def control_figures(results: Results) -> list[Figure]:

@@ -10,28 +10,11 @@ from probes.controls import STANDARD
 from reports.curve.figures.panels import BASELINES, Drawn, bands, heading, panel_canvas
 from reports.curve.summary import Summary, summaries
 from reports.kit.axes import left_out
-from reports.kit.figure import (
-    BLUE,
-    GREEN,
-    MAX_PANELS,
-    MUTED,
-    ORANGE,
-    PURPLE,
-    Figure,
-    Line,
-    drawn,
-    styled,
-)
+from reports.kit.figure import LINES, MAX_PANELS, MUTED, Figure, Line, drawn, styled
 from reports.kit.published import short_name
 from results.load import Results
 
-MODELS = (
-    Line(BLUE, "-", "o"),
-    Line(ORANGE, (0, (5, 2)), "s"),
-    Line(GREEN, (0, (1.5, 1.5)), "^"),
-    Line(PURPLE, (0, (6, 2, 1.5, 2)), "D"),
-    Line(MUTED, (0, (3, 1, 1, 1, 1, 1)), "X"),
-)
+MODELS = (*LINES, Line(MUTED, (0, (3, 1, 1, 1, 1, 1)), "X"))
 
 
 def models_figure(results: Results) -> Figure | None:

@@ -23,14 +23,11 @@ from reports.inoculation.figures.marks import (
 from reports.inoculation.series import Series
 from reports.kit.axes import dodge, end_labels, example_axis, left_out, limits
 from reports.kit.figure import (
-    BLUE,
-    GREEN,
     INK,
+    LINES,
     MAX_PANELS,
     MUTED,
-    ORANGE,
     PAPER,
-    PURPLE,
     Figure,
     Line,
     drawn,
@@ -48,7 +45,7 @@ BY_EXTRA = (
     " Marks of k > 0 have the shape of the chosen setting's extra (circle none, square x1, "
     "triangle x2); where there are several seeds a bar is their mean."
 )
-MODELS = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (INK, "v"))
+MODELS = (*((line.color, line.marker) for line in LINES), (INK, "v"))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from collections.abc import Collection
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from reports.kit.figure import BLUE, INK, ORANGE, Line
+from reports.kit.figure import INK, LINES, Line
 
-PROBE = Line(BLUE, "-", "o")
-ORIGINAL = Line(ORANGE, (0, (5, 2)), "s")
+PROBE, ORIGINAL = LINES[:2]
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some, in every figure of inoculation
 EXTRAS_NOTE = (
     "Extra: original-task examples added to the probe's, none, as many (x1) or twice as many (x2, "

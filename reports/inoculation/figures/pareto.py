@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -13,14 +14,11 @@ from reports.inoculation.facts import inoculations
 from reports.inoculation.figures.marks import EXTRAS_NOTE, extra_mark, extra_marks
 from reports.kit.axes import left_out
 from reports.kit.figure import (
-    BLUE,
-    GREEN,
     INK,
+    LINES,
     MAX_PANELS,
     MUTED,
-    ORANGE,
     PAPER,
-    PURPLE,
     Figure,
     Line,
     drawn,
@@ -32,13 +30,7 @@ from reports.kit.text import count
 from results.load import Results
 
 # Seeds differ by colour and dash, add-some by the mark.
-SEEDS = (
-    Line(BLUE, "-", ""),
-    Line(ORANGE, (0, (5, 2)), ""),
-    Line(GREEN, (0, (1.5, 1.5)), ""),
-    Line(PURPLE, (0, (6, 2, 1.5, 2)), ""),
-    Line(MUTED, (0, (9, 3)), ""),
-)
+SEEDS = (*(replace(line, marker="") for line in LINES), Line(MUTED, (0, (9, 3)), ""))
 Panel = dict[Choice, list[Candidate]]  # all seeds of one line at one dose
 
 
