@@ -13,10 +13,7 @@ PADDING_ITEM = -1  # an index that stands for "no item": it fills uneven shards 
 
 
 def token_budget_batches(
-    lengths: ArrayLike,
-    max_tokens: int,
-    order: ArrayLike,
-    num_sequences: ArrayLike | None = None,
+    lengths: ArrayLike, max_tokens: int, order: ArrayLike, num_sequences: ArrayLike | None = None
 ) -> list[list[int]]:
     """Cuts `order` into batches whose padded size fits the budget.
 

@@ -62,11 +62,7 @@ def halved_on_plateau(optimizer: Optimizer, monitor: str | None) -> dict[str, An
         return {"optimizer": optimizer}
     return {
         "optimizer": optimizer,
-        "lr_scheduler": {
-            "scheduler": halving(optimizer),
-            "interval": "epoch",
-            "monitor": monitor,
-        },
+        "lr_scheduler": {"scheduler": halving(optimizer), "interval": "epoch", "monitor": monitor},
     }
 
 

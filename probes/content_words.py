@@ -30,14 +30,7 @@ _AUXILIARIES = (
 _CLITICS = "s t d ll m re ve"
 FUNCTION_WORDS = frozenset(
     " ".join(
-        (
-            _ARTICLES_AND_DETERMINERS,
-            _PRONOUNS,
-            _PREPOSITIONS,
-            _CONJUNCTIONS,
-            _AUXILIARIES,
-            _CLITICS,
-        )
+        (_ARTICLES_AND_DETERMINERS, _PRONOUNS, _PREPOSITIONS, _CONJUNCTIONS, _AUXILIARIES, _CLITICS)
     ).split()
 )
 _WORD = re.compile(r"[a-z]+|\d+")

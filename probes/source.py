@@ -78,11 +78,7 @@ def load_probe(
     path = locate(config, source, mirror, cache_dir, offline)
     leave_out = config.leave_out.get(split, ())
     read = read_ai2(
-        path,
-        config.setup,
-        name=config.name,
-        leave_out=leave_out,
-        ids_repeat=config.ids_repeat,
+        path, config.setup, name=config.name, leave_out=leave_out, ids_repeat=config.ids_repeat
     )
     notices = read.notices
     if source.sha256 and read.sha256 != source.sha256:

@@ -163,11 +163,7 @@ class LikelihoodEncoder:
         ]
 
     def _window(
-        self,
-        ids: Ids,
-        spans: NDArray[np.int64],
-        answer: tuple[int, int],
-        owner: tuple[Record, str],
+        self, ids: Ids, spans: NDArray[np.int64], answer: tuple[int, int], owner: tuple[Record, str]
     ) -> FilledText:
         """Finds the answer's tokens by its characters, and cuts what is too long around them."""
         record, choice = owner

@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lightning_modules.checkpoints.folder import (
-    PretrainedError,
-    check_input_sizes,
-    read_settings,
-)
+from lightning_modules.checkpoints.folder import PretrainedError, check_input_sizes, read_settings
 from storage.folders import user_path
 
 WORD_SETTINGS = "word_module.json"

@@ -6,11 +6,7 @@ import sys
 from typing import Any, TypeVar
 
 from torch import nn
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
 from lightning_modules.checkpoints.forms import Form

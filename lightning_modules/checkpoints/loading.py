@@ -8,11 +8,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lightning_modules.checkpoints.description import (
-    Checkpoint,
-    describe,
-    has_choice_head,
-)
+from lightning_modules.checkpoints.description import Checkpoint, describe, has_choice_head
 from lightning_modules.checkpoints.fit import num_positions, refuse_foreign_tokenizer
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
 from lightning_modules.checkpoints.forms import ENCODER, MASKED_LM, Form

@@ -73,11 +73,7 @@ class PseudoLogLikelihood(Scorer):
 
     @classmethod
     def load(
-        cls,
-        name_or_path: str,
-        normalise: Normalise = "sum",
-        max_length: int = 256,
-        **options: Any,
+        cls, name_or_path: str, normalise: Normalise = "sum", max_length: int = 256, **options: Any
     ) -> PseudoLogLikelihood:
         """Scores with a checkpoint.
 

@@ -69,9 +69,7 @@ class PredictionGrid:
 
 
 def age_grids(
-    ages: Sequence[int] = AGES,
-    years: Sequence[int] = BIRTH_YEARS,
-    wording: Wording = "paper",
+    ages: Sequence[int] = AGES, years: Sequence[int] = BIRTH_YEARS, wording: Wording = "paper"
 ) -> tuple[PredictionGrid, ...]:
     """The four panels of figure 3.
 
@@ -125,12 +123,7 @@ def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionG
 
 
 def _pairs(
-    name: str,
-    sentence: str,
-    values: Sequence[Value],
-    candidates: tuple[str, str],
-    *,
-    rising: bool,
+    name: str, sentence: str, values: Sequence[Value], candidates: tuple[str, str], *, rising: bool
 ) -> tuple[Record, ...]:
     """Items over all ordered pairs.
 

@@ -155,19 +155,12 @@ def _labelled(texts: list[str]) -> list[dict[str, str]]:
 
 
 def _row(identifier: object, stem: str, choices: list[Any], key: object) -> dict[str, Any]:
-    return {
-        "id": identifier,
-        "question": {"stem": stem, "choices": choices},
-        "answerKey": key,
-    }
+    return {"id": identifier, "question": {"stem": stem, "choices": choices}, "answerKey": key}
 
 
 _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], dict[str, Any]]], ...] = (
     (frozenset({"question_stem", "choices", "answerKey"}), _openbookqa),
     (frozenset({"question", "choices", "answerKey"}), _arc),
-    (
-        frozenset({"question", "correct_answer", "distractor1", "distractor2", "distractor3"}),
-        _sciq,
-    ),
+    (frozenset({"question", "correct_answer", "distractor1", "distractor2", "distractor3"}), _sciq),
     (frozenset({"article", "question", "options", "answer"}), _race),
 )

@@ -89,10 +89,7 @@ def unigrams_table(results: Results) -> Table | None:
         text("models", lambda e: e.run.model, "models", lambda e: _measure(e.run)),
         text("probe", lambda e: e.probe, "probe"),
         number(
-            "accuracy, first − second",
-            lambda e: e.accuracy.value,
-            points,
-            "accuracy_difference",
+            "accuracy, first − second", lambda e: e.accuracy.value, points, "accuracy_difference"
         ),
         number(
             "log probability, first − second",

@@ -88,10 +88,7 @@ def _sense(name: str, control: str) -> list[Column[Line]]:
         return gap_cell(None if line.paper else language_of(line.entry).lang_gap(control))
 
     group = f"LangSense {CONTROL_HEADINGS.get(name, control.replace('_', ' '))}"
-    return [
-        shown("clipped", clipped, group),
-        shown("unclipped", unclipped, group),
-    ]
+    return [shown("clipped", clipped, group), shown("unclipped", unclipped, group)]
 
 
 def _senses(found: Sequence[Summary]) -> dict[str, str]:

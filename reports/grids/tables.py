@@ -65,9 +65,7 @@ def sizes_table(results: Results) -> Table | None:
     across: Across[Pair] = Across(
         lambda pair: str(pair.grid.values[pair.column]),
         lambda pair: (id(pair.grid), pair.row),
-        lambda name: [
-            Column(Heading(name, "left", "than the size of a …"), _said, _answer),
-        ],
+        lambda name: [Column(Heading(name, "left", "than the size of a …"), _said, _answer)],
         list(dict.fromkeys(str(value) for grid in found for value in grid.values)),
     )
     paper = any(grid.paper_model == PAPER_SIZES_MODEL for grid in found)

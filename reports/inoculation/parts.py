@@ -78,9 +78,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
         accuracy("after %", lambda part: part.after),
         size("n", lambda part: part.after),
         cost(
-            "cost, points",
-            lambda part: part.cost,
-            lambda part: part.cost is None or part.readable,
+            "cost, points", lambda part: part.cost, lambda part: part.cost is None or part.readable
         ),
         attributes(SETTING, lambda part: part.cell),
         field("part", lambda part: part.name),
