@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 
 def majority_accuracy(gold: Sequence[str]) -> float:
@@ -34,16 +34,12 @@ def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
     return math.fsum(math.fsum(own) / len(own) for own in by_class.values()) / len(by_class)
 
 
-def predicted_shares(
-    predicted: Sequence[Sequence[str]], classes: Iterable[str] = ()
-) -> dict[str, float]:
-    """Share of the items for which each answer or position is predicted.
+def predicted_shares(predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Share of the items for which each answer or position is predicted, in alphabetical order.
 
     Args:
         predicted: (N,) the predicted answer texts or names of their positions: one, or n on a tie,
             of which each is predicted for 1/n of the item; none for an item that predicts nothing.
-        classes: Names to list even if they are never predicted, in this order; others follow
-            in alphabetical order.
 
     Raises:
         ValueError: If there are no items.
@@ -53,8 +49,7 @@ def predicted_shares(
     for names in predicted:
         for name in names:
             shares.setdefault(name, []).append(1 / len(names))
-    listed = dict.fromkeys([*classes, *sorted(shares)])
-    return {name: math.fsum(shares.get(name, ())) / len(predicted) for name in listed}
+    return {name: math.fsum(shares[name]) / len(predicted) for name in sorted(shares)}
 
 
 def _ask_for_items(items: Sequence[object]) -> None:

@@ -38,11 +38,13 @@ Groups = Sequence[Hashable] | NDArray[np.int64]
 FEW = 20  # fewer groups than this are said in words beside an interval
 SHARES = (0.0, 1.0)  # bounds of an accuracy
 DIFFERENCES = (-1.0, 1.0)  # bounds of a difference of two
+_UPPER = 0.975  # quantile at the upper end of a 95% interval
+_Z = NormalDist().inv_cdf(_UPPER)
 _ADDED = 2.0  # answers added to the variance as whole groups
 
 
 class Interval(NamedTuple):
-    """An estimate and its interval."""
+    """An estimate and its 95% interval."""
 
     value: float
     low: float
@@ -77,28 +79,24 @@ class _Grouping(NamedTuple):
         return float((left_out**2).sum() * (1 - 1 / len(self.sizes)))
 
 
-def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a proportion, without continuity correction.
+def wilson(successes: float, n: float) -> tuple[float, float]:
+    """Wilson's 95% score interval of a proportion, without continuity correction.
 
     Nothing is known without any trial: (0, 1).
 
     Args:
         successes: Trials that succeeded; a trial may count in part.
         n: Trials.
-        level: Coverage.
 
     Raises:
-        ValueError: If there are more successes than trials, or the level is not between 0 and 1.
+        ValueError: If there are more successes than trials.
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
-    z = _normal_quantile(level)
-    return _score(successes / n if n else 0.5, n, z)
+    return _score(successes / n if n else 0.5, n)
 
 
-def accuracy_interval(
-    credit: ArrayLike, groups: Groups | None = None, level: float = 0.95
-) -> Interval:
+def accuracy_interval(credit: ArrayLike, groups: Groups | None = None) -> Interval:
     """Accuracy and its interval: Wilson's where every item is a group of its own.
 
     With a single group nothing is known about its spread: (0, 1).
@@ -106,22 +104,20 @@ def accuracy_interval(
     Args:
         credit: (N,) what each item counts: 1 right, 0 wrong, a part of 1 for a tie.
         groups: (N,) the group of each item; every item is a group of its own when left out.
-        level: Coverage.
 
     Raises:
         ValueError: If there are no items, or items and groups differ in number.
     """
     values = np.asarray(credit, dtype=np.float64)
     if len(values) and (groups is None or num_groups(groups) == len(values) == len(groups)):
-        return Interval(float(values.mean()), *wilson(float(values.sum()), len(values), level))
-    return sum_interval([Term(1.0, {0: values})], groups, level=level)
+        return Interval(float(values.mean()), *wilson(float(values.sum()), len(values)))
+    return sum_interval([Term(1.0, {0: values})], groups)
 
 
 def sum_interval(
     terms: Sequence[Term],
     groups: Groups | None = None,
     bounds: tuple[float, float] = SHARES,
-    level: float = 0.95,
 ) -> Interval:
     """A weighted sum of means over seeds, all measured on the same items, and its interval.
 
@@ -133,7 +129,6 @@ def sum_interval(
         terms: What is summed.
         groups: (N,) the group of each item; every item is a group of its own when left out.
         bounds: The lowest and highest value that the sum can have.
-        level: Coverage.
 
     Raises:
         ValueError: If there are no items, or items and groups differ in number.
@@ -143,8 +138,8 @@ def sum_interval(
     value = float(composite.mean())
     if len(grouping.sizes) == 1:
         return Interval(value, *bounds)
-    num_items, z = len(composite), _normal_quantile(level)
-    squared = float(stdtrit(len(grouping.sizes) - 1, (1 + level) / 2)) ** 2
+    num_items = len(composite)
+    squared = float(stdtrit(len(grouping.sizes) - 1, _UPPER)) ** 2
     over_groups = max(grouping.variance(composite), float(composite.var()) / num_items)
     added = _ADDED / (num_items * grouping.effective)
     half = squared * over_groups
@@ -153,14 +148,14 @@ def sum_interval(
         interaction = sum(map(grouping.variance, effects))
         over_seeds = sum(float(effect.mean()) ** 2 for effect in effects)
         both = squared * max(over_groups - interaction, 0.0)
-        both += float(stdtrit(seeds - 1, (1 + level) / 2)) ** 2 * over_seeds
+        both += float(stdtrit(seeds - 1, _UPPER)) ** 2 * over_seeds
         half = max(half, both)  # never narrower than for these very seeds
     low, high = bounds
     width = high - low
     share = min(1.0, max(0.0, (value - low) / width))
     spread = share * (1 - share) + _ADDED / num_items
-    as_sure_as = spread * (z * width) ** 2 / (half + squared * added)
-    ends = _score(share, as_sure_as, z)
+    as_sure_as = spread * (_Z * width) ** 2 / (half + squared * added)
+    ends = _score(share, as_sure_as)
     return Interval(value, low + width * ends[0], low + width * ends[1])
 
 
@@ -198,19 +193,13 @@ def _seed_effects(terms: Sequence[Term]) -> list[Floats]:
     return list(effects.values())
 
 
-def _score(share: float, n: float, z: float) -> tuple[float, float]:
+def _score(share: float, n: float) -> tuple[float, float]:
     """Wilson's interval of a share of `n` trials, which need not be a whole number."""
     if n == 0:
         return 0.0, 1.0
-    centre = (share * n + z * z / 2) / (n + z * z)
-    half = z * math.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
+    centre = (share * n + _Z * _Z / 2) / (n + _Z * _Z)
+    half = _Z * math.sqrt(share * (1 - share) * n + _Z * _Z / 4) / (n + _Z * _Z)
     # The ends are exact where rounding would put them a hair beyond.
     low = 0.0 if share == 0 else max(0.0, centre - half)
     high = 1.0 if share == 1 else min(1.0, centre + half)
     return low, high
-
-
-def _normal_quantile(level: float) -> float:
-    if not 0 < level < 1:
-        raise ValueError(f"level={level} is not between 0 and 1")
-    return NormalDist().inv_cdf((1 + level) / 2)

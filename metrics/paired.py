@@ -51,7 +51,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    before: ArrayLike, after: ArrayLike, level: float = 0.95, groups: Groups | None = None
+    before: ArrayLike, after: ArrayLike, groups: Groups | None = None
 ) -> PairedDifference:
     """Compares two models on the same items (SPEC E11, F8).
 
@@ -61,7 +61,6 @@ def paired_difference(
     Args:
         before: (N,) what each item counts before: 1 right, 0 wrong, a part of 1 for a tie.
         after: (N,) the same after.
-        level: Coverage.
         groups: (N,) the group of each item, where items are not independent.
 
     Raises:
@@ -74,11 +73,11 @@ def paired_difference(
     alone = groups is None or num_groups(groups) == len(groups) == len(was)
     if alone:
         totals: Floats = change
-        interval = _newcombe(now, was, level)
+        interval = _newcombe(now, was)
     else:
         assert groups is not None
         terms = [Term(1.0, {0: change})]
-        interval = sum_interval(terms, groups, DIFFERENCES, level)
+        interval = sum_interval(terms, groups, DIFFERENCES)
         totals = np.bincount(group_indices(groups), change).astype(np.float64)
     return PairedDifference(
         difference=interval.value,
@@ -142,12 +141,12 @@ def _drawn(changed: Floats, observed: float) -> float:
     return (reached + 1) / (_DRAWS + 1)
 
 
-def _newcombe(first: Floats, second: Floats, level: float) -> Interval:
+def _newcombe(first: Floats, second: Floats) -> Interval:
     """Interval of the first mean minus the second."""
     n = len(first)
     right1, right2 = float(first.sum()), float(second.sum())
     p1, p2 = right1 / n, right2 / n
-    (low1, high1), (low2, high2) = wilson(right1, n, level), wilson(right2, n, level)
+    (low1, high1), (low2, high2) = wilson(right1, n), wilson(right2, n)
     margins = right1 * (n - right1) * right2 * (n - right2)
     cross = n * float(first @ second) - right1 * right2
     if cross > 0:

@@ -1,4 +1,7 @@
-"""The smallest difference that a comparison with so many items can be expected to find."""
+"""The smallest difference that a comparison with so many items can be expected to find.
+
+Tests are two-sided with a level of 5%, and find a difference that is there with probability 80%.
+"""
 
 from __future__ import annotations
 
@@ -6,63 +9,56 @@ import math
 from collections.abc import Callable
 from statistics import NormalDist
 
+_LEVEL, _FOUND = NormalDist().inv_cdf(1 - 0.05 / 2), NormalDist().inv_cdf(0.8)
+_SHARE = 0.5  # the lower accuracy of two models
 _STEPS = 60  # halvings: the answer is exact to the last digits of a float
 
 
-def two_proportions(
-    num_items: float, share: float = 0.5, alpha: float = 0.05, power: float = 0.8
-) -> float:
+def two_proportions(num_items: float) -> float:
     """Difference between the accuracies of two models on different items (Fleiss 1981).
+
+    The lower accuracy is taken to be one half, which is the worst case.
 
     Args:
         num_items: Items of each of the two.
-        share: The lower accuracy; 0.5 is the worst case.
-        alpha: Level of the two-sided test.
-        power: Probability of finding a difference that is there.
 
     Returns:
         The smallest difference; infinite where no difference would be found.
 
     Raises:
-        ValueError: If a share is not between 0 and 1.
+        ValueError: If there are fewer than no items.
     """
-    _check(num_items, share, alpha, power)
-    level, found = _quantiles(alpha, power)
 
     def needed(difference: float) -> float:
-        other = share + difference
-        mean = (share + other) / 2
-        spread = level * math.sqrt(2 * mean * (1 - mean))
-        spread += found * math.sqrt(share * (1 - share) + other * (1 - other))
+        other = _SHARE + difference
+        mean = (_SHARE + other) / 2
+        spread = _LEVEL * math.sqrt(2 * mean * (1 - mean))
+        spread += _FOUND * math.sqrt(_SHARE * (1 - _SHARE) + other * (1 - other))
         return (spread / difference) ** 2
 
-    return _smallest(needed, num_items, 1 - share)
+    return _smallest(needed, num_items, 1 - _SHARE)
 
 
-def paired(
-    num_items: float, discordant: float = 0.3, alpha: float = 0.05, power: float = 0.8
-) -> float:
+def paired(num_items: float, discordant: float = 0.3) -> float:
     """Difference between two models on the same items, by McNemar's test (Connor 1987).
 
     Args:
         num_items: Items.
         discordant: Share of the items that one model has right and the other wrong; at least the
             difference itself.
-        alpha: Level of the two-sided test.
-        power: Probability of finding a difference that is there.
 
     Returns:
         The smallest difference; infinite where no difference would be found.
 
     Raises:
-        ValueError: If a share is not between 0 and 1.
+        ValueError: If there are fewer than no items, or the share is not between 0 and 1.
     """
-    _check(num_items, discordant, alpha, power)
-    level, found = _quantiles(alpha, power)
+    if not 0 < discordant < 1:
+        raise ValueError(f"discordant={discordant} must be between 0 and 1")
 
     def needed(difference: float) -> float:
         changed = max(discordant, difference)
-        spread = level * math.sqrt(changed) + found * math.sqrt(changed - difference**2)
+        spread = _LEVEL * math.sqrt(changed) + _FOUND * math.sqrt(changed - difference**2)
         return (spread / difference) ** 2
 
     return _smallest(needed, num_items, 1.0)
@@ -85,21 +81,10 @@ def effective_items(num_items: int, num_seeds: int, correlation: float) -> float
     return num_items * num_seeds / (1 + (num_seeds - 1) * correlation)
 
 
-def _quantiles(alpha: float, power: float) -> tuple[float, float]:
-    normal = NormalDist()
-    return normal.inv_cdf(1 - alpha / 2), normal.inv_cdf(power)
-
-
-def _check(num_items: float, share: float, alpha: float, power: float) -> None:
-    if num_items < 0 or not all(0 < value < 1 for value in (share, alpha, power)):
-        raise ValueError(
-            f"num_items={num_items} must not be negative, and share={share}, alpha={alpha} and "
-            f"power={power} must be between 0 and 1"
-        )
-
-
 def _smallest(needed: Callable[[float], float], num_items: float, largest: float) -> float:
     """The difference for which `needed`, which falls with it, is `num_items`."""
+    if num_items < 0:
+        raise ValueError(f"num_items={num_items} must not be negative")
     if needed(largest) > num_items:
         return math.inf
     low, high = 0.0, largest

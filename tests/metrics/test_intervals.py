@@ -20,10 +20,9 @@ from metrics.intervals import (
 @pytest.mark.parametrize(
     ("successes", "n"), [(0, 7), (7, 7), (1, 16), (101, 280), (1234, 2254), (88, 88)]
 )
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
-def test_wilson_is_scipys(successes: int, n: int, level: float) -> None:
-    theirs = binomtest(successes, n).proportion_ci(level, method="wilson")
-    assert wilson(successes, n, level) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+def test_wilson_is_scipys(successes: int, n: int) -> None:
+    theirs = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+    assert wilson(successes, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
 def test_an_answer_may_count_in_part() -> None:
@@ -39,10 +38,10 @@ def test_wilson_ends_are_exact_and_nothing_is_known_of_nothing() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(("successes", "n", "level"), [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0)])
-def test_wilson_refuses_nonsense(successes: int, n: int, level: float) -> None:
-    with pytest.raises(ValueError, match=r"successes|level"):
-        wilson(successes, n, level)
+@pytest.mark.parametrize(("successes", "n"), [(3, 2), (-1, 2)])
+def test_wilson_refuses_nonsense(successes: int, n: int) -> None:
+    with pytest.raises(ValueError, match="successes"):
+        wilson(successes, n)
 
 
 def jackknife_by_hand(credit: list[float], groups: list[str]) -> float:
