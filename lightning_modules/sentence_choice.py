@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 DEFAULT_HEAD = "mlp"
 DEFAULT_MAX_LENGTH = 256
+_NUM_GROUPS = 3
 _WORTH_GROUPING = 0.9  # share of the padded tokens above which one pass is as quick
 
 
@@ -209,22 +210,21 @@ def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in named}
 
 
-def length_groups(attention_mask: Tensor, num_groups: int = 3) -> list[tuple[Tensor, int]]:
+def length_groups(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
     """Rows of like length and the tokens of the longest of them.
 
     One group where grouping would save little: each group is a pass of its own.
 
     Args:
         attention_mask: (P, L).
-        num_groups: Most groups.
     """
     num_pairs, width = attention_mask.shape
     lengths = attention_mask.sum(dim=1)
     order = lengths.argsort(stable=True)
     everything = [(order, width)]
-    if num_pairs < 8 * num_groups:
+    if num_pairs < 8 * _NUM_GROUPS:
         return everything
-    groups = [(rows, int(lengths[rows[-1]])) for rows in order.tensor_split(num_groups)]
+    groups = [(rows, int(lengths[rows[-1]])) for rows in order.tensor_split(_NUM_GROUPS)]
     padded = sum(len(rows) * length for rows, length in groups)
     return groups if padded < _WORTH_GROUPING * num_pairs * width else everything
 

@@ -21,7 +21,6 @@ PATIENCE = 120.0  # seconds: nothing waits for a report but the person who asked
 def publish(
     report_dir: Path,
     settings: WandbSettings,
-    courier: Courier | None = None,
     patience: float = PATIENCE,
     client: Callable[[], Any] | None = None,
 ) -> bool:
@@ -33,8 +32,7 @@ def publish(
     Args:
         report_dir: Where `train.py report` wrote `figures/` and `tables/`.
         settings: Project and group; the folder's name stands for a missing group.
-        courier: The thread that talks to W&B.
-        patience: Seconds to wait for it.
+        patience: Seconds to wait for W&B.
         client: Gives the wandb package; a parameter for tests.
 
     Returns:
@@ -48,7 +46,7 @@ def publish(
         except Exception as error:
             failures.append(error)
 
-    talker = courier or Courier()
+    talker = Courier()
     talker.send(act)
     in_time = talker.wait(patience)
     if failures or not in_time:

@@ -81,12 +81,9 @@ class LikelihoodEncoder:
         tokenizer: A fast Hugging Face tokenizer.
         max_length: Most tokens of a text, special tokens included. Of a longer one, text around the
             answer is cut, the longer side first; the answer stays whole.
-        cache_dir: Taken for the sake of `ChoiceEncoder`; nothing is cached.
     """
 
-    def __init__(
-        self, tokenizer: Any, max_length: int = 256, cache_dir: str | Path | None = None
-    ) -> None:
+    def __init__(self, tokenizer: Any, max_length: int = 256) -> None:
         if not tokenizer.is_fast:
             raise ValueError(
                 f"{type(tokenizer).__name__} does not say which characters a token stands for; "
@@ -94,7 +91,7 @@ class LikelihoodEncoder:
             )
         self.tokenizer = tokenizer
         self.max_length = min(max_length, tokenizer.model_max_length)
-        self.cache_dir = cache_dir
+        self.cache_dir: str | Path | None = None  # a text is a stem and a choice: too many to keep
         self.template = Template.of(tokenizer, 1)
         self.padding = Padding.of(tokenizer)
 

@@ -64,7 +64,6 @@ class MaskedChoiceEncoder:
             `needs_pll`; no batch is made of it here).
         max_length: Most tokens of a sentence, special tokens included. A longer one is cut on
             the side where more text is, so that the mask stays.
-        cache_dir: Folder in which tokens are kept between runs; None for no cache.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class MaskedChoiceEncoder:
         answer_prefix: str = "auto",
         multi_token: MultiToken = "error",
         max_length: int = 256,
-        cache_dir: str | Path | None = None,
     ) -> None:
         if tokenizer.mask_token is None:
             raise ValueError(
@@ -85,7 +83,7 @@ class MaskedChoiceEncoder:
         self.answer_prefix = answer_prefix
         self.multi_token = multi_token
         self.max_length = min(max_length, tokenizer.model_max_length)
-        self.cache_dir = cache_dir
+        self.cache_dir: str | Path | None = None
         self.template = Template.of(tokenizer, 1)
         self.padding = Padding.of(tokenizer)
         if self.max_length <= self.template.num_special:

@@ -71,7 +71,6 @@ class SentenceChoiceEncoder:
         max_length: Most tokens of a pair, special tokens included.
         num_choices: Pads every record to so many choices with empty ones, scored like any other
             (Richardson 2020). None leaves the records as they are.
-        cache_dir: Folder in which tokens are kept between runs; None for no cache.
     """
 
     def __init__(
@@ -79,12 +78,11 @@ class SentenceChoiceEncoder:
         tokenizer: Any,
         max_length: int = 256,
         num_choices: int | None = None,
-        cache_dir: str | Path | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.max_length = min(max_length, tokenizer.model_max_length)
         self.num_choices = num_choices
-        self.cache_dir = cache_dir
+        self.cache_dir: str | Path | None = None
         self.template = Template.of(tokenizer, 2)
         self.padding = Padding.of(tokenizer)
         if self.max_length < self.template.num_special + 2:

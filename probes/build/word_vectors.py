@@ -36,31 +36,21 @@ PROBE_WORDS = (
 _BLOCK = 2_000_000  # tokens counted at once
 
 
-def dictionary_texts(
-    wordnet_dir: Path = wordnet.DEFAULT_DIR, gcide_path: Path = gcide.DEFAULT_PATH, seed: int = 0
-) -> Iterator[str]:
-    """The embedded model's training text, one string a concept, in a fixed order."""
-    documents = itertools.chain(
-        wordnet_documents(wordnet.open_wordnet(wordnet_dir), seed),
-        gcide_documents(gcide.read_gcide(gcide_path)),
-    )
-    for document in documents:
-        yield " . ".join(plain(sentence) for sentence in document.sentences)
-
-
-def build_vectors(
-    output_path: Path,
-    *,
-    wordnet_dir: Path = wordnet.DEFAULT_DIR,
-    gcide_path: Path = gcide.DEFAULT_PATH,
-) -> Path:
+def build_vectors(output_path: Path) -> Path:
     """Makes the shipped file, assets/word_vectors.txt.
 
     Raises:
         FileNotFoundError: If a source is not there, with the package that holds it.
     """
-    build_word_vectors(dictionary_texts(wordnet_dir, gcide_path), Path(output_path))
-    return Path(output_path)
+    build_word_vectors(dictionary_texts(), output_path)
+    return output_path
+
+
+def dictionary_texts() -> Iterator[str]:
+    """The embedded model's training text, one string a concept, in a fixed order."""
+    documents = wordnet_documents(wordnet.open_wordnet())
+    for document in itertools.chain(documents, gcide_documents(gcide.read_gcide())):
+        yield " . ".join(plain(sentence) for sentence in document.sentences)
 
 
 def build_word_vectors(

@@ -108,10 +108,9 @@ def number(
     get: Callable[[Item], Value],
     say: Callable[[Value], str],
     csv: str = "",
-    group: str = "",
 ) -> Column[Item]:
     """A value that is said in a way of its own."""
-    return column(Heading(label, group=group), get, lambda value: Cell(say(value)), csv)
+    return column(Heading(label), get, lambda value: Cell(say(value)), csv)
 
 
 def shown(label: str, cell: Callable[[Item], Cell], group: str = "") -> Column[Item]:

@@ -118,11 +118,9 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
     return Figure(name, title, caption, text + "\n", png.getvalue())
 
 
-def panels(
-    number: int, columns: int = 2, height: float = 2.6, shared: bool = True
-) -> tuple[Canvas, list[Axes]]:
+def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canvas, list[Axes]]:
     """A grid of `number` panels, whose y axis is `shared` or their own; call inside `styled`."""
-    columns = min(columns, number)
+    columns = min(2, number)
     rows = math.ceil(number / columns)
     width = 5.4 if number == 1 else 7.4
     canvas = Canvas(figsize=(width, (height + (0.4 if number == 1 else 0.0)) * rows))

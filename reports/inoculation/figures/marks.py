@@ -17,10 +17,10 @@ EXTRAS_NOTE = (
 )
 
 
-def plot_line(axis: Axes, xs: list[float], ys: list[float], look: Line, width: float = 1.7) -> None:
+def plot_line(axis: Axes, xs: list[float], ys: list[float], look: Line) -> None:
     """Draws a line with its marks."""
     axis.plot(
-        xs, ys, color=look.color, linestyle=look.dash, linewidth=width, marker=look.marker,
+        xs, ys, color=look.color, linestyle=look.dash, linewidth=1.7, marker=look.marker,
         markersize=4.8,
     )  # fmt: skip
 
