@@ -83,7 +83,6 @@ class InoculationFacts:
             report.
         chosen: Key of the setting that was chosen, where there were several.
         candidates: Keys of the settings that it was chosen from.
-        missing: Keys of those that had no result.
         forgotten: The original-task items that counted more before than after.
     """
 
@@ -97,7 +96,6 @@ class InoculationFacts:
     cost_interpretable: bool | None = None
     chosen: str = ""
     candidates: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
     forgotten: tuple[Mapping[str, Any], ...] = ()
 
 

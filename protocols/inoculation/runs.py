@@ -151,23 +151,12 @@ def _report_best(work: Work) -> None:
     """M*_k: the best of all settings and epochs goes to the report items."""
     start = time.perf_counter()
     steps = work.steps()
-    records = {key: _record_of(work.run.path.parent / key) for key in work.config["candidates"]}
-    finished = {key: one.inoculation for key, one in records.items() if one and one.inoculation}
-    missing = tuple(sorted(set(records) - set(finished)))
-    if not finished:
-        raise FileNotFoundError(
-            f"{work.run.key}: none of its {len(records)} candidates is finished"
-        )
-    best = best_candidate(finished)
-    chosen = Inoculated(
-        Setting(**finished[best].setting),
-        _finished(work.run, best).best_dir,
-        [dict(scores) for scores in finished[best].history],
-        tuple(f"not among the candidates: {key} has no result" for key in missing),
-        best,
-        tuple(sorted(finished)),
-        missing,
-    )
+    tried = {key: _facts(_finished(work.run, key)) for key in work.config["candidates"]}
+    best = best_candidate(tried)
+    history = [dict(scores) for scores in tried[best].history]
+    setting = Setting(**tried[best].setting)
+    model_folder = _finished(work.run, best).best_dir
+    chosen = Inoculated(setting, model_folder, history, (), best, tuple(sorted(tried)))
     before = steps.kept(_finished(work.run, work.config["before_run"]))
     work.run.finish(steps.report(work.run, chosen, before, start))
 
@@ -198,11 +187,14 @@ def _original_folder(work: Work) -> Path:
 def _finished(run: RunFolder, key: str) -> RunFolder:
     """The folder of another run of the sweep, which must be finished."""
     path = run.path.parent / key
-    if _record_of(path) is None:
+    if not (path / "result.json").exists():
         raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
     return RunFolder.at(path)
 
 
-def _record_of(path: Path) -> RunRecord | None:
-    result_path = path / "result.json"
-    return RunRecord.read(result_path) if result_path.exists() else None
+def _facts(run: RunFolder) -> InoculationFacts:
+    """What a candidate chose its epoch by."""
+    record = run.result()
+    if record is None or record.inoculation is None:
+        raise ValueError(f"{run.result_path}: not the result of an inoculation")
+    return record.inoculation

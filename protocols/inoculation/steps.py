@@ -61,7 +61,6 @@ class Inoculated:
         problems: What went wrong on the way and was mended.
         key: Its run, where it was chosen from several.
         candidates: Their keys.
-        missing: The keys of those that had no result.
     """
 
     setting: Setting
@@ -70,7 +69,6 @@ class Inoculated:
     problems: tuple[str, ...]
     key: str = ""
     candidates: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 class InoculationSteps:
@@ -250,7 +248,6 @@ class InoculationSteps:
             cost_interpretable=interpretable,
             chosen=chosen.key,
             candidates=chosen.candidates,
-            missing=chosen.missing,
             forgotten=forgotten(before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]),
         )
         record = RunRecord(

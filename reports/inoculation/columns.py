@@ -42,8 +42,7 @@ def setting(of: Callable[[Item], Inoculation]) -> Column[Item]:
         cell = of(item)
         seed = "" if cell.seed is None else f", seed {cell.seed}"
         best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
-        more = f" ({len(cell.missing)} more have no result)" if cell.missing else ""
-        return f"extra {cell.extra}{seed}{best}{more}"
+        return f"extra {cell.extra}{seed}{best}"
 
     return text("setting", chosen, small=among)
 

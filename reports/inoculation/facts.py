@@ -36,7 +36,6 @@ class Inoculation:
         report_split: Split of the probe reported on, where the run recorded it.
         whole_split: Whether all items of that split were.
         num_settings: How many settings a sweep chose this one from; 1 for a run of its own.
-        missing: Keys of settings that a sweep could not choose from: they had no result.
         setup: See `Series`.
         paper_model: The paper's name of the checkpoint that the run recorded; None for another.
         paper_task: Whether its original task has the parts of the paper's.
@@ -62,7 +61,6 @@ class Inoculation:
     report_split: str = ""
     whole_split: bool = False
     num_settings: int = 1
-    missing: tuple[str, ...] = ()
     setup: str = ""
     paper_model: str | None = None
     paper_task: bool = False
@@ -130,7 +128,6 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
             report_split=report_split,
             whole_split=facts.report_items is None,
             num_settings=max(1, len(facts.candidates)),
-            missing=facts.missing,
             setup=series_of(results, run).setup,
             paper_model=paper_model(run),
             paper_task=on_paper_task(run),

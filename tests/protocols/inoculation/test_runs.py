@@ -80,6 +80,20 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
             run_job(run, run.config, under(mirror))
 
 
+def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    jobs = {job.key: job for job in sweep_jobs(grid, under(mirror))}
+    *_, last = jobs.values()
+    run, first = (RunFolder(tmp_path, job.name, job.config) for job in (last, jobs[last.needs[0]]))
+    missing = f"{run.key} needs {first.result_path}, which is not there"
+    with pytest.raises(FileNotFoundError, match=missing):
+        run_job(run, run.config, under(mirror))
+    first.finish(RunRecord(protocol="something else"))
+    with pytest.raises(ValueError, match=f"{first.result_path}: not the result of an inocul"):
+        run_job(run, run.config, under(mirror))
+
+
 def test_the_cells_give_what_one_command_gives(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
