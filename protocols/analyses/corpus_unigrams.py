@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from jobs.context import RunContext
@@ -123,20 +121,20 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
 
     "max" is the best point of the curve averaged over seeds, N = 0 not being a point of it.
     """
-    points: dict[tuple[str, str, int], list[float]] = defaultdict(list)
-    for row in results.rows:
-        if row.metric != "accuracy" or row.subset or row.perturbation:
-            continue
-        if row.protocol not in ("zero_shot", "curve") or row.control not in STANDARD:
-            continue
-        if (row.num_train or 0) == 0 or row.mode in MODES:
-            points[row.probe, row.model, row.num_train or 0].append(row.value)
-    found: Accuracies = {}
-    for (probe, model, size), values in points.items():
-        if (size == 0) == (measure == "zero_shot"):
-            own = found.setdefault(probe, {})
-            own[model] = max(fmean(values), own.get(model, 0.0))
-    return found
+    import pandas as pd
+
+    measured = [
+        (row.probe, row.model, row.num_train or 0, row.value)
+        for row in results.rows
+        if row.metric == "accuracy" and not (row.subset or row.perturbation)
+        if row.protocol in ("zero_shot", "curve") and row.control in STANDARD
+        if (not row.num_train) == (measure == "zero_shot")
+        if not row.num_train or row.mode in MODES
+    ]
+    rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
+    points = rows.groupby(["probe", "model", "size"])["value"].mean()
+    best = points.groupby(["probe", "model"]).max()
+    return {probe: own.droplevel("probe").to_dict() for probe, own in best.groupby("probe")}
 
 
 def corpus_fits(

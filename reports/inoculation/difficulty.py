@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from statistics import fmean
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from reports.inoculation.doses import Dose, doses
+from reports.inoculation.doses import doses
 from reports.inoculation.facts import BY_DIFFICULTY, inoculations
-from reports.inoculation.series import ON_REPORTED, Series
+from reports.inoculation.series import ON_REPORTED
 from reports.kit.columns import field, fields, share, text, whole
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import count
@@ -81,7 +80,8 @@ class Shade(NamedTuple):
     num_items: int
 
 
-HeatMap = Mapping[tuple[Questions, WrongAnswers], Shade]
+Cell = tuple[Questions, WrongAnswers]
+HeatMap = Mapping[Cell, Shade]
 
 
 def dose_title(dose: int) -> str:
@@ -89,43 +89,36 @@ def dose_title(dose: int) -> str:
     return f"k = {count(dose)}" if dose else "before (k = 0)"
 
 
-def heat_maps(results: Results) -> dict[Block, dict[int, HeatMap]]:
+def heat_maps(results: Results) -> Mapping[Block, Mapping[int, HeatMap]]:
     """For each model and original task the heat maps by dose, 0 is before inoculation."""
-    grouped: dict[Block, dict[Series, list[Dose]]] = {}
-    for series, line in doses(inoculations(results)).items():
-        block = Block(series.model, series.original_task, series.selection)
-        grouped.setdefault(block, {})[series] = line
-    found: dict[Block, dict[int, HeatMap]] = {}
-    for block, lines in sorted(grouped.items()):
-        # The model before inoculation is the same whatever the dose.
-        maps = {0: _heat_map((line[0], _BEFORE) for line in lines.values())}
-        for dose in sorted({dose.dose for line in lines.values() for dose in line}):
-            own = [one for line in lines.values() for one in line if one.dose == dose]
-            maps[dose] = _heat_map((one, _AFTER) for one in own)
-        if any(maps.values()):
-            found[block] = {dose: heat for dose, heat in maps.items() if heat}
+    import pandas as pd
+
+    place = ["block", "dose", "cell"]
+    asked = pd.DataFrame(_asked(results), columns=[*place, "run", "right", "num_items"])
+    seeds = asked.groupby([*place, "run"]).sum()
+    seeds["accuracy"] = seeds.pop("right") / seeds["num_items"]
+    found: dict[Block, dict[int, dict[Cell, Shade]]] = {}
+    for (block, dose, cell), size, accuracy in seeds.groupby(place).mean().itertuples():
+        found.setdefault(block, {}).setdefault(dose, {})[cell] = Shade(accuracy, round(size))
     return found
 
 
-def _heat_map(parts: Iterable[tuple[Dose, str]]) -> HeatMap:
-    """The cells of several probes."""
-    seeds: dict[tuple[Questions, WrongAnswers], list[Shade]] = {}
-    for dose, metric in parts:
-        series = dose.series
-        for run in dose.runs:
-            right: dict[tuple[Questions, WrongAnswers], list[tuple[float, int]]] = {}
-            for difficulty, row in run.difficulties[metric].items():
-                questions = Questions(series.probe, series.report_split, difficulty.hops)
-                size = row.num_items or 1
-                place = (questions, WrongAnswers.of(difficulty))
-                right.setdefault(place, []).append((row.value * size, size))
-            for place, counts in right.items():
-                size = sum(n for _, n in counts)
-                seeds.setdefault(place, []).append(Shade(sum(r for r, _ in counts) / size, size))
-    return {
-        place: Shade(fmean(s.accuracy for s in shades), round(fmean(s.num_items for s in shades)))
-        for place, shades in sorted(seeds.items())
-    }
+def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, int, float, int]]:
+    """(block, dose, cell, number of the run, right items, items) of each difficulty of each run."""
+    runs = [
+        (series, dose, metric, run)
+        for series, line in doses(inoculations(results)).items()
+        # The model before inoculation is the same whatever the dose.
+        for dose, metric, one in [(0, _BEFORE, line[0]), *((one.dose, _AFTER, one) for one in line)]
+        for run in one.runs
+    ]
+    for number, (series, dose, metric, run) in enumerate(runs):
+        block = Block(series.model, series.original_task, series.selection)
+        for difficulty, row in run.difficulties[metric].items():
+            questions = Questions(series.probe, series.report_split, difficulty.hops)
+            cell = questions, WrongAnswers.of(difficulty)  # hypernyms and hyponyms share one
+            size = row.num_items or 1
+            yield block, dose, cell, number, row.value * size, size
 
 
 class Place(NamedTuple):

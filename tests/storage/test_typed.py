@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -70,9 +68,3 @@ def test_what_is_no_mapping_or_no_text_is_refused() -> None:
         typed(Outer, None, "f")
     with pytest.raises(ValueError, match=r"^f: .*surrogates not allowed"):
         typed(Outer, {"name": "\ud800"}, "f")
-
-
-def test_pydantic_is_imported_where_a_file_is_read() -> None:
-    code = "import sys, results.load, probes.source; print('pydantic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
