@@ -7,6 +7,7 @@ import math
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import optuna
 import pytest
 
+from jobs.context import RunContext
 from jobs.job import DRAWN_NAME, Job, drawn_config
 from jobs.search import Told, draw, objectives_of, sample
 from results.provenance import ROOT
@@ -21,13 +23,14 @@ from results.record import RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.errors import UsageError
-from tests.jobs.trivial import RUNNER
+from tests.jobs.harness import planned, run_to_end
 
 SPACE = {
     "learning_rate": {"low": 1e-5, "high": 1e-3, "log": True},
     "extra": {"choices": ["none", "x1"]},
 }
 AT_ONCE = 4
+RUNNER = "tests.jobs.test_search:run"
 Setting = Mapping[str, Any]
 ANEW = """
 import sys, yaml
@@ -49,6 +52,14 @@ def trials(num_trials: int) -> list[Job]:
     return jobs
 
 
+def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """What a trial does: the later ones of a batch end first, and the second one fails."""
+    time.sleep(0.5 * (AT_ONCE - config["trial"] % AT_ONCE))
+    if config["trial"] == 1:
+        raise ValueError("no result")
+    run.finish(record_of(accuracies(config["setting"])))
+
+
 def accuracies(setting: Setting, peak: float = 0.5) -> tuple[float, float]:
     """Those on probe and original task: both are best near one rate, the original a bit below."""
     rate = (math.log10(setting["learning_rate"]) + 5) / 2
@@ -68,12 +79,12 @@ def drawn(job: Job, runs: Path, follows: Sequence[str] | None = None) -> dict[st
     return found
 
 
-def finish(job: Job, runs: Path, scores: tuple[float, float]) -> None:
+def record_of(scores: tuple[float, float]) -> RunRecord:
     rows = tuple(
         Row(split="selection", epoch=1, metric=f"{task}_accuracy", value=value)
         for task, value in zip(("probe", "original"), scores, strict=True)
     )
-    RunFolder(runs, job.name, job.config).finish(RunRecord(protocol="trial", rows=rows))
+    return RunRecord(protocol="trial", rows=rows)
 
 
 def searched(jobs: Sequence[Job], runs: Path, order: Callable[[list[int]], None]) -> list[Setting]:
@@ -87,18 +98,19 @@ def searched(jobs: Sequence[Job], runs: Path, order: Callable[[list[int]], None]
                 if number not in found:
                     found[number] = drawn(jobs[number], runs)
                 else:
-                    finish(jobs[number], runs, accuracies(found[number]))
+                    folder = RunFolder(runs, jobs[number].name, jobs[number].config)
+                    folder.finish(record_of(accuracies(found[number])))
     return [found[number] for number in range(len(jobs))]
 
 
-def plain_loop(jobs: Sequence[Job]) -> list[Setting]:
+def plain_loop(jobs: Sequence[Job], failed: Sequence[int] = ()) -> list[Setting]:
     """A study that is told the batches as it draws them, by Optuna's own asking and telling."""
     settings: list[Setting] = []
     for first in range(0, len(jobs), AT_ONCE):
         seed = int(jobs[first].key.split("-")[1][:8], 16)  # the hash in the name of its first run
         sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=4, multivariate=False)
         study = optuna.create_study(directions=["maximize"] * 2, sampler=sampler)
-        for setting in settings:
+        for setting in (s for number, s in enumerate(settings) if number not in failed):
             study.enqueue_trial(dict(setting))
             study.tell(asked(study), accuracies(setting))
         settings += [dict(asked(study).params) for _ in jobs[first : first + AT_ONCE]]
@@ -132,6 +144,18 @@ def test_a_draw_that_is_lost_comes_again_also_in_another_process(tmp_path: Path)
     folders = [tmp_path / key for key in (last.key, *last.follows)]
     subprocess.run([sys.executable, "-c", ANEW, *folders], cwd=ROOT, check=True)
     assert drawn(last, tmp_path) == before[-1]  # it was there already
+
+
+@pytest.mark.slow
+def test_cells_of_a_sweep_draw_as_a_plain_loop_does(tmp_path: Path) -> None:
+    jobs = trials(10)
+    planned(tmp_path, jobs, max_retries=0)
+    assert run_to_end(tmp_path) == 1  # the second trial has failed for good
+    runs = tmp_path / "runs"
+    found = [json.loads((runs / job.key / DRAWN_NAME).read_text()) for job in jobs]
+    assert found == plain_loop(jobs, failed=[1])
+    finished = [(runs / job.key / "result.json").exists() for job in jobs]
+    assert finished == [number != 1 for number in range(10)]
 
 
 def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
