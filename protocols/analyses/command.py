@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
@@ -10,7 +10,7 @@ from jobs.run import Part, run_jobs, unfinished
 from probes.sources.wordnet import DEFAULT_DIR
 from protocols.analyses.jobs import DISTANCE, GRID, distance_job, grid_job
 from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
-from protocols.analyses.taxonomy import WORDNET, taxonomy_runs, wordnet_of
+from protocols.analyses.taxonomy import RESULTS, WORDNET, taxonomy_runs, wordnet_of
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
@@ -95,23 +95,21 @@ def taxonomy_distance(
     """
     from reports.terminal import print_tables
 
-    context = RunContext(mirror=mirror, paths={WORDNET: wordnet})
-    answered = list(taxonomy_runs(Path(results), context))
+    context = RunContext(mirror=mirror, paths={RESULTS: results, WORDNET: wordnet})
+    answered = list(taxonomy_runs(context))
     if not answered:
         raise UsageError(
             f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
             "(one whose stems name two concepts of which they are both a type)"
         )
     database = wordnet_of(context).sha256
-    plan = [(distance_job(*one, database), *one) for one in answered]
+    plan = [distance_job(path, record, database) for path, record in answered]
     folder = CommandFolder(Path(output_dir), {"command": "taxonomy-distance"})
-    missing = unfinished((job for job, *_ in plan), folder)
-    for job, _, record in plan:
+    missing = unfinished(plan, folder)
+    for job in plan:
         if job not in missing:
-            print(f"{record.key}: complete")
-    sources = {job.key: str(source) for job, source, _ in plan}
-    context = replace(context, paths={**context.paths, **sources})
-    run_jobs([Part([job for job, *_ in plan])], folder, context)
+            print(f"{job.config['run']}: complete")
+    run_jobs([Part(plan)], folder, context)
     print_tables(folder.path, DISTANCE)
 
 

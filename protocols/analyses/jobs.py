@@ -42,7 +42,7 @@ def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
     """The job that holds what a run answered against WordNet.
 
     Args:
-        source: Folder of the run, which the context must say under the job's key.
+        source: Folder of the run.
         answered: Its record.
         database: Checksum of WordNet.
 

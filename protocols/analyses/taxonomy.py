@@ -18,7 +18,7 @@ from storage.errors import ConfigError
 from storage.files import sha256_of
 
 SOURCES = ("zero_shot", "curve")
-WORDNET = "wordnet"  # in `RunContext.paths`
+RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
 
 
 class WordNet(NamedTuple):
@@ -33,9 +33,14 @@ class WordNet(NamedTuple):
     edges: Edges
 
 
-def taxonomy_runs(results: Path, context: RunContext) -> Iterator[tuple[Path, RunRecord]]:
-    """Folder and record of every finished run in a folder that answered a taxonomy probe."""
-    for path in sorted(results.rglob("runs/*/predictions.jsonl")):
+def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, RunRecord]]:
+    """Folder and record of every finished run that answered a taxonomy probe.
+
+    Args:
+        context: Says in which folder they are.
+        key: Of the runs; what was scored in two folders has one key.
+    """
+    for path in sorted(Path(context.paths[RESULTS]).rglob(f"runs/{key}/predictions.jsonl")):
         if not (path.parent / "result.json").exists():
             continue
         record = RunRecord.read(path.parent / "result.json")

@@ -22,7 +22,14 @@ from probes.controls import STANDARD
 from probes.splits import groups_of
 from probes.taxonomy_edges import ItemDistances, item_distances
 from protocols.analyses.jobs import DISTANCE, predictions_sha256
-from protocols.analyses.taxonomy import WORDNET, entities_of, taxonomy_items, wordnet_of
+from protocols.analyses.taxonomy import (
+    RESULTS,
+    WORDNET,
+    entities_of,
+    taxonomy_items,
+    taxonomy_runs,
+    wordnet_of,
+)
 from protocols.engine.evaluation import grouped_row
 from results.provenance import changed_since, data_files
 from results.record import RunRecord
@@ -76,10 +83,7 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
         ValueError: If what the other run left has changed since it ended.
     """
     start = time.perf_counter()
-    source = Path(context.paths[run.key])
-    answered = RunRecord.read(source / "result.json")
-    if predictions_sha256(source) != config["predictions"]:
-        raise changed_since([str(source / "predictions.jsonl")])
+    source, answered = _planned_run(config, context)
     wordnet = wordnet_of(context)
     if wordnet.sha256 != config["wordnet"]:
         raise changed_since([context.paths[WORDNET]])
@@ -117,6 +121,17 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
             seconds=round(time.perf_counter() - start, 3),
             facts={"answered": answered.key},
         )
+    )
+
+
+def _planned_run(config: Mapping[str, Any], context: RunContext) -> tuple[Path, RunRecord]:
+    """The run whose answers are measured, found by its key and their checksum."""
+    found = list(taxonomy_runs(context, config["run"]))
+    for path, record in found:
+        if predictions_sha256(path) == config["predictions"]:
+            return path, record
+    raise changed_since(
+        [str(path / "predictions.jsonl") for path, _ in found] or [context.paths[RESULTS]]
     )
 
 

@@ -12,6 +12,7 @@ from probes.build.prediction_grids import age_grids
 from protocols.analyses.jobs import distance_job, grid_job
 from protocols.engine.settings import ModelSettings
 from results.record import RunRecord
+from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
 
@@ -42,7 +43,9 @@ def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> N
 def test_what_was_measured_is_the_answers_and_they_must_not_change(tmp_path: Path) -> None:
     source = RunFolder(tmp_path / "runs", "zero-shot-taxonomy_small-m", {"a": 1})
     source.write_lines("predictions.jsonl", [{"id": "1"}])
-    answered = RunRecord(protocol="zero_shot", model="m", probe="taxonomy_small", key=source.key)
+    about = {"protocol": "zero_shot", "model": "m", "probe": "taxonomy_small"}
+    rows = (Row(**about, metric="accuracy", value=0.5, split="dev"),)
+    answered = RunRecord(**about, key=source.key, rows=rows)
     source.finish(answered)
     job = distance_job(source.path, answered, "database")
     assert job.key.startswith("taxonomy-distance-taxonomy_small-m-")
@@ -50,7 +53,7 @@ def test_what_was_measured_is_the_answers_and_they_must_not_change(tmp_path: Pat
     # Finished anew, as by another start: whole in itself, but not what was planned.
     source.write_lines("predictions.jsonl", [{"id": "2"}])
     source.finish(answered)
-    context = RunContext(paths={job.key: str(source.path)})
+    context = RunContext(paths={"results": str(tmp_path), "wordnet": "nowhere"})
     run = CommandFolder(tmp_path / "out", {}).run(job.name, job.config)
     with pytest.raises(UsageError, match=r"predictions\.jsonl: changed since it was planned"):
         load_runner(job.runner)(run, job.config, context)
