@@ -19,13 +19,8 @@ WriteRun = Callable[..., Path]
 def write_two(folder: Path, write_run: WriteRun, rows: SimpleNamespace, **facts: str) -> None:
     """Two runs of the same names, dose and seed; the second is the better one."""
     for name, right in (("first", 440), ("second", 500)):
-        found = rows.inoculation(
-            dose=100,
-            probe_correct=(200, right),
-            original_correct=(300, 290),
-            selection=[(0.2, 0.6), (right / 1000, 0.58)],
-            epoch=1,
-        )
+        selection = [(0.2, 0.6), (right / 1000, 0.58)]
+        found = rows.inoculation(probe_correct=(200, right), selection=selection)
         own = {key: f"{value}-{name}" for key, value in facts.items()}
         write_run(folder, name, found, original_task="definitions", **own)
 

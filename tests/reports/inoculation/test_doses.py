@@ -17,9 +17,8 @@ from reports.inoculation.facts import inoculations
 from reports.inoculation.findings import paragraph
 from reports.inoculation.series import Series
 from results.inoculation_hits import read_sides
-from results.load import load_results
+from results.load import Results, load_results
 from results.subset import Untouched
-from tests.fixtures.inoculations import cell
 
 WriteRun = Callable[..., Path]
 
@@ -104,11 +103,8 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
 ) -> None:
     for seed in (1, 2, 3):
         found = rows.inoculation(
-            dose=100,
             probe_correct=(120, 100),
             original_correct=(120, 100),
-            selection=[(0.5, 0.6), (0.5, 0.6)],
-            epoch=1,
             num_probe=200,
             num_original=200,
             seed=seed,
@@ -135,7 +131,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
 def test_scores_before_inoculation_come_from_where_they_were_measured(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
+    write_run(tmp_path, "a", rows.inoculation())
     for probe, right in (("hypernymy", 200), ("hyponymy", 250)):
         before = {"protocol": "before", "model": "embedded", "probe": probe, "dose": 0}
         report, selection = ({**before, "split": s} for s in ("report", "selection"))
@@ -152,11 +148,9 @@ def test_scores_before_inoculation_come_from_where_they_were_measured(
     assert second[1]["probe_accuracy"].value == 0.25
 
 
-def test_seeds_are_averaged(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
-    for seed, after in ((1, 400), (2, 500)):
-        found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], seed=seed, probe_correct=(200, after))
-        write_run(tmp_path, f"s{seed}", found)
-    ((dose,),) = doses(inoculations(load_results(tmp_path))).values()
+def test_seeds_are_averaged(inoculated: Callable[..., Results]) -> None:
+    seeds = ({"seed": seed, "probe_correct": (200, 300 + 100 * seed)} for seed in (1, 2))
+    ((dose,),) = doses(inoculations(inoculated(*seeds))).values()
     assert dose.values("probe_accuracy") == [0.4, 0.5]
     assert dose.mean("probe_accuracy") == pytest.approx(0.45)
     assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)

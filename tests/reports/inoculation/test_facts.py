@@ -9,9 +9,8 @@ import pytest
 from reports.inoculation.doses import doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
-from results.load import load_results
+from results.load import Results, load_results
 from results.subset import SourceSet
-from tests.fixtures.inoculations import cell
 
 WriteRun = Callable[..., Path]
 
@@ -37,38 +36,31 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     ],
 )
 def test_best_setting_is_chosen_on_the_selection_split(
-    tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
+    inoculated: Callable[..., Results],
     slow: tuple[float, float],
     fast: tuple[float, float],
     winner: float,
 ) -> None:
-    write_run(tmp_path, "slow", cell(rows, 1e-5, [(0.2, 0.6), slow]))
-    write_run(tmp_path, "fast", cell(rows, 5e-5, [(0.2, 0.6), fast]))
-    found = inoculations(load_results(tmp_path))
+    settings = (
+        {"learning_rate": rate, "selection": [(0.2, 0.6), after]}
+        for rate, after in ((1e-5, slow), (5e-5, fast))
+    )
+    found = inoculations(inoculated(*settings))
     assert [c.learning_rate for c in found if c.chosen] == [winner]
     (line,) = doses(found).values()
     assert [run.learning_rate for run in line[0].runs] == [winner]
 
 
-def test_the_best_setting_is_over_extras_too(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)]))
-    write_run(tmp_path, "b", cell(rows, 1e-5, [(0.2, 0.6), (0.9, 0.9)], extra="x2"))
-    lines = doses(inoculations(load_results(tmp_path)))
+def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., Results]) -> None:
+    better = {"extra": "x2", "selection": [(0.2, 0.6), (0.9, 0.9)]}
+    lines = doses(inoculations(inoculated({}, better)))
     assert list(lines) == [Series("embedded", "hypernymy", "")]
     ((dose,),) = lines.values()
     assert [run.extra for run in dose.runs] == ["x2"]
 
 
-def test_a_sweep_says_what_it_chose_from(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
-    write_run(tmp_path, "a", found, candidates=["u", "v"], report_items=None)
-    (one,) = inoculations(load_results(tmp_path))
+def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., Results]) -> None:
+    (one,) = inoculations(inoculated(candidates=["u", "v"], report_items=None))
     assert (one.num_settings, one.whole_split) == (2, True)
 
 
@@ -83,23 +75,15 @@ def test_a_sweep_says_what_it_chose_from(
     ],
 )
 def test_cost_is_read_only_above_chance(
-    tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
-    facts: dict[str, bool],
-    before: int,
-    interpretable: bool,
+    inoculated: Callable[..., Results], facts: dict[str, bool], before: int, interpretable: bool
 ) -> None:
-    found = cell(rows, 1e-5, [(0.2, 0.2), (0.5, 0.2)], original_correct=(before, before))
-    write_run(tmp_path, "a", found, **facts)
-    (one,) = inoculations(load_results(tmp_path))
+    (one,) = inoculations(inoculated({"original_correct": (before, before)}, **facts))
     assert one.interpretable is interpretable
 
 
-def test_parts_are_kept_apart(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+def test_parts_are_kept_apart(inoculated: Callable[..., Results]) -> None:
     parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
-    write_run(tmp_path, "a", cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)], datasets=parts))
-    (one,) = inoculations(load_results(tmp_path))
+    (one,) = inoculations(inoculated({"datasets": parts}))
     assert list(one.parts) == [SourceSet("easy"), SourceSet("hard")]
     assert one.parts[SourceSet("easy")]["inoculation_cost"].value == pytest.approx(0.1)
     assert one.value("original_accuracy_before") == 0.6
@@ -108,6 +92,6 @@ def test_parts_are_kept_apart(tmp_path: Path, write_run: WriteRun, rows: SimpleN
 def test_run_without_report_is_no_cell(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    found = cell(rows, 1e-5, [(0.2, 0.6), (0.5, 0.5)])
-    write_run(tmp_path, "a", [row for row in found if row["split"] == "selection"])
+    found = [row for row in rows.inoculation() if row["split"] == "selection"]
+    write_run(tmp_path, "a", found)
     assert inoculations(load_results(tmp_path)) == []

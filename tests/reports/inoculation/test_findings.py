@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
+from results.load import Results
 from tests.fixtures.report import findings
 
-WriteRun = Callable[..., Path]
+LOW = {"original_correct": (100, 98), "probe_correct": (200, 210)}
 
 
 def test_inoculation_is_told_with_its_cost(demo_folder: Path) -> None:
@@ -28,33 +27,18 @@ def test_inoculation_is_told_with_its_cost(demo_folder: Path) -> None:
 
 
 def test_split_and_choice_on_reported_items_are_told(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     facts = {"selection": "paper", "report_split": "dev", "cost_interpretable": True}
-    found = inoculated(rows, original_correct=(300, 290))
-    write_run(tmp_path, "a", found, **facts)
+    inoculated(**facts)
     (said,) = findings(tmp_path)
     assert "on its dev items" in said
     assert "95% interval −1.0 to 5.0), not distinguishable from none." in said
     assert said.endswith("The checkpoint was chosen on the reported items, as the paper did.")
 
 
-def inoculated(rows: SimpleNamespace, **more: Any) -> list[dict[str, Any]]:
-    settings = {
-        "dose": 100,
-        "probe_correct": (200, 210),
-        "original_correct": (100, 98),
-        "selection": [(0.2, 0.2), (0.3, 0.2)],
-        "epoch": 1,
-    }
-    found: list[dict[str, Any]] = rows.inoculation(**{**settings, **more})
-    return found
-
-
-def test_cost_at_chance_is_not_read(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    write_run(tmp_path, "a", inoculated(rows), cost_interpretable=False)
+def test_cost_at_chance_is_not_read(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
+    inoculated(LOW, cost_interpretable=False)
     (said,) = findings(tmp_path)
     assert "21.0% (18.6–23.6, n = 1,000) on it, not distinguishable from chance (20.0%);" in said
     assert said.endswith(
@@ -64,14 +48,13 @@ def test_cost_at_chance_is_not_read(
 
 
 def test_gain_of_the_original_task_is_told_with_what_was_added(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     for dose, seeds, after in ((1000, (1, 2, 3), 340), (100, (1, 2), 310)):
         for seed in seeds:
             extra = "none" if seed == 1 else "x1"
-            more = {"dose": dose, "seed": seed, "extra": extra}
-            found = inoculated(rows, original_correct=(300, after), **more)
-            write_run(tmp_path, f"{dose}-{seed}", found, cost_interpretable=True)
+            own = {"dose": dose, "seed": seed, "extra": extra, "probe_correct": (200, 210)}
+            inoculated({**own, "original_correct": (300, after)}, cost_interpretable=True)
     (said,) = findings(tmp_path)
     assert "embedded (mean of 3 seeds) went from 20.0%" in said
     assert (
@@ -88,11 +71,11 @@ def test_gain_of_the_original_task_is_told_with_what_was_added(
 
 
 def test_gain_beyond_doubt_is_told_with_what_was_added(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     for dose, after in ((1000, 340), (100, 310)):
-        found = inoculated(rows, original_correct=(300, after), dose=dose, extra="x1")
-        write_run(tmp_path, f"{dose}", found, cost_interpretable=True)
+        own = {"dose": dose, "extra": "x1", "probe_correct": (200, 210)}
+        inoculated({**own, "original_correct": (300, after)}, cost_interpretable=True)
     (said,) = findings(tmp_path)
     assert "the original task went from 60.0% (55.6–64.2, n = 500) to 68.0% (63.8–71.9, n" in said
     # 40 / 500 gained; at the small dose 10 / 500, which is less than the 3 points of doubt.
@@ -104,11 +87,9 @@ def test_gain_beyond_doubt_is_told_with_what_was_added(
     ) in said
 
 
-def test_namesakes_are_told_apart(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_namesakes_are_told_apart(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
     for setup in ("a1", "b2"):
-        write_run(tmp_path, setup, inoculated(rows), setup=setup)
+        inoculated(setup=setup)
     starts = [text.partition(" went")[0] for text in findings(tmp_path)]
     assert starts == [
         f"With k = 100 examples of hypernymy, embedded (setup {setup})" for setup in ("a1", "b2")
@@ -116,10 +97,9 @@ def test_namesakes_are_told_apart(
 
 
 def test_what_was_added_is_told_of_a_cost_too(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
-    found = inoculated(rows, original_correct=(300, 290), extra="x2")
-    write_run(tmp_path, "a", found, cost_interpretable=True)
+    inoculated({"extra": "x2"}, cost_interpretable=True)
     (said,) = findings(tmp_path)
     assert (
         "to 58.0% (53.6–62.2, n = 500), with original-task examples added (extra x2). The" in said
@@ -127,26 +107,24 @@ def test_what_was_added_is_told_of_a_cost_too(
 
 
 def test_checkpoint_worse_than_the_model_before_is_told(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     # The averages before are 0.40; after 0.39, 0.40 and 0.45.
-    for seed, after in ((1, (0.30, 0.48)), (2, (0.30, 0.50)), (3, (0.40, 0.50))):
-        found = inoculated(rows, seed=seed, selection=[(0.2, 0.6), after])
-        write_run(tmp_path, f"s{seed}", found)
+    after = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
+    inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
+    (said,) = findings(tmp_path)
+    assert said.endswith("was below that of the model before inoculation.")
+    inoculated(*({"seed": seed, "selection": [(0.2, 0.6), after[seed]]} for seed in (2, 3)))
     (said,) = findings(tmp_path)
     assert said.endswith(
         "On the selection items the chosen checkpoint's average of both tasks was below that of "
         "the model before inoculation in 1 of 3 seeds."
     )
-    alone = inoculated(rows, selection=[(0.2, 0.6), (0.30, 0.48)])
-    write_run(tmp_path / "alone", "a", alone)
-    (said,) = findings(tmp_path / "alone")
-    assert said.endswith("was below that of the model before inoculation.")
 
 
 def test_a_probe_learned_to_below_chance_says_so(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
-    write_run(tmp_path, "a", inoculated(rows, probe_correct=(291, 150)))
+    inoculated({"probe_correct": (291, 150)})
     (said,) = findings(tmp_path)
     assert "n = 1,000) on it, which is below chance (20.0%);" in said

@@ -14,14 +14,7 @@ WriteRun = Callable[..., Path]
 def test_parts_of_an_inoculation(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    found = rows.inoculation(
-        dose=100,
-        probe_correct=(200, 300),
-        original_correct=(300, 290),
-        selection=[(0.2, 0.6), (0.3, 0.6)],
-        epoch=1,
-        datasets={"easy": (300, 150, 120)},
-    )
+    found = rows.inoculation(datasets={"easy": (300, 150, 120)})
     clean = {**found[-1], "subset": Untouched(), "split": "report"}
     found += [
         rows.accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
@@ -39,13 +32,7 @@ def test_parts_of_an_inoculation(
 def test_large_clusters_are_one_row_of_the_parts(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    found = rows.inoculation(
-        dose=100,
-        probe_correct=(200, 300),
-        original_correct=(300, 290),
-        selection=[(0.2, 0.6), (0.3, 0.6)],
-        epoch=1,
-    )
+    found = rows.inoculation()
     report = {**found[-1], "split": "report"}
     for size, before, after, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
         own = {**report, "subset": Clusters(size)}
@@ -75,14 +62,8 @@ def test_large_clusters_are_one_row_of_the_parts(
 def test_cost_of_a_data_set_is_read_by_its_own_chance(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
-    found = rows.inoculation(
-        dose=100,
-        probe_correct=(200, 300),
-        original_correct=(300, 290),
-        selection=[(0.2, 0.6), (0.3, 0.6)],
-        epoch=1,
-        datasets={"easy": (300, 150, 120), "hard": (200, 50, 40), "plain": (100, 20, 10)},
-    )
+    sets = {"easy": (300, 150, 120), "hard": (200, 50, 40), "plain": (100, 20, 10)}
+    found = rows.inoculation(datasets=sets)
     report = {**found[-1], "split": "report", "metric": "chance_original"}
     # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
     found += [{**report, "subset": SourceSet(name), "value": 0.25} for name in ("easy", "hard")]

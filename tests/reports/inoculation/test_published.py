@@ -11,7 +11,7 @@ from reports.inoculation.doses import doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.published import best_dose, science_models_table
 from reports.kit.table import Table
-from results.load import load_results
+from results.load import Results, load_results
 
 WriteRun = Callable[..., Path]
 BERT = "bert-large-uncased-whole-word-masking"
@@ -38,7 +38,6 @@ def make(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Callable
             "probe_correct": (500, 900),
             "original_correct": (300, 295),
             "selection": [(0.5, 0.6), (0.9, 0.58)],
-            "epoch": 1,
         }
         write_run(tmp_path, "a", rows.inoculation(**{**settings, **more}), **(facts or WHOLE))
         return science_models_table(load_results(tmp_path))
@@ -120,14 +119,7 @@ def test_the_note_says_what_was_left_out(
     make: Callable[..., Table | None], tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     for name, probe in (("b", "hyponymy"), ("c", "hyponymy_small")):
-        found = rows.inoculation(
-            dose=100,
-            probe=probe,
-            probe_correct=(200, 300),
-            original_correct=(300, 295),
-            selection=[(0.2, 0.6), (0.3, 0.6)],
-            epoch=1,
-        )
+        found = rows.inoculation(probe=probe)
         parts = {"sets": ["definitions"], "train_items": None}
         facts = {**WHOLE, "original_task": "definitions", "original_parts": parts}
         facts["report_split"] = ""
@@ -147,17 +139,11 @@ def test_nothing_left_out_is_not_said(make: Callable[..., Table | None]) -> None
     assert "Left out" not in table.note
 
 
-def test_best_dose_is_chosen_on_the_selection_items(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., Results]) -> None:
     for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
-        found = rows.inoculation(
-            dose=dose,
-            probe_correct=(200, reported),
-            original_correct=(300, 300),
-            selection=[(0.2, 0.6), (selected, 0.6)],
-            epoch=1,
+        selection = [(0.2, 0.6), (selected, 0.6)]
+        results = inoculated(
+            {"dose": dose, "probe_correct": (200, reported), "selection": selection}
         )
-        write_run(tmp_path, f"k{dose}", found)
-    (line,) = doses(inoculations(load_results(tmp_path))).values()
+    (line,) = doses(inoculations(results)).values()
     assert best_dose(line).dose == 1000

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from reports.kit.table import Cell
+from results.load import Results
 from results.subset import Untouched
 from tests.fixtures.report import labels, tables
 
@@ -35,19 +36,13 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
 
 
 def test_cost_at_chance_is_not_interpretable(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
-    for seed in (1, 2):
-        found = rows.inoculation(
-            dose=100,
-            seed=seed,
-            probe_correct=(200, 300),
-            original_correct=(100, 98),
-            selection=[(0.2, 0.2), (0.3, 0.2)],
-            epoch=1,
-            datasets={"easy": (300, 60, 60), "hard": (200, 40, 38)},
-        )
-        write_run(tmp_path, f"s{seed}", found, cost_interpretable=False)
+    low = {
+        "original_correct": (100, 98),
+        "datasets": {"easy": (300, 60, 60), "hard": (200, 40, 38)},
+    }
+    inoculated(*({**low, "seed": seed} for seed in (1, 2)), cost_interpretable=False)
     found_tables = tables(tmp_path)
     for name in ("inoculation", "inoculation_seeds", "inoculation_parts"):
         table = found_tables[name]
@@ -59,21 +54,12 @@ def test_cost_at_chance_is_not_interpretable(
         assert {row[place] for row in table.rows} == {Cell("not interpretable")}, name
 
 
-def test_seeds_and_unchosen_rates(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
+def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
     for seed, after in ((1, 300), (2, 400)):
         for rate, score in ((1e-5, 0.4), (5e-5, 0.3)):
-            found = rows.inoculation(
-                dose=100,
-                seed=seed,
-                learning_rate=rate,
-                probe_correct=(200, after),
-                original_correct=(300, 290),
-                selection=[(0.2, 0.6), (score, 0.5)],
-                epoch=1,
-            )
-            write_run(tmp_path, f"{seed}-{rate}", found)
+            selection = [(0.2, 0.6), (score, 0.5)]
+            own = {"seed": seed, "learning_rate": rate, "selection": selection}
+            inoculated({**own, "probe_correct": (200, after)})
     found_tables = tables(tmp_path)
     settings = [row[2].text for row in found_tables["inoculation"].rows]
     assert settings.count("rate 1e-5, epoch 1") == 2
@@ -100,14 +86,7 @@ def test_seeds_are_averaged_on_untouched_items_too(
 ) -> None:
     # Of the second dose one seed lacks the rows, so there is no mean.
     for dose, seed, untouched in ((100, 1, 20), (100, 2, 30), (500, 1, 40), (500, 2, None)):
-        found = rows.inoculation(
-            dose=dose,
-            seed=seed,
-            probe_correct=(200, 300),
-            original_correct=(300, 290),
-            selection=[(0.2, 0.6), (0.3, 0.6)],
-            epoch=1,
-        )
+        found = rows.inoculation(dose=dose, seed=seed)
         part = {**found[-1], "subset": Untouched(), "split": "report"}
         if untouched is not None:
             found += [

@@ -55,14 +55,7 @@ def test_weights_are_told_apart_by_what_ran(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2), model_sha256="given")
-    found = rows.inoculation(
-        dose=100,
-        probe_correct=(200, 300),
-        original_correct=(300, 290),
-        selection=[(0.2, 0.6), (0.3, 0.6)],
-        epoch=1,
-    )
-    write_run(tmp_path, "b", found, model_sha256="trained")
+    write_run(tmp_path, "b", rows.inoculation(), model_sha256="trained")
     table = tables(tmp_path)["models"]
     assert texts(table) == [
         ["embedded", "inoculation", "trained", "1"],

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from matplotlib.axes import Axes
@@ -10,10 +9,8 @@ from matplotlib.axes import Axes
 from reports.inoculation.figures import doses
 from reports.inoculation.figures.doses import inoculation_figure
 from reports.kit.figure import head
-from results.load import load_results
+from results.load import Results, load_results
 from tests.fixtures.report import texts_of
-
-WriteRun = Callable[..., Path]
 
 
 def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> None:
@@ -23,33 +20,26 @@ def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> 
 
 @pytest.mark.parametrize("seeds", [("x1",), ("none", "x1"), ("none", "x2", "x2")])
 def test_inoculation_marks_what_was_added(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, seeds: tuple[str, ...]
+    inoculated: Callable[..., Results], seeds: tuple[str, ...]
 ) -> None:
     for seed, extra in enumerate(seeds, start=1):
-        found = rows.inoculation(
-            dose=100,
-            seed=seed,
-            extra=extra,
-            probe_correct=(200, 300 + 50 * seed),
-            original_correct=(300, 290 - 20 * seed),
-            selection=[(0.2, 0.6), (0.3, 0.6)],
-            epoch=1,
-        )
-        write_run(tmp_path, f"s{seed}", found)
-    figure = inoculation_figure(load_results(tmp_path))
+        probe, original = (200, 300 + 50 * seed), (300, 290 - 20 * seed)
+        own = {"probe_correct": probe, "original_correct": original}
+        results = inoculated({"seed": seed, "extra": extra, **own})
+    figure = inoculation_figure(results)
     assert figure is not None
     said = {text for text in texts_of(figure) if text.startswith("extra ")}
     assert said == {f"extra {extra}" for extra in seeds}
     assert "square x1" in figure.caption
     # Both scores have a point each seed, beside the mean of several; none is the line's own mark.
-    marks = panel_marks(tmp_path)
+    marks = panel_marks(results)
     shapes = {"none": "o", "x1": "s", "x2": "^"}
     of_seeds = [shapes[extra] for extra in seeds]
     means = ["_"] if len(seeds) > 1 else []
     assert sorted(marks) == sorted(2 * [*of_seeds, *means, "o"])  # hollow circles before
 
 
-def panel_marks(folder: Path) -> list[str]:
+def panel_marks(results: Results) -> list[str]:
     """The marks of the one panel of an inoculation figure."""
     drawn: list[Axes] = []
 
@@ -59,7 +49,7 @@ def panel_marks(folder: Path) -> list[str]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doses, "head", keep)
-        inoculation_figure(load_results(folder))
+        inoculation_figure(results)
     (axis,) = drawn
     lines = (str(line.get_marker()) for line in axis.lines)
     return [mark for mark in lines if mark not in ("None", "")]
@@ -73,18 +63,10 @@ def test_without_anything_added_the_marks_are_the_lines(demo_folder: Path) -> No
 
 
 def test_inoculation_says_when_the_cost_cannot_be_read(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    inoculated: Callable[..., Results],
 ) -> None:
-    found = rows.inoculation(
-        dose=100,
-        probe_correct=(200, 300),
-        original_correct=(130, 128),
-        selection=[(0.2, 0.25), (0.3, 0.25)],
-        epoch=1,
-        chance=(0.2, 0.25),
-    )
-    write_run(tmp_path, "a", found, cost_interpretable=False)
-    said = texts_of(inoculation_figure(load_results(tmp_path)))
+    low = {"original_correct": (130, 128), "chance": (0.2, 0.25)}
+    said = texts_of(inoculation_figure(inoculated(low, cost_interpretable=False)))
     assert "original task not above chance: cost not interpretable" in said
     assert "chance, original 25.0" in said
     assert "chance, probe 20.0" in said

@@ -1,34 +1,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 from reports.inoculation.figures.pareto import pareto_figure
 from reports.kit.figure import BLUE, ORANGE, Figure
-from results.load import Results, load_results
+from results.load import Results
 from tests.fixtures.inoculations import FAST, SLOW
-
-WriteRun = Callable[..., Path]
 
 
 def test_a_seed_looks_the_same_in_every_panel(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    inoculated: Callable[..., Results],
 ) -> None:
-    for dose, seed in ((100, 1), (100, 2), (1000, 2)):
-        for learning_rate, selection in ((1e-5, SLOW), (5e-5, FAST)):
-            found = rows.inoculation(
-                dose=dose,
-                seed=seed,
-                probe_correct=(200, 440),
-                original_correct=(300, 260),
-                selection=selection,
-                learning_rate=learning_rate,
-                epoch=2,
+    figure = pareto_figure(
+        inoculated(
+            *(
+                {"dose": dose, "seed": seed, "learning_rate": rate, "selection": selection}
+                for dose, seed in ((100, 1), (100, 2), (1000, 2))
+                for rate, selection in ((1e-5, SLOW), (5e-5, FAST))
             )
-            write_run(tmp_path, f"{dose}-{seed}-{learning_rate}", found)
-    figure = pareto_figure(load_results(tmp_path))
+        )
+    )
     assert figure is not None
     groups = ElementTree.fromstring(figure.svg).iter("{http://www.w3.org/2000/svg}g")
     by_id = {group.get("id"): ElementTree.tostring(group, "unicode") for group in groups}

@@ -2,16 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 from reports.inoculation.figures.selection import trajectory_figure
-from results.load import load_results
+from results.load import Results, load_results
 from tests.fixtures.report import texts_of
-
-WriteRun = Callable[..., Path]
 
 
 def test_trajectory_marks_the_chosen_checkpoint(demo_folder: Path) -> None:
@@ -50,22 +47,11 @@ def test_trajectory_names_the_original_task_and_leaves_room_for_its_label(
     ],
 )
 def test_trajectory_says_what_was_selected_on(
-    tmp_path: Path,
-    write_run: WriteRun,
-    rows: SimpleNamespace,
-    ways: tuple[str, ...],
-    said: str,
+    inoculated: Callable[..., Results], ways: tuple[str, ...], said: str
 ) -> None:
     for way in ways:
-        found = rows.inoculation(
-            dose=100,
-            probe_correct=(200, 300),
-            original_correct=(300, 290),
-            selection=[(0.2, 0.6), (0.3, 0.6)],
-            epoch=1,
-        )
-        write_run(tmp_path, way, found, selection=way, report_split="dev")
-    figure = trajectory_figure(load_results(tmp_path))
+        results = inoculated(selection=way, report_split="dev")
+    figure = trajectory_figure(results)
     assert figure is not None
     assert said in figure.caption
     on_reported = "rate 2e-5 · seed 1 · chosen on the reported items (dev)"
