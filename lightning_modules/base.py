@@ -11,7 +11,7 @@ from pytorch_lightning.strategies import FSDPStrategy
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lightning_modules.optimization import adamw_groups, slanted_triangular
+from lightning_modules.optimization import adamw, slanted_triangular
 from metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
 from storage.config.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 
@@ -160,17 +160,9 @@ class ChoiceModule(pl.LightningModule, ABC):
             nn.utils.clip_grad_norm_(self.parameters(), self.max_grad_norm)
 
     def configure_optimizers(self) -> Any:
-        groups = adamw_groups(self, self.weight_decay)
-        optimizer = torch.optim.AdamW(
-            groups, lr=self.learning_rate, betas=(0.9, 0.98), fused=self._can_fuse()
-        )
         total = int(self.trainer.estimated_stepping_batches)
         schedule = slanted_triangular(total, self.warmup_share)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
-        }
+        return adamw(self, self.learning_rate, self.weight_decay, schedule, self._can_fuse())
 
     def _can_fuse(self) -> bool:
         # A fused optimiser removes the fp16 loss scale itself, after our clipping has seen it.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.optim import AdamW, Optimizer
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 
 def adamw_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
@@ -29,6 +29,20 @@ def adamw_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]
         {"params": plain, "weight_decay": 0.0},
     ]
     return [group for group in groups if group["params"]]
+
+
+def adamw(
+    module: nn.Module,
+    learning_rate: float,
+    weight_decay: float,
+    schedule: Callable[[int], float],
+    fused: bool = True,
+) -> dict[str, Any]:
+    """AdamW whose rate is a share of the peak rate by step; for `configure_optimizers`."""
+    groups = adamw_groups(module, weight_decay)
+    optimizer = AdamW(groups, lr=learning_rate, betas=(0.9, 0.98), fused=fused)
+    scheduler = {"scheduler": LambdaLR(optimizer, schedule), "interval": "step"}
+    return {"optimizer": optimizer, "lr_scheduler": scheduler}
 
 
 def trapezoid(warmup_steps: int, total_steps: int, cooldown: float) -> Callable[[int], float]:

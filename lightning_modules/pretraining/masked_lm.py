@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torchmetrics import MeanMetric
 from transformers import BertConfig, BertForPreTraining
 
-from lightning_modules.optimization import adamw_groups, trapezoid
+from lightning_modules.optimization import adamw, trapezoid
 from storage.config.ranges import (
     GradNorm,
     LearningRate,
@@ -145,12 +145,6 @@ class MaskedLanguageModel(pl.LightningModule):
             self.log(f"val/{name}", metric, on_step=False, on_epoch=True, prog_bar=True)
 
     def configure_optimizers(self) -> Any:
-        groups = adamw_groups(self.model, self.weight_decay)
-        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, betas=(0.9, 0.98), fused=True)
         total = int(self.trainer.estimated_stepping_batches)
         schedule = trapezoid(self.warmup_steps, total, self.cooldown)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, schedule)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
-        }
+        return adamw(self.model, self.learning_rate, self.weight_decay, schedule)

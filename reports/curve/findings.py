@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from probes.controls import STANDARD
 from reports.curve.curve import Curve
 from reports.curve.summary import Summary, random_twin, summaries
-from reports.kit.text import between, count, percent, sample, unsigned
+from reports.kit.text import between, count, percent, sample, unsigned, with_facts
 from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, verdict_of, zero_shots
 from results.load import Results
 
@@ -68,8 +68,7 @@ def _listed(found: Sequence[Summary]) -> str:
         facts.append(f"chance {percent(curve.chance)}%")
         if _verdict(curve, 0) == "not above the majority":
             facts.append(f"most frequent answer {percent(curve.majority)}%")
-        inside = ", ".join(filter(None, facts))
-        texts.append(f"{curve.probe} {percent(first.mean)}% ({inside})")
+        texts.append(f"{curve.probe} {with_facts(first.mean, *facts)}")
     return "; ".join(texts)
 
 
@@ -83,7 +82,7 @@ def _learned(summary: Summary, found: Sequence[Summary]) -> str:
     facts.append("" if curve.chance is None else f"chance {percent(curve.chance)}%")
     text = (
         f"Trained on {count(last.num_train)} examples of {curve.probe} ({curve.mode}), "
-        f"{curve.model} scored {percent(last.mean)}% ({', '.join(filter(None, facts))})"
+        f"{curve.model} scored {with_facts(last.mean, *facts)}"
     )
     verdict = _verdict(curve, last.num_train)
     text += {"below": ", which is below chance", "not distinguishable": f", {AT_CHANCE}"}.get(

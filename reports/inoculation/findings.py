@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import Inoculation, inoculations
 from reports.inoculation.series import ON_REPORTED
-from reports.kit.text import between, count, percent, sample, unsigned
+from reports.kit.text import between, count, percent, sample, unsigned, with_facts
 from reports.zero_shot.facts import AT_CHANCE, verdict_of
 from results.load import Results
 
@@ -78,9 +78,7 @@ def _score(dose: Dose, metric: str) -> str:
         return "an unrecorded score"
     rows = [run.measured[metric] for run in dose.runs if metric in run.measured]
     sizes = {(row.num_items, row.num_groups) for row in rows}
-    facts = [interval, sample(*sizes.pop()) if len(sizes) == 1 else ""]
-    inside = ", ".join(filter(None, facts))
-    return f"{percent(mean)}% ({inside})" if inside else f"{percent(mean)}%"
+    return with_facts(mean, interval, sample(*sizes.pop()) if len(sizes) == 1 else "")
 
 
 def _cost(dose: Dose) -> str:

@@ -55,6 +55,12 @@ def sample(num_items: int | None, num_groups: int | None) -> str:
     return f"{text} in {few}{count(num_groups)} {'group' if num_groups == 1 else 'groups'}"
 
 
+def with_facts(value: float | None, *facts: str) -> str:
+    """Per cent and, in brackets, what else is known of it; facts that are empty are left out."""
+    inside = ", ".join(filter(None, facts))
+    return f"{percent(value)}% ({inside})" if inside else f"{percent(value)}%"
+
+
 def rate(value: float | None) -> str:
     """A learning rate, 1e-05 written as 1e-5."""
     return ABSENT if value is None else f"{value:g}".replace("e-0", "e-")

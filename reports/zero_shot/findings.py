@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.kit.text import between, percent, sample
+from reports.kit.text import between, percent, sample, with_facts
 from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, ZeroShot, zero_shots
 from results.load import Results
 from results.row import Row
@@ -86,12 +86,11 @@ def _listed(entries: Sequence[ZeroShot]) -> str:
         facts.append("" if entry.chance is None else f"chance {percent(entry.chance)}%")
         if entry.verdict == "not above the majority":
             facts.append(f"most frequent answer {percent(entry.majority)}%")
-        inside = ", ".join(filter(None, facts))
-        texts.append(f"{entry.probe}{split} {percent(row.value)}% ({inside})")
+        texts.append(f"{entry.probe}{split} {with_facts(row.value, *facts)}")
     return "; ".join(texts)
 
 
 def _measured(row: Row) -> str:
     interval = between(row.ci_low, row.ci_high)
-    known = (f"95% interval {interval}" if interval else "", sample(row.num_items, row.num_groups))
-    return f"{percent(row.value)}% ({', '.join(filter(None, known))})"
+    said = f"95% interval {interval}" if interval else ""
+    return with_facts(row.value, said, sample(row.num_items, row.num_groups))

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from lightning_modules.optimization import (
+    adamw,
     adamw_groups,
     halved_on_plateau,
     slanted_triangular,
@@ -27,6 +28,17 @@ def test_biases_norms_and_frozen_parameters_are_not_decayed() -> None:
 def test_a_group_without_parameters_is_left_out() -> None:
     model = nn.Linear(2, 1, bias=False)
     assert [group["weight_decay"] for group in adamw_groups(model, 0.1)] == [0.1]
+
+
+def test_the_rate_is_a_share_of_its_peak_step_by_step() -> None:
+    found = adamw(nn.Linear(2, 1), 0.5, 0.1, lambda step: 1 / (step + 1))
+    rates = []
+    for _ in range(3):
+        rates.append(found["optimizer"].param_groups[0]["lr"])
+        found["optimizer"].step()
+        found["lr_scheduler"]["scheduler"].step()
+    assert rates == pytest.approx([0.5, 0.25, 0.5 / 3])
+    assert found["lr_scheduler"]["interval"] == "step"
 
 
 def test_a_tied_weight_is_in_one_group_once() -> None:

@@ -11,6 +11,7 @@ from reports.kit.text import (
     probability,
     rate,
     unsigned,
+    with_facts,
 )
 
 
@@ -39,6 +40,8 @@ from reports.kit.text import (
         (probability(0.0004), "< 0.001"),
         (probability(0.0312), "= 0.031"),
         (probability(None), "not recorded"),
+        (with_facts(0.612, "55.0–67.1", "", "n = 100"), "61.2% (55.0–67.1, n = 100)"),
+        (with_facts(0.612, ""), "61.2%"),
     ],
 )
 def test_numbers_for_the_eye(formatted: str, expected: str) -> None:
