@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from metrics.aggregate import aggregate
@@ -63,11 +65,9 @@ def candidates(results: Results) -> dict[Choice, list[Candidate]]:
         for one in inoculations(results)
         if one.chosen
     }
-    by_choice: dict[Choice, list[Candidate]] = {}
-    for key in sorted(found):
-        one = replace(found[key], chosen=key in chosen)
-        by_choice.setdefault(one.choice, []).append(one)
-    return {choice: _with_front(own) for choice, own in by_choice.items()}
+    marked = (replace(found[key], chosen=key in chosen) for key in sorted(found))
+    by_choice = groupby(marked, attrgetter("choice"))
+    return {choice: _with_front(list(own)) for choice, own in by_choice}
 
 
 def several_settings(own: Sequence[Candidate]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.kit.text import between, percent, sample, with_facts
-from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, ZeroShot, zero_shots
+from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, ZeroShot, zero_shots
 from results.load import Results
 from results.row import Row
 
@@ -22,10 +22,7 @@ def before_training(results: Results) -> list[str]:
 def _before_training(model: str, entries: list[ZeroShot]) -> str:
     """One paragraph about a model: above chance, not distinguishable from it, below it."""
     ordered = sorted(entries, key=lambda e: -(e.accuracy.value - (e.chance or 0)))
-    by_verdict: dict[Verdict, list[ZeroShot]] = {}
-    for entry in ordered:
-        by_verdict.setdefault(entry.verdict, []).append(entry)
-    above = by_verdict.get("above", [])
+    above = [entry for entry in ordered if entry.verdict == "above"]
     if len(above) == 1 or len(entries) == 1:
         sentences = [_one(model, (above or ordered)[0])]
         told = (above or ordered)[:1]
@@ -34,7 +31,7 @@ def _before_training(model: str, entries: list[ZeroShot]) -> str:
         start = f"Before any training, {model} was above chance on {whole} {len(entries)} probes"
         sentences, told = [f"{start}: {_listed(above)}."], above
     else:
-        both = "not above the majority" in by_verdict
+        both = any(entry.verdict == "not above the majority" for entry in entries)
         level = "chance and the most frequent answer" if both else "chance"
         start = f"Before any training, {model} was not above {level} on any of its"
         sentences, told = [f"{start} {len(entries)} probes."], []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from statistics import fmean
 
 from matplotlib.axes import Axes
@@ -101,10 +102,8 @@ def inoculation_figure(results: Results) -> Figure | None:
 
 def _panels(lines: Mapping[Series, list[Dose]]) -> list[list[list[Dose]]]:
     """The lines of one panel belong together: one probe and original task, all models."""
-    by_panel: dict[tuple[str, ...], list[list[Dose]]] = {}
-    for series, line in lines.items():
-        by_panel.setdefault(series[1:], []).append(line)
-    return [by_panel[place] for place in sorted(by_panel)]
+    ordered = sorted(lines.items(), key=lambda item: item[0][1:])
+    return [[line for _, line in own] for _, own in groupby(ordered, lambda item: item[0][1:])]
 
 
 def _dose_panel(
