@@ -7,6 +7,7 @@ text apart again. A row of the whole set has none.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -130,6 +131,14 @@ class Difficulty(Subset):
     def text(self) -> str:
         """Hops and distractors."""
         return f"hops={self.hops} distractors={self.distractor_type}:{self.distractor_hops}"
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Difficulty | None:
+        """The difficulty that an item's facts name; None where they name none."""
+        hops, kind = meta.get("hops"), meta.get("distractor_type")
+        if hops is None or not kind:
+            return None
+        return cls(int(hops), str(kind), int(meta.get("distractor_hops") or 0))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from protocols.engine.evaluation import (
     subset_rows,
     templates_of,
     tied_row,
+    untouched_of,
 )
 from protocols.engine.model_source import source_of
 from protocols.engine.settings import ModelSettings
@@ -29,7 +30,7 @@ from results.provenance import data_files
 from results.record import CurveFacts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
-from results.subset import ChoiceSet, Subset, Untouched
+from results.subset import ChoiceSet, Subset
 from storage.files import write_text_atomic
 
 HITS = "hits.json"
@@ -154,11 +155,8 @@ def _rows(data: CurveData, point: Point, one: Measurement) -> Iterator[Row]:
     if one.control != STANDARD:
         return
     records = one.said.records
-    parts: list[list[Subset | None]] = [templates_of(records), choice_sets(records)]
-    if any(data.untouched) and not all(data.untouched):
-        parts.append([Untouched() if kept else None for kept in data.untouched])
-    for part in parts:
-        yield from subset_rows(one.said, data.groups, part, row)
+    for parts in (templates_of(records), choice_sets(records), untouched_of(data.untouched)):
+        yield from subset_rows(one.said, data.groups, parts, replace(row, metric="accuracy"))
 
 
 def choice_sets(records: Sequence[Record]) -> list[Subset | None]:

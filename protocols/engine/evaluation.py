@@ -19,7 +19,7 @@ from metrics.ties import best_of_each, credit_of
 from probes.record import Record
 from protocols.engine.training import make_trainer
 from results.row import Row
-from results.subset import Subset, Template
+from results.subset import Subset, Template, Untouched
 from storage.web.download import cache_folder
 
 
@@ -186,14 +186,24 @@ def subset_rows(
     subsets: Sequence[Subset | None],
     row: Row,
 ) -> list[Row]:
-    """The accuracy of each part of a set; None is in no part."""
-    items = list(zip(predictions.credit, groups, subsets, strict=True))
-    rows = []
-    for subset in sorted({part for part in subsets if part is not None}, key=lambda p: p.text):
-        own = [credit for credit, _, part in items if part == subset]
-        among = [group for _, group, part in items if part == subset]
-        rows.append(grouped_row(own, among, replace(row, metric="accuracy", subset=subset)))
-    return rows
+    """The accuracy of each part of a set, as the metric of the row; None is in no part."""
+    credit = predictions.credit
+    return [
+        grouped_row([credit[i] for i in own], [groups[i] for i in own], replace(row, subset=subset))
+        for subset, own in members(subsets).items()
+    ]
+
+
+def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
+    """The places of the items of each part, the parts by their texts; None is in no part."""
+    known = sorted({own for own in subsets if own is not None}, key=lambda own: own.text)
+    return {part: [i for i, own in enumerate(subsets) if own == part] for part in known}
+
+
+def untouched_of(clean: Sequence[bool]) -> list[Subset | None]:
+    """The items that have no relative in the train files; none where all have, or none has."""
+    differ = any(clean) and not all(clean)
+    return [Untouched() if differ and own else None for own in clean]
 
 
 def templates_of(records: Sequence[Record]) -> list[Subset | None]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import compress
 from pathlib import Path
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
@@ -15,12 +13,12 @@ from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.trained import TrainedScorer
 from protocols.engine.evaluation import (
-    Predictions,
     accuracy_row,
-    grouped_row,
     predict,
     score_notices,
+    subset_rows,
     tied_row,
+    untouched_of,
 )
 from protocols.engine.model_source import original_source
 from protocols.engine.models import module_for, saved_module
@@ -33,7 +31,6 @@ from results.provenance import data_files
 from results.record import RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
-from results.subset import Untouched
 
 
 def train_first_stage(
@@ -100,9 +97,11 @@ def train_original(
     assert keep.best is not None
     rows = _selection_rows(row, keep.history, splits)
     row = replace(row, split="report", num_items=len(splits.report))
+    groups = splits.groups(report.records)
     chosen_row = replace(row, epoch=int(keep.best["epoch"]))
-    rows.append(accuracy_row(report, splits.groups(report.records), chosen_row))
-    rows += _untouched_rows(report, splits, chosen_row)
+    rows.append(accuracy_row(report, groups, chosen_row))
+    clean = untouched_of(splits.not_in_train(report.records))
+    rows += subset_rows(report, groups, clean, replace(chosen_row, metric="accuracy"))
     rows.append(tied_row(report, chosen_row))
     rows.append(replace(row, metric="chance", value=splits.chance))
     notices = (*problems, *score_notices(report))
@@ -145,15 +144,6 @@ def _row(
         learning_rate=stage.learning_rate,
         seed=seed,
     )
-
-
-def _untouched_rows(report: Predictions, splits: Splits, row: Row) -> Iterator[Row]:
-    """The score without the items that have a relative in the train files (SPEC E3)."""
-    clean = splits.not_in_train(report.records)
-    if any(clean) and not all(clean):
-        credit = list(compress(report.credit, clean))
-        groups = list(compress(splits.groups(report.records), clean))
-        yield grouped_row(credit, groups, replace(row, metric="accuracy", subset=Untouched()))
 
 
 def _selection_rows(row: Row, history: list[Scores], splits: Splits) -> list[Row]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -16,15 +15,22 @@ from callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
 from lightning_modules.inoculation import ORIGINAL, PROBE
 from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
 from metrics.clusters import strict_by_size, strict_count
-from metrics.difficulty import by_difficulty
 from metrics.intervals import accuracy_interval, group_indices
 from metrics.paired import paired_difference
-from probes.record import chance_of
-from protocols.engine.evaluation import Predictions, grouped_row, proportion_row, tied_row
+from probes.record import Record, chance_of
+from protocols.engine.evaluation import (
+    Predictions,
+    grouped_row,
+    members,
+    proportion_row,
+    subset_rows,
+    tied_row,
+    untouched_of,
+)
 from protocols.inoculation.data import Parts, Splits
 from results.hits import written_hits
 from results.row import Row
-from results.subset import Clusters, Difficulty, SourceSet, Subset, Untouched
+from results.subset import Clusters, Difficulty, SourceSet, Subset
 
 SELECTION, REPORT = "selection", "report"
 
@@ -101,6 +107,9 @@ def report_rows(
     chances = (probe_data.chance, original_data.chance)
     above_chance = chance_corrected_aggregate(probe_after.accuracy, new.accuracy, *chances)
     groups = probe_data.groups(probe_after.records)
+    both = {"_before": probe_before, "": probe_after}
+    untouched = untouched_of(probe_data.not_in_train(probe_after.records))
+    difficulties = [Difficulty.of(record.meta) for record in probe_after.records]
     rows = [
         grouped_row(probe_before.credit, groups, replace(row, metric="probe_accuracy_before")),
         grouped_row(probe_after.credit, groups, replace(row, metric="probe_accuracy")),
@@ -111,13 +120,14 @@ def report_rows(
         _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), row),
         _plain("aggregate_above_chance", above_chance, row),
         _plain("chance_probe", probe_data.chance, row),
-        *_untouched_rows(row, probe_data, probe_before, probe_after),
+        *_part_rows(replace(row, metric="probe_accuracy"), both, groups, untouched),
         *(_cluster_rows(row, probe_before, probe_after) if whole_clusters else ()),
-        *_difficulty_rows(row, probe_data, probe_before, probe_after),
+        # The heat maps of Richardson & Sabharwal 2020, figure 3.
+        *_part_rows(replace(row, metric="difficulty_accuracy"), both, groups, difficulties),
     ]
     original = [
         found
-        for subset, items in _subsets(old, original_data)
+        for subset, items in _subsets(old.records, original_data)
         for found in _cost_rows(replace(row, subset=subset), original_data, old, new, items)
     ]
     return rows + original, cost_interpretable(original_data, old)
@@ -187,17 +197,15 @@ def _plain(metric: str, value: float, row: Row) -> Row:
     return replace(row, metric=metric, value=value)
 
 
-def _untouched_rows(
-    row: Row, probe_data: Splits, before: Predictions, after: Predictions
+def _part_rows(
+    row: Row,
+    both: Mapping[str, Predictions],
+    groups: Sequence[Hashable],
+    parts: Sequence[Subset | None],
 ) -> Iterator[Row]:
-    """Scores without the items whose group is in the train file too (SPEC E3)."""
-    clean = probe_data.not_in_train(after.records)
-    if all(clean) or not any(clean):
-        return
-    groups = list(compress(probe_data.groups(after.records), clean))
-    for metric, predictions in (("probe_accuracy_before", before), ("probe_accuracy", after)):
-        credit = list(compress(predictions.credit, clean))
-        yield grouped_row(credit, groups, replace(row, metric=metric, subset=Untouched()))
+    """Each part's accuracy before and after: the metric of the row, with what each time ends in."""
+    for ending, said in both.items():
+        yield from subset_rows(said, groups, parts, replace(row, metric=row.metric + ending))
 
 
 def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
@@ -217,36 +225,12 @@ def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator
             yield proportion_row(own.num_strict, own.num_clusters, part)
 
 
-def _difficulty_rows(
-    row: Row, probe_data: Splits, before: Predictions, after: Predictions
-) -> Iterator[Row]:
-    """The heat map: accuracy by hops and distractors (Richardson & Sabharwal 2020, figure 3)."""
-    metas = [record.meta for record in after.records]
-    groups = probe_data.groups(after.records)
-    for metric, predictions in (
-        ("difficulty_accuracy_before", before),
-        ("difficulty_accuracy", after),
-    ):
-        items = list(zip(predictions.credit, groups, strict=True))
-        for difficulty, own in by_difficulty(items, metas).items():
-            credit, among = zip(*own, strict=True)
-            subset = Difficulty(*difficulty)
-            yield grouped_row(credit, among, replace(row, metric=metric, subset=subset))
-
-
-def _subsets(predictions: Predictions, data: Splits) -> list[tuple[Subset | None, list[int]]]:
+def _subsets(records: Sequence[Record], data: Splits) -> list[tuple[Subset | None, Sequence[int]]]:
     """All items, each original dataset apart where there are several, and what train has not."""
-    by_set: dict[str, list[int]] = {}
-    for index, record in enumerate(predictions.records):
-        by_set.setdefault(str(record.meta.get("source_set", "")), []).append(index)
-    everything = list(range(len(predictions.records)))
-    found: list[tuple[Subset | None, list[int]]] = [(None, everything)]
-    if len(by_set) > 1:
-        found += [(SourceSet(name), own) for name, own in sorted(by_set.items())]
-    clean = data.not_in_train(predictions.records)
-    if any(clean) and not all(clean):
-        found.append((Untouched(), list(compress(everything, clean))))
-    return found
+    sets = members([SourceSet(str(record.meta.get("source_set", ""))) for record in records])
+    untouched = members(untouched_of(data.not_in_train(records)))
+    several = sets.items() if len(sets) > 1 else ()
+    return [(None, range(len(records))), *several, *untouched.items()]
 
 
 def _cost_rows(

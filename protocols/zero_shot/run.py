@@ -114,6 +114,7 @@ def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[
     for answer, share in predicted_shares(said).items():
         rows.append(replace(row, metric="predicted_share", subset=Answered(answer), value=share))
     # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
+    row = replace(row, metric="accuracy")
     return rows + subset_rows(predictions, groups, templates_of(records), row)
 
 

@@ -9,13 +9,15 @@ from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
     grouped_row,
+    members,
     proportion_row,
     score_notices,
     subset_rows,
     tied_row,
+    untouched_of,
 )
 from results.row import Row
-from results.subset import Template
+from results.subset import Template, Untouched
 
 ITEMS = [Record(str(i), "What?", ("a", "b", "c"), 0) for i in range(4)]
 
@@ -37,8 +39,18 @@ def test_ties_count_a_share_and_a_nan_nothing() -> None:
     together = score_notices(said, said)
     assert together[0].startswith("4 of 8 answers in 2 sets are ties")
     x, y = Template("x"), Template("y")
-    parts = subset_rows(said, range(4), [x, x, y, None], Row())
-    assert [(part.subset, part.value) for part in parts] == [(x, 1 / 6), (y, 1.0)]
+    parts = subset_rows(said, range(4), [x, x, y, None], Row(metric="m"))
+    assert [(part.metric, part.subset, part.value) for part in parts] == [
+        ("m", x, 1 / 6),
+        ("m", y, 1.0),
+    ]
+
+
+def test_the_items_of_parts_are_found_by_the_text_of_the_part() -> None:
+    x, y = Template("x"), Template("y")
+    assert list(members([y, x, None, y]).items()) == [(x, [1]), (y, [0, 3])]
+    assert members(untouched_of([True, False, True])) == {Untouched(): [0, 2]}
+    assert members(untouched_of([True, True])) == members(untouched_of([False])) == {}
 
 
 def test_without_ties_there_is_nothing_to_say() -> None:
