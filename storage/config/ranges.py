@@ -17,7 +17,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from storage.typed import STRICT, typed
 
 
 class RangeError(ValueError):
@@ -124,21 +126,19 @@ class Settings:
     It is one itself: the command line takes a dataclass with another parent for a class to choose.
     """
 
+    __pydantic_config__: ClassVar = STRICT
+
     def __post_init__(self) -> None:
         check_settings(type(self), vars(self), f"{type(self).__name__}.")
 
 
 def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
-    """Settings from the plain values that `dataclasses.asdict` made of them."""
-    hints = get_type_hints(kind)
+    """Settings from the plain values that `dataclasses.asdict` made of them.
 
-    def value(hint: Any, plain: Any) -> Any:
-        for one in (hint, *get_args(hint)):
-            if isinstance(plain, Mapping) and isinstance(one, type) and issubclass(one, Settings):
-                return settings_from(one, plain)
-        return plain
-
-    return kind(**{name: value(hints[name], plain) for name, plain in config.items()})
+    Raises:
+        RangeError: If a key is unknown or missing, or a value may not be.
+    """
+    return typed(kind, config, kind.__name__, RangeError)
 
 
 def check_settings(declared: Callable[..., Any], values: Mapping[str, Any], prefix: str) -> None:
