@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probes.catalog import ProbeConfig
 from storage.config.ranges import (
     BatchSize,
@@ -84,6 +85,7 @@ class RunContext:
         own: Configs of probes of one's own by the names that they go by, for which there is no
             file of a config.
         paths: Where the other files are that a command was given, by what its jobs call them.
+        engine: Where the jobs of a command run; no business of the jobs.
         memory: What a job has read or computed and leaves to those after it in the same process.
     """
 
@@ -92,6 +94,7 @@ class RunContext:
     mirror: str | None = None
     own: Mapping[str, ProbeConfig] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
+    engine: EngineSettings = DEFAULT_ENGINE
     memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def probe(self, name: str) -> str | ProbeConfig:
@@ -118,7 +121,7 @@ class RunContext:
         return replace(self, trainer=replace(self.trainer, **fixed))
 
     def to_json(self) -> dict[str, Any]:
-        """What other processes are told, in plain values: all but what this one remembers."""
+        """What other processes are told, in plain values: what a job is given."""
         return {
             "trainer": asdict(self.trainer),
             "wandb": asdict(self.wandb),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from rich.progress import track
 
+from jobs.cells.driver_claim import refuse_driven
 from jobs.context import RunContext
 from jobs.here import run_here
 from jobs.job import Job
@@ -37,7 +39,15 @@ def run_jobs(plan: Sequence[Part], folder: CommandFolder, context: RunContext) -
 
     Returns:
         The runs that were made now.
+
+    Raises:
+        UsageError: If a run on Ray is at work in the folder.
+        SystemExit: If the jobs ran on Ray and were stopped, or some failed; what became of each
+            was said.
     """
+    if context.engine.kind == "ray":
+        return _on_ray([job for part in plan for job in part.jobs], folder, context)
+    refuse_driven(folder.path)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     shown = context.trainer.progress_bar
     made: list[RunFolder] = []
@@ -51,6 +61,24 @@ def run_jobs(plan: Sequence[Part], folder: CommandFolder, context: RunContext) -
             folder.write_results()
         made += now
     return made
+
+
+def _on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
+    # Only now: it needs Ray, which is not installed with all else.
+    from jobs.on_ray.drive import drive
+    from jobs.plan import plan_jobs
+    from jobs.planned import Planned
+    from jobs.view import RunView
+
+    missing = unfinished(jobs, folder)
+    plan = plan_jobs(folder.path, jobs)
+    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
+    view = RunView(context.trainer.progress_bar)
+    code = drive(folder.path, Planned(quiet, context.engine, plan.cells), view) if missing else 0
+    folder.write_results()
+    if code:
+        sys.exit(code)
+    return [folder.run(job.name, job.config) for job in missing]
 
 
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:

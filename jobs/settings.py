@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 from storage.config.ranges import Seconds, Settings, Within
@@ -62,6 +62,16 @@ class EngineSettings(RaySettings):
     """
 
     kind: Literal["here", "ray"] = "here"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind == "ray":
+            return
+        given = [one.name for one in fields(RaySettings) if getattr(self, one.name) != one.default]
+        if given:
+            raise UsageError(
+                f"engine.{given[0]} is for Ray alone; add --engine.kind ray, or leave it out"
+            )
 
 
 DEFAULT_SWEEP_ENGINE = RaySettings()

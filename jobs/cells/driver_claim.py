@@ -16,7 +16,7 @@ from pathlib import Path
 
 from storage.errors import UsageError
 from storage.files import read_json, write_text_atomic
-from storage.host import Process, this_process
+from storage.host import Process, host_id, this_process
 
 DRIVER = "driver.json"
 
@@ -102,6 +102,17 @@ def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
         finally:
             if folder.is_dir() and last_driver(folder) == driver:
                 _write(folder, replace(driver, ended=time.time()))
+
+
+def refuse_driven(folder: Path) -> None:
+    """Refuses to work in a folder whose cells another process has put on Ray.
+
+    Raises:
+        UsageError: If there is one that may still be at work, with who that is.
+    """
+    driver = last_driver(folder)
+    if driver is not None and not driver.is_gone:
+        raise UsageError(_busy(folder, driver, here=driver.process.host == host_id()))
 
 
 def _busy(folder: Path, driver: Driver | None, here: bool) -> str:

@@ -39,8 +39,16 @@ class Need:
             engine: The settings.
             trainer: Threads, devices and accelerator of a cell.
             has_gpus: Whether there is a GPU at all.
+
+        Raises:
+            UsageError: If a cell is to take all devices that there are.
         """
-        devices = max(1, trainer.devices)
+        if trainer.devices < 1:
+            raise UsageError(
+                f"trainer.devices {trainer.devices}: a cell is given its devices by Ray; say how "
+                "many it takes, for example --trainer.devices 1"
+            )
+        devices = trainer.devices
         cpus, gpus = engine.cpus_per_cell, engine.gpus_per_cell
         if cpus is None:
             cpus = float((trainer.threads or 1) * devices)

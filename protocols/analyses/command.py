@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs, unfinished
+from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probes.sources.wordnet import DEFAULT_DIR
 from protocols.analyses.jobs import DISTANCE, GRID, distance_job, grid_job
 from protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
@@ -34,6 +35,7 @@ def prediction_grid(
     random_weights: bool = False,
     grid: GridSettings = DEFAULT_GRID,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
 ) -> None:
     """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
 
@@ -46,6 +48,7 @@ def prediction_grid(
         random_weights: Also every model with random weights (the architecture control).
         grid: Which grids, over which values.
         trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
 
     Raises:
         UsageError: If a model is a baseline, which would have to be trained first.
@@ -68,7 +71,7 @@ def prediction_grid(
         if num_done:
             print(f"{one.label}: {num_done} of {len(jobs)} grids complete")
         plan += [Part([job]) for job in jobs]
-    run_jobs(plan, folder, RunContext(trainer))
+    run_jobs(plan, folder, RunContext(trainer, engine=engine))
     print_tables(folder.path, GRID)
 
 

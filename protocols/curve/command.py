@@ -8,6 +8,7 @@ from typing import Literal
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from protocols.cli.command import Command, command
 from protocols.curve.settings import (
     PROTOCOL,
@@ -37,7 +38,8 @@ DEFAULT_GRID = CurveSettings()
         "accuracy against the number of training examples",
         example="train.py curve --probes age_small --grid.sizes [62,125] --output_dir runs/curve",
         shown="output_dir probes models random_weights data.train data.dev data.setup setup "
-        "phrasings grid.sizes grid.seeds grid.modes grid.controls mirror trainer.accelerator",
+        "phrasings grid.sizes grid.seeds grid.modes grid.controls mirror trainer.accelerator "
+        "engine.kind",
     )
 )
 def curve(
@@ -54,6 +56,7 @@ def curve(
     grid: CurveSettings = DEFAULT_GRID,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:
     """Learning curves of a set of models and probes, with their language controls.
@@ -76,6 +79,7 @@ def curve(
         grid: Points, seeds, modes, controls and where the train rows come from.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
     names, worded = listed(probes), listed(phrasings)
@@ -101,7 +105,7 @@ def curve(
     sets = [*names, *own.by_name]
     if own:
         grid = fitting_grid(grid, own)
-    context = RunContext(trainer, wandb, mirror, own.by_name)
+    context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.curve import Asked

@@ -9,6 +9,7 @@ from pathlib import Path
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs
+from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from protocols.cli.command import Command, command
 from protocols.engine.kinds import check_questions
 from protocols.engine.own_files import own_files
@@ -44,7 +45,7 @@ DEFAULT_PROBE = ProbeOrFiles()
         "--dose 100 --output_dir runs/inoculate",
         shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
         "data.setup model.name_or_path dose extra learning_rate epochs seed mirror "
-        "trainer.accelerator wandb.project",
+        "trainer.accelerator engine.kind wandb.project",
     )
 )
 def inoculate(
@@ -61,6 +62,7 @@ def inoculate(
     seed: Seed = 0,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> RunRecord:
     """Inoculates an original-task model with one dose of a probe and prints what it cost.
@@ -79,6 +81,7 @@ def inoculate(
         seed: Seeds the dose, its order and dropout.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases, in addition to the local files.
 
     Returns:
@@ -106,7 +109,7 @@ def inoculate(
         **own.said,
     }
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
-    context = RunContext(trainer, wandb, mirror, own.by_name)
+    context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
     [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
     record = run.result()
     assert record is not None
@@ -143,7 +146,7 @@ def inoculate_here(
         "--output_dir runs/science",
         shown="output_dir original.name original.sets original.report_sets original.train_items "
         "original.epochs original.learning_rate original.seed model.name_or_path mirror "
-        "trainer.accelerator trainer.devices wandb.project",
+        "trainer.accelerator trainer.devices engine.kind wandb.project",
     )
 )
 def original_task(
@@ -152,6 +155,7 @@ def original_task(
     model: ModelSettings = DEFAULT_MODEL,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> Path:
     """Trains the model of an original task, whose folder inoculations then begin with.
@@ -162,6 +166,7 @@ def original_task(
         model: The pre-trained model.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases, in addition to the local files.
 
     Returns:
@@ -171,7 +176,7 @@ def original_task(
         UsageError: If the model cannot be the original task's, see `check_questions`.
     """
     check_questions(model, original.checkpoint)
-    context = RunContext(trainer, wandb, mirror)
+    context = RunContext(trainer, wandb, mirror, engine=engine)
     splits = original_splits(original, context)
     config = {"command": "original", **original_config(model, original, splits, trainer)}
     folder = CommandFolder(Path(output_dir), config, splits.files)

@@ -9,6 +9,7 @@ from typing import Any
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs, unfinished
+from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probes.source import ProbeData
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
@@ -26,7 +27,7 @@ from results.run_folder import CommandFolder
         "what a model knows before any training",
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup split ranks mirror "
-        "trainer.accelerator trainer.precision",
+        "trainer.accelerator trainer.precision engine.kind",
     )
 )
 def zero_shot(
@@ -39,6 +40,7 @@ def zero_shot(
     mirror: str | None = None,
     ranks: bool = False,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
     """Scores probes with models that are not trained, and prints one table.
 
@@ -55,6 +57,7 @@ def zero_shot(
         mirror: Folder or address that stands for the addresses of the released files.
         ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
         trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
 
     Returns:
         The rows of results.csv.
@@ -76,7 +79,7 @@ def zero_shot(
         **({"ranks": True} if ranks else {}),
     }
     folder = CommandFolder(Path(output_dir), config, [one.data for one in sets])
-    score_sets(folder, sets, chosen, RunContext(trainer, mirror=mirror), ranks)
+    score_sets(folder, sets, chosen, RunContext(trainer, mirror=mirror, engine=engine), ranks)
     return folder.rows()
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from jobs.cells.driver_claim import drive_alone
 from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
 from jobs.run import Part, run_jobs, unfinished
+from jobs.settings import EngineSettings
 from results.record import RunRecord
 from results.row import Row, read_results
 from results.run_folder import CommandFolder, RunFolder
+from storage.errors import UsageError
 
 
 def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
@@ -70,7 +73,7 @@ def test_one_bar_over_a_part_takes_the_place_of_those_of_its_jobs(
     context = RunContext(TrainerSettings(progress_bar=shown))
     run_jobs([Part([job(2)], "two squared"), Part([job(3)])], folder, context)
     rows = read_results(folder.path / "results.csv")
-    assert {row["value"]: row["seed"] for row in rows} == {"4": "0", "9": str(int(shown))}
+    assert {row["value"]: row["seed"] for row in rows} == {"4.0": "0", "9.0": str(int(shown))}
     assert bars == [("two squared", 1, not shown)]
 
 
@@ -78,3 +81,22 @@ def test_what_is_missing_is_told_without_a_folder_of_it(folder: CommandFolder) -
     run_jobs([Part([job(2)])], folder, RunContext())
     assert unfinished([job(2), job(3)], folder) == [job(3)]
     assert [path.name for path in folder.runs_dir.iterdir()] == [job(2).key]
+
+
+def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: CommandFolder) -> None:
+    with (
+        drive_alone(folder.path, take_over=False),
+        pytest.raises(UsageError, match=r"is already at work on it, since .* stop it first"),
+    ):
+        run_jobs([Part([job(2)])], folder, RunContext())
+    assert list(folder.runs_dir.iterdir()) == []
+    assert len(run_jobs([Part([job(2)])], folder, RunContext())) == 1
+
+
+@pytest.mark.parametrize("option", ["address", "gpus_per_cell", "max_retries", "take_over"])
+def test_what_is_for_ray_alone_is_refused_where_the_runs_are_made_here(option: str) -> None:
+    values: dict[str, Any] = {"address": "auto", "take_over": True}
+    given = {option: values.get(option, 1)}
+    with pytest.raises(UsageError, match=f"engine.{option} is for Ray alone; add --engine.kind"):
+        EngineSettings(**given)
+    assert getattr(EngineSettings(kind="ray", **given), option) == given[option]
