@@ -31,6 +31,7 @@ _LOCAL = {
     "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",  # little shared memory, as in containers
     "RAY_memory_monitor_refresh_ms": "0",  # it retries without end; the kernel kills the cell
 }
+_TOKEN = secrets.token_hex(32)  # one a process: Ray remembers the first that it is told
 _SECONDS_TO_CONNECT = 5.0
 
 Ref = Any
@@ -53,7 +54,7 @@ class Cluster:
         if address is None:
             for name in [name for name in os.environ if name.startswith("RAY_AUTH_")]:
                 del os.environ[name]
-            os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
+            os.environ.update(_LOCAL, RAY_AUTH_TOKEN=_TOKEN)
         try:
             import ray
         except ImportError as error:
