@@ -57,14 +57,7 @@ class AgreedStop(pl.Callback):
         if stage == "fit":
             STOP.hold()
 
-    def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
         """Stops behind an optimiser step, not between its micro-batches."""
         if stepped(trainer):
             self._agree(trainer)
@@ -73,15 +66,7 @@ class AgreedStop(pl.Callback):
         """Stops behind the validation."""
         self._agree(trainer)
 
-    def on_validation_batch_end(
-        self,
-        trainer: pl.Trainer,
-        pl_module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
+    def on_validation_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
         """Stops in the middle of a validation, if this process is the only one."""
         if trainer.world_size == 1 and trainer.state.fn == "fit" and STOP.terminated:
             end_by_sigterm(trainer)

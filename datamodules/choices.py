@@ -120,13 +120,7 @@ class ChoiceDataModule(ResumableData):
         """One loader an evaluation set."""
         return [self._evaluation_loader(encoded) for encoded in self.evaluation_sets.values()]
 
-    def test_dataloader(self) -> list[DataLoader[Any]]:
-        """One loader an evaluation set."""
-        return self.val_dataloader()
-
-    def predict_dataloader(self) -> list[DataLoader[Any]]:
-        """One loader an evaluation set."""
-        return self.val_dataloader()
+    test_dataloader = predict_dataloader = val_dataloader
 
     def _evaluation_loader(self, encoded: EncodedSet) -> DataLoader[Any]:
         trainer = self._attached_trainer()

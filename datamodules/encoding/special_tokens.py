@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -115,15 +116,8 @@ def _ids(tokenizer: Any, text: str) -> Ids:
 
 def _cuts(total: int, num_texts: int) -> list[tuple[int, ...]]:
     """All ways to split `total` special tokens into the places around the texts."""
-    if total < 0:
-        return []
-    if num_texts == 1:
-        return [(before, total - before) for before in range(total + 1)]
-    return [
-        (before, between, total - before - between)
-        for before in range(total + 1)
-        for between in range(total - before + 1)
-    ]
+    sizes = itertools.product(range(total + 1), repeat=num_texts + 1)
+    return [split for split in sizes if sum(split) == total]
 
 
 def _specials_only(tokenizer: Any, template: Template) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from probes.sources.wordnet import mostly_noun
@@ -39,11 +40,8 @@ def train_wordpiece(texts: Iterable[str], whole_words: Sequence[str], vocab_size
         raise ValueError(
             f"vocab_size={vocab_size} is too small for {len(pieces)} pieces that must be in it"
         )
-    for piece in trained:
-        if len(pieces) == vocab_size:
-            break
-        pieces.setdefault(piece)
-    return list(pieces)
+    more = (piece for piece in trained if piece not in pieces)
+    return [*pieces, *islice(more, vocab_size - len(pieces))]
 
 
 def frequent_nouns(wordnet: Any, num_nouns: int) -> list[str]:
@@ -54,17 +52,8 @@ def frequent_nouns(wordnet: Any, num_nouns: int) -> list[str]:
     """
     from wordfreq import top_n_list
 
-    listed: list[str] = []
-    mostly: list[str] = []
-    for word in top_n_list("en", 8 * num_nouns):
-        if len(word) < 2 or not (word.isascii() and word.isalpha()):
-            continue
-        if not wordnet.synsets(word, "n"):
-            continue
-        if len(listed) < num_nouns:
-            listed.append(word)
-        if len(mostly) < num_nouns and mostly_noun(wordnet, word):
-            mostly.append(word)
-        if len(listed) == len(mostly) == num_nouns:
-            break
-    return list(dict.fromkeys(listed + mostly))
+    words = (word for word in top_n_list("en", 8 * num_nouns) if len(word) > 1)
+    words = (word for word in words if word.isascii() and word.isalpha())
+    listed = [word for word in words if wordnet.synsets(word, "n")]
+    mostly = (word for word in listed if mostly_noun(wordnet, word))
+    return list(dict.fromkeys([*listed[:num_nouns], *islice(mostly, num_nouns)]))

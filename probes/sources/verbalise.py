@@ -10,6 +10,8 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any
 
 from probes.sources.gcide import Sense
@@ -68,16 +70,9 @@ def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
     """One document a headword: every sense with its usages."""
-    word, sentences = "", list[str]()
-    for sense in senses:
-        if sense.word != word and sentences:
-            yield Document(word.lower(), "gcide", tuple(sentences))
-            sentences = []
-        word = sense.word
-        sentences.append(f"{word} : {sense.definition}")
-        sentences += list(sense.examples)
-    if sentences:
-        yield Document(word.lower(), "gcide", tuple(sentences))
+    for word, own in groupby(senses, attrgetter("word")):
+        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in own)
+        yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)))
 
 
 def _gloss_sentences(synset: Any) -> list[str]:

@@ -193,13 +193,8 @@ def to_markdown(table: Table) -> str:
         "-" * (width - 1) + ":" if column.align == "right" else "-" * width
         for column, width in zip(table.columns, widths, strict=True)
     ]
-    padded = [
-        [
-            text.rjust(width) if column.align == "right" else text.ljust(width)
-            for text, column, width in zip(line, table.columns, widths, strict=True)
-        ]
-        for line in lines
-    ]
+    pads = [str.rjust if column.align == "right" else str.ljust for column in table.columns]
+    padded = [[p(text, w) for p, text, w in zip(pads, line, widths, strict=True)] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in [padded[0], rule, *padded[1:]])
 
 
