@@ -93,9 +93,6 @@ def score_sets(
     """Scores each set with each model in a run of its own, and prints the table.
 
     That every model loads and reads every set's candidates is checked before the first is scored.
-
-    Raises:
-        UsageError: If two probes have one name.
     """
     from reports.terminal import print_tables
 
@@ -111,7 +108,8 @@ def score_sets(
         if job.key not in missing:
             print(f"{one.name}, {model.label}: complete")
     for model in models:
-        _check(model, [o.data for m, o, job in asked if m == model and job.key in missing])
+        own = [(one.data, job.key) for whose, one, job in asked if whose == model]
+        _check(model, [data for data, key in own if key in missing])
     run_jobs([Part([job]) for job in plan], folder, context)
     print_tables(folder.path, PROTOCOL)
 

@@ -40,8 +40,8 @@ def load_sets(
     """Each set asked for.
 
     Raises:
-        UsageError: If neither or both of `probes` and `data.path` are given, or `data.path` comes
-            without `data.setup`.
+        UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
+            without `data.setup`, or two probes have one name.
     """
     names = listed(probes)
     if bool(names) == bool(data.path):
@@ -58,23 +58,12 @@ def load_sets(
         chosen, loaded = _load_split(name, own_split or split, mirror)
         is_own = name not in probe_names()
         found.append(LoadedSet(loaded.config.name, chosen, loaded, is_own))
+    _refuse_one_name(found)
     return found
 
 
 def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
-    """The configs that are none of the catalogue, by name, for `RunContext.own`.
-
-    Raises:
-        UsageError: If two probes have one name.
-    """
-    configs: dict[str, ProbeConfig] = {}
-    for one in sets:
-        same = configs.setdefault(one.name, one.data.config)
-        if same.to_json() != one.data.config.to_json():
-            raise UsageError(
-                f"two probes are called {one.name!r}, which tables could not tell apart; score "
-                "them one by one, or give the files of their configs other names"
-            )
+    """The configs that are none of the catalogue, by name, for `RunContext.own`."""
     return {one.name: one.data.config for one in sets if one.is_own}
 
 
@@ -88,6 +77,17 @@ def read_set(name: str, split: str, context: RunContext) -> ProbeData:
 def checksums(data: ProbeData) -> list[str]:
     """What a config holds of a set, so that changed files are another run."""
     return [file.sha256 for file in data.files]
+
+
+def _refuse_one_name(sets: Iterable[LoadedSet]) -> None:
+    configs: dict[str, ProbeConfig] = {}
+    for one in sets:
+        same = configs.setdefault(one.name, one.data.config)
+        if same.to_json() != one.data.config.to_json():
+            raise UsageError(
+                f"two probes are called {one.name!r}, which tables could not tell apart; score "
+                "them one by one, or give the files of their configs other names"
+            )
 
 
 def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:

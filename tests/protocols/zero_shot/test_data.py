@@ -74,4 +74,4 @@ def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -
     (tmp_path / "first.yaml").write_text(text.replace("a test", "another"))
     named = f"{tiny_probes / 'first.yaml'}:test,{tmp_path / 'first.yaml'}:test"
     with pytest.raises(UsageError, match="two probes are called 'first'"):
-        own_configs(load_sets(named, NONE, None, str(tiny_probes / "mirror")))
+        load_sets(named, NONE, None, str(tiny_probes / "mirror"))
