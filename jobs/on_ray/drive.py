@@ -92,7 +92,8 @@ class _Drive:
             while not self.schedule.is_over and not self._stop_code:
                 self._put_ready()
                 self._take_ended()
-                check_driver(self.folder, self.number)
+                with suppress(OSError):  # a shared file system that is away for a moment
+                    check_driver(self.folder, self.number)
                 if not self._stop_code and not self.cluster.is_alive():
                     self._open_again()
             if self._stop_code:
@@ -206,8 +207,9 @@ class _Drive:
                 signal.signal(number, handler)
 
     def _listen(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._note)
+        signal.signal(signal.SIGTERM, self._note)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as of a job in the background
+            signal.signal(signal.SIGINT, self._note)
 
     def _note(self, signum: int, frame: FrameType | None) -> None:
         self._num_signals += 1
