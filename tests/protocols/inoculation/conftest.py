@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from jobs.job import Job
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.grid import SweepGrid, SweepRow
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from tests.protocols.inoculation.commands import run
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)
 
@@ -40,6 +42,13 @@ def grid(tiny_model: Path, tiny_probes: Path) -> SweepGrid:
     )
     model = ModelSettings(str(tiny_model), max_length=32)
     return SweepGrid({"tiny": model}, {"colours": task}, [row])
+
+
+@pytest.fixture
+def finished(inoculation_config: dict[str, Any], tmp_path: Path) -> Path:
+    output_dir = tmp_path / "out"
+    assert run(inoculation_config, output_dir, tmp_path) == 0
+    return output_dir
 
 
 @pytest.fixture

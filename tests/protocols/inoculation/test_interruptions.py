@@ -1,0 +1,218 @@
+"""An inoculation that is killed, stopped, damaged or divided ends with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from protocols.inoculation.steps import InoculationSteps
+from results.provenance import ROOT
+from results.row import read_results
+from results.run_folder import RunFolder
+from tests.fixtures.small_disk import small_disk
+from tests.protocols.inoculation.commands import assert_same, run
+
+BALLAST = "ballast"
+KILLER = """
+import os, signal, sys
+from pathlib import Path
+from lightning_modules.base import ChoiceModule
+from tests.fixtures import small_disk
+
+start, kill_at = ChoiceModule.{method}, int(sys.argv.pop(1))
+seen = [0]
+
+def {method}(self, batch, batch_idx, *place):
+    seen[0] += 1
+    if seen[0] == kill_at:
+        {fault}
+    return start(self, batch, batch_idx, *place)
+
+ChoiceModule.{method} = {method}
+import train
+sys.exit(train.main(sys.argv[1:]))
+"""
+
+
+def run_killed(
+    config: dict[str, Any],
+    output_dir: Path,
+    tmp_path: Path,
+    kill_at: int,
+    signal: str = "SIGKILL",
+    method: str = "training_step",
+) -> subprocess.CompletedProcess[str]:
+    """A run that meets a fault at its `kill_at`-th step: a signal, "exception" or "full disk"."""
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    arguments = ["inoculate", "--config", str(path), "--output_dir", str(output_dir)]
+    fault = f"os.kill(os.getpid(), signal.{signal})"
+    if signal == "exception":
+        fault = "raise RuntimeError('the machine coughed')"
+    elif signal == "full disk":
+        fault = f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))"
+    killer = KILLER.replace("{fault}", fault).replace("{method}", method)
+    return subprocess.run(
+        [sys.executable, "-c", killer, str(kill_at), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_three_kills_change_nothing(
+    finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    disturbed = tmp_path / "disturbed"
+    # In the first epoch of the original task, in its second, in the inoculation.
+    for kill_at in (2, 4, 6):
+        killed = run_killed(inoculation_config, disturbed, tmp_path, kill_at)
+        assert killed.returncode == -9, killed.stderr
+    assert run(inoculation_config, disturbed, tmp_path) == 0
+    assert_same(disturbed, finished)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", "48m") as folder:
+        yield folder
+
+
+@pytest.mark.slow
+def test_twenty_faults_of_six_kinds_change_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path, disk: Path
+) -> None:
+    config = {**inoculation_config, "epochs": 8}
+    config["original"] = {**inoculation_config["original"], "epochs": 4}  # 12 + 24 steps in all
+    assert run(config, tmp_path / "undisturbed", tmp_path) == 0
+    disturbed = disk / "disturbed"
+    rng = random.Random(0)
+    exits = {"SIGKILL": -9, "SIGTERM": 143, "exception": 1, "full disk": 1}
+    met: list[str] = []
+    while not list(disturbed.glob("runs/inoculate-*/result.json")):
+        kind = rng.choice([*exits, "truncated", "garbage"])
+        state = newest_state_of(disturbed)
+        if kind == "truncated" and state is not None:
+            state.write_bytes(state.read_bytes()[: rng.randrange(1, state.stat().st_size)])
+        elif kind == "garbage" and state is not None:
+            state.write_bytes(rng.randbytes(2000))
+        signal = kind if kind in exits else "SIGKILL"
+        # The second or third step of each start: one at least is new, and kept.
+        done = run_killed(config, disturbed, tmp_path, rng.choice([2, 2, 3]), signal)
+        if done.returncode == 0:
+            break
+        assert done.returncode == exits[signal], done.stderr
+        if kind not in exits and state is not None:
+            assert "not a readable training state" in done.stderr
+        if kind == "full disk":
+            assert "No space left on device" in done.stderr
+            (disturbed / BALLAST).unlink()
+        met.append(kind)
+        assert len(met) < 80, "no progress"
+    assert len(met) >= 20
+    assert set(met) == {*exits, "truncated", "garbage"}
+    assert_same(disturbed, tmp_path / "undisturbed")
+
+
+def newest_state_of(folder: Path) -> Path | None:
+    """The state that the next start goes on from, if there is one."""
+    states = folder.glob("runs/*/checkpoints/last.ckpt")
+    return next((s for s in states if not (s.parents[1] / "result.json").exists()), None)
+
+
+def test_sigterm_saves_the_state_and_exits_with_143(
+    finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    config = {
+        **inoculation_config,
+        "trainer": {**inoculation_config["trainer"], "checkpoint_every": 99},
+    }
+    stopped = run_killed(config, tmp_path / "stopped", tmp_path, 2, "SIGTERM")
+    assert stopped.returncode == 143, stopped.stderr
+    assert list((tmp_path / "stopped").glob("runs/original-*/checkpoints/last.ckpt"))
+    assert run(config, tmp_path / "stopped", tmp_path) == 0
+    assert_same(tmp_path / "stopped", finished)
+
+
+@pytest.mark.slow
+def test_sigterm_in_each_validation_changes_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    # With a budget of one token each item is a batch: 16 in a validation of the original task,
+    # 36 in one of the inoculation.
+    trainer = {**inoculation_config["trainer"], "max_eval_tokens": 1}
+    config = {**inoculation_config, "trainer": trainer}
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(config, whole, tmp_path) == 0
+    # Each start repeats the validation that the one before it died in, and dies in the next.
+    for kill_at in (3, 16 + 3, 16 + 3, 36 + 3, 36 + 3):
+        done = run_killed(config, stopped, tmp_path, kill_at, "SIGTERM", "validation_step")
+        assert done.returncode == 143, done.stderr
+    assert run(config, stopped, tmp_path) == 0
+    assert_same(stopped, whole)
+
+
+def test_a_damaged_state_is_said_and_the_run_ends_the_same(
+    finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    disturbed = tmp_path / "disturbed"
+    assert run_killed(inoculation_config, disturbed, tmp_path, 3).returncode == -9
+    [state] = disturbed.glob("runs/original-*/checkpoints/last.ckpt")
+    state.write_bytes(state.read_bytes()[:1000])
+    with pytest.warns(RuntimeWarning, match="last.ckpt: not a readable training state"):
+        assert run(inoculation_config, disturbed, tmp_path) == 0
+    assert_same(disturbed, finished)
+
+
+def test_scores_before_that_were_removed_while_the_run_trained_are_there_at_its_end(
+    inoculation_config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, removed = InoculationSteps.train, []
+
+    def train_and_remove(self: InoculationSteps, run: RunFolder, *arguments: Any) -> Any:
+        removed.append((run.path / "before.json").read_bytes())
+        (run.path / "before.json").unlink()
+        return original(self, run, *arguments)
+
+    monkeypatch.setattr(InoculationSteps, "train", train_and_remove)
+    assert run(inoculation_config, tmp_path / "out", tmp_path) == 0
+    [path] = tmp_path.glob("out/runs/*/before.json")
+    assert [path.read_bytes()] == removed
+
+
+@pytest.mark.slow
+def test_two_processes_inoculate_like_one(
+    inoculation_config: dict[str, Any], tiny_model: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "tiny"
+    shutil.copytree(tiny_model, model)
+    # Each process drops other units, so equality is asked of a model without dropout.
+    config = json.loads((model / "config.json").read_text())
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (model / "config.json").write_text(json.dumps(config))
+    rows = []
+    for devices in (1, 2):
+        trainer = {**inoculation_config["trainer"], "devices": devices, "strategy": "ddp"}
+        settings = {"model": {"name_or_path": str(model), "max_length": 32}, "trainer": trainer}
+        path, folder = tmp_path / f"{devices}.yaml", tmp_path / f"out{devices}"
+        path.write_text(yaml.safe_dump({**inoculation_config, **settings}))
+        # DDP starts the second process with the first one's command, so it must be a script.
+        command = [sys.executable, str(ROOT / "train.py"), "inoculate", f"--config={path}"]
+        done = subprocess.run([*command, f"--output_dir={folder}"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        rows.append(read_results(folder / "results.csv"))
+    assert len(rows[0]) == len(rows[1]) > 20
+    for one, two in zip(*rows, strict=True):
+        assert (one["metric"], one["epoch"]) == (two["metric"], two["epoch"])
+        assert float(one["value"]) == pytest.approx(float(two["value"]), abs=1e-6)
