@@ -11,7 +11,7 @@ from rich.table import Table
 
 from jobs.cells.standing import Cell, standings
 from jobs.job import Job
-from jobs.progress import Progress, duration
+from jobs.progress import Progress, counted, duration
 from metrics.power import effective_items, paired, two_proportions
 from results.run_folder import RunFolder
 
@@ -24,6 +24,7 @@ BYTES_PER_WEIGHT = 4
 COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
 COPIES_OF_STATES = 6  # while a cell trains: two states of weights and moments
 
+_UNKNOWN = "not known before a cell is finished, as the weights of a model are not here yet"
 DISCORDANT = 0.3  # share of items that two settings answer differently
 
 
@@ -71,12 +72,13 @@ def plan_lines(plan: Plan, output_dir: Path, device: str = "cpu") -> list[str]:
         output_dir: Folder of the sweep.
         device: "cpu" or "gpu", for the rule of time.
     """
-    kinds = Counter(str(job.config.get("protocol", "cell")) for job in plan.jobs)
+    kinds = Counter(job.key.split("-")[0] for job in plan.jobs)
     progress, left = plan.progress, plan.left
+    failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
+    parts = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
     lines = [
-        f"{len(plan.jobs)} cells: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
-        f"{len(progress.done)} done, {len(progress.running)} running, {len(left)} to be run "
-        f"({len(progress.failed)} of them had failed)",
+        f"{counted(len(plan.jobs), 'cell')}: {parts}",
+        f"{len(progress.done)} done, {len(left)} to be run{failed}",
     ]
     if left:
         lines += [_time(left, progress, device), _memory(left), _disk(plan, output_dir)]
@@ -89,8 +91,9 @@ def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
     Args:
         rows: Name, number of items and number of seeds of each set of items.
     """
-    table = Table(title="smallest detectable difference, in points", title_justify="left")
-    for column in ("items", "number", "two models on them", "on as many others", "seeds' mean"):
+    title = "smallest difference in accuracy that can be shown, in percentage points"
+    table = Table(title=title, title_justify="left")
+    for column in ("items", "number", "same items", "other items", "mean of seeds"):
         table.add_column(column, justify="left" if column == "items" else "right")
     for name, num_items, num_seeds in dict.fromkeys(rows):
         best = paired(effective_items(num_items, num_seeds, correlation=0.0), DISCORDANT)
@@ -99,9 +102,11 @@ def detectable_table(rows: Iterable[tuple[str, int, int]]) -> Table:
         seeds = f"{_points(best)} ({num_seeds})" if num_seeds > 1 else ""
         table.add_row(name, str(num_items), *values, seeds)
     table.caption = (
-        f"80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered differently; the mean over "
-        "seeds at best, were an item's outcomes independent between them; questions about one "
-        "concept count as independent here, so with several of them more is needed"
+        "between two models on the same items, on as many other items each, and between their "
+        "means over seeds (in brackets how many) at best, were an item's outcomes independent "
+        f"between them; 80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered differently; "
+        "questions about one concept count as independent here, so with several of them more is "
+        "needed"
     )
     table.caption_justify = "left"
     return table
@@ -115,16 +120,26 @@ def _time(left: Sequence[Job], progress: Progress, device: str) -> str:
     """From finished cells where there are any, else by the rule above."""
     seconds = progress.seconds_of({cell.key: cell.num_steps for cell in left})
     if seconds is not None:
-        source = f"as the {len(progress.done)} finished cells took"
+        source = f"as {counted(len(progress.done), 'finished cell')} took"
     else:
         source = (
             f"by rule: {FLOP_PER_WEIGHT_AND_TOKEN} operations a weight and token, "
-            f"{TOKENS_PER_STEP} tokens a step, {FLOP_PER_SECOND[device]:.0e} operations a second; "
+            f"{TOKENS_PER_STEP:,} tokens a step, "
+            f"{FLOP_PER_SECOND[device] / 1e9:,.0f} billion operations a second; "
             "evaluation not counted"
         )
         seconds = sum(map(_flop, left)) / FLOP_PER_SECOND[device]
-    steps = sum(cell.num_steps for cell in left)
-    return f"time: {steps} steps, {duration(seconds)} one after the other ({source})"
+        if not _sizes_are_known(left):
+            return f"time: {_steps(left)}; {_UNKNOWN}"
+    return f"time: {_steps(left)}, {duration(seconds)} one after the other ({source})"
+
+
+def _steps(left: Sequence[Job]) -> str:
+    return counted(sum(cell.num_steps for cell in left), "step")
+
+
+def _sizes_are_known(left: Sequence[Job]) -> bool:
+    return all(cell.weights_bytes for cell in left if cell.num_steps)
 
 
 def _flop(cell: Job) -> float:
@@ -133,10 +148,12 @@ def _flop(cell: Job) -> float:
 
 
 def _memory(left: Sequence[Job]) -> str:
+    if not _sizes_are_known(left):
+        return f"memory: {_UNKNOWN}"
     largest = max(cell.weights_bytes for cell in left)
     return (
-        f"memory: {_size(COPIES_IN_MEMORY * largest)} a cell for weights, gradients and moments; "
-        "activations come on top"
+        f"memory: {_size(COPIES_IN_MEMORY * largest)} a cell for weights, gradients and AdamW's "
+        "moments; activations come on top"
     )
 
 
@@ -146,7 +163,10 @@ def _disk(plan: Plan, output_dir: Path) -> str:
     found = [_folder_bytes(output_dir / "runs" / key) for key in trained]
     sizes = [job.weights_bytes for job in plan.left if job.num_steps]
     if found:
-        total, source = sum(found) / len(found) * len(sizes), f"as {len(found)} finished cells"
+        source = f"as {counted(len(found), 'finished cell')}"
+        total = sum(found) / len(found) * len(sizes)
+    elif not _sizes_are_known(plan.left):
+        return f"disk: {_UNKNOWN}"
     else:
         total, source = float(sum(sizes)), "the best model of each cell that trains"
     states = COPIES_OF_STATES * max(sizes, default=0)

@@ -15,6 +15,9 @@ class Progress:
 
     Args:
         standings: How each cell stands.
+
+    Attributes:
+        in_vain: Cells that are not started, as something that they need has failed for good.
     """
 
     def __init__(self, standings: Iterable[Standing]) -> None:
@@ -23,6 +26,12 @@ class Progress:
             [one for one in self.standings if one.state is state]
             for state in (State.DONE, State.RUNNING, State.WAITING, State.FAILED)
         )
+        lost, before = {one.cell.key for one in self.failed}, 0
+        while len(lost) > before:  # what needs one of them is lost too
+            before = len(lost)
+            lost |= {one.cell.key for one in self.waiting if lost.intersection(one.cell.needs)}
+        self.in_vain = [one for one in self.waiting if one.cell.key in lost]
+        self.waiting = [one for one in self.waiting if one.cell.key not in lost]
 
     def seconds_left(self, at_once: int | None = None) -> float | None:
         """Seconds until the last cell is done; None if nothing is known.
@@ -64,6 +73,11 @@ def duration(seconds: float) -> str:
     if whole < DAY:
         return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def counted(number: int, noun: str) -> str:
+    """1 cell, 2 cells."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def last_line(text: str) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from jobs.cells.driver_claim import last_driver
 from jobs.cells.standing import Cell, Standing, standings
-from jobs.progress import Progress, duration, last_line
+from jobs.progress import Progress, counted, duration, last_line
 
 _MOST_FAILED = 20  # rows; `error.txt` in the run folders has them all
 _WATCH_SECONDS = 2.0  # between two looks
@@ -24,7 +24,8 @@ def show_status(output_dir: Path, cells: Sequence[Cell], watch: bool) -> None:
     """Prints the status once, or again and again until the last cell has ended."""
     console = Console()
     if not watch:
-        console.print(status_view(output_dir, Progress(standings(output_dir, cells))))
+        view = status_view(output_dir, Progress(standings(output_dir, cells)))
+        console.print(view, soft_wrap=True)  # a path that is broken cannot be copied
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
@@ -39,16 +40,19 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
     """The whole status: a line of numbers, who drives, the cells that run, those that failed."""
     left = progress.seconds_left()
     numbers = (
-        f"{len(progress.done)} done, {len(progress.running)} running, "
-        f"{len(progress.waiting)} waiting, {len(progress.failed)} failed "
-        f"of {len(progress.standings)}"
+        f"{counted(len(progress.standings), 'cell')}: {len(progress.done)} done, "
+        f"{len(progress.running)} running, {len(progress.waiting)} waiting, "
+        f"{len(progress.failed)} failed"
     )
+    in_vain = len(progress.in_vain)
+    behind = f", {in_vain} not started, as they need a failed one" if in_vain else ""
     time_left = f"; about {duration(left)} left" if left else ""
-    parts: list[Text | Table] = [Text(numbers + time_left), Text(_driver_line(output_dir))]
+    driver = _driver_line(output_dir, progress)
+    parts: list[Text | Table] = [Text(numbers + behind + time_left), Text(driver)]
     if progress.running:
         rows = [_running_row(output_dir, one) for one in progress.running]
         parts.append(_table("running", ("cell", "process", "since", "how far"), rows))
-    troubled = [one for one in (*progress.waiting, *progress.running) if one.failure]
+    troubled = [one for one in progress.standings if one.failure and not one.failure.is_final]
     if troubled:
         title = "failed, and tried again"
         parts.append(_table(title, _FAILED_COLUMNS, list(map(_failed_row, troubled))))
@@ -64,14 +68,19 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
 _FAILED_COLUMNS = ("cell", "times", "error")
 
 
-def _driver_line(output_dir: Path) -> str:
-    driver = last_driver(output_dir)
+def _driver_line(output_dir: Path, progress: Progress) -> str:
+    driver, command = last_driver(output_dir), f"train.py sweep run --output_dir {output_dir}"
     if driver is None:
-        return "not started; `train.py sweep run` does"
-    since = duration(max(0.0, time.time() - driver.since))
-    if driver.is_gone:
-        return f"nobody is at work on it; the last one ({driver.process}) began {since} ago"
-    return f"{driver.process} has been at work on it for {since}"
+        return f"not started yet: {command}"
+    if not driver.is_gone:
+        return f"{driver.process} has been at work on it for {_ago(driver.since)}"
+    ended = "was killed" if driver.ended is None else f"ended {_ago(driver.ended)} ago"
+    again = "" if len(progress.done) == len(progress.standings) else f"; to go on: {command}"
+    return f"nobody is at work on it, {driver.process} {ended}{again}"
+
+
+def _ago(moment: float) -> str:
+    return duration(max(0.0, time.time() - moment))
 
 
 def how_far(run_dir: Path, num_steps: int) -> str:
@@ -94,7 +103,7 @@ def _running_row(output_dir: Path, one: Standing) -> tuple[str, ...]:
     return (
         one.cell.key,
         str(one.attempt.owner),
-        f"{duration(max(0.0, time.time() - one.attempt.since))} ago",
+        f"{_ago(one.attempt.since)} ago",
         how_far(output_dir / "runs" / one.cell.key, one.cell.num_steps),
     )
 

@@ -46,7 +46,7 @@ class Process:
             time.sleep(0.02)
 
     def __str__(self) -> str:
-        return f"{self.host.split('/')[0]}:{self.pid}"
+        return f"process {self.pid} on {self.host.split('/')[0]}"
 
 
 def this_process() -> Process:

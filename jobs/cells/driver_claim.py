@@ -74,15 +74,15 @@ def check_driver(folder: Path, number: int) -> None:
 
 
 @contextmanager
-def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
-    """Makes this process the driver of a folder for the block; yields its number.
+def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
+    """Keeps a folder free of drivers for the block; yields the last one.
 
     Args:
         folder: Folder of the sweep.
         take_over: Take it from a driver on another host of which nothing is known here.
 
     Raises:
-        UsageError: If another driver has it, with who that is.
+        UsageError: If a driver has it, with who that is.
     """
     with (folder / ".driver.lock").open("a", encoding="utf-8") as lock:
         try:
@@ -94,6 +94,21 @@ def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
         before = last_driver(folder)
         if before is not None and not before.is_gone and not take_over:
             raise UsageError(_busy(folder, before, here=False))
+        yield before
+
+
+@contextmanager
+def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
+    """Makes this process the driver of a folder for the block; yields its number.
+
+    Args:
+        folder: As in `without_driver`.
+        take_over: As there.
+
+    Raises:
+        UsageError: If another driver has it, with who that is.
+    """
+    with without_driver(folder, take_over) as before:
         number = 1 if before is None else before.number + 1
         driver = Driver(number, this_process(), time.time())
         _write(folder, driver)
@@ -116,19 +131,15 @@ def refuse_driven(folder: Path) -> None:
 
 
 def _busy(folder: Path, driver: Driver | None, here: bool) -> str:
-    who = driver.process if driver else "another process"
-    text = f"{folder}: {who} is already at work on it, since {_moment(driver)}"
+    if driver is None or driver.is_gone:  # it plans, or has not yet said who it is
+        return f"{folder}: another process is just beginning there; try again in a moment"
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(driver.since))
+    text = f"{folder}: {driver.process} is already at work on it, since {since}"
     if here:
         return f"{text}; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)"
     return (
         f"{text}, as far as can be told from here. If it is lost, take the folder over with "
         "--engine.take_over true"
-    )
-
-
-def _moment(driver: Driver | None) -> str:
-    return (
-        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(driver.since)) if driver else "just now"
     )
 
 

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
+from jobs.cells.driver_claim import without_driver
 from jobs.context import RunContext, TrainerSettings
 from jobs.on_ray.resources import Need
 from jobs.plan import detectable_table, plan_jobs, plan_lines
 from jobs.planned import Planned, wandb_group
+from jobs.progress import counted
 from jobs.settings import RaySettings
 from jobs.status import show_status
 from protocols.inoculation.data import original_splits, probe_splits
 from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from results.planned import planned_cells
 from results.run_folder import CommandFolder
 
 
 def plan_sweep(folder: Path, grid: SweepGrid, engine: RaySettings, context: RunContext) -> None:
-    """Makes the folders of the cells, and says what they cost and what they can show."""
+    """Makes the folders of the cells, and says what they cost and what they can show.
+
+    A plan takes the place of the one before, which nobody may be running meanwhile.
+
+    Raises:
+        UsageError: If a `sweep run` is at work in the folder.
+    """
     jobs = sweep_jobs(grid, context)
     CommandFolder(folder, {"command": "sweep"})
-    plan = plan_jobs(folder, jobs)
-    Planned(context, engine, plan.cells).keep(folder)
+    with without_driver(folder, engine.take_over):
+        plan = plan_jobs(folder, jobs)
+        gone = (planned_cells(folder) or frozenset()) - {cell.key for cell in plan.cells}
+        Planned(context, engine, plan.cells).keep(folder)
     device = _device(context.trainer)
     need = Need.of(engine, context.trainer, has_gpus=device == "gpu")
     for line in [*plan_lines(plan, folder, device), f"resources: a cell takes {need}"]:
         print(line)
+    if gone:
+        cells = counted(len(gone), "cell")
+        print(f"no more in the plan: {cells} of the one before; their runs stay, uncounted")
     rows = [line for row in grid.rows for line in _item_sets(grid, row, context)]
     Console().print(detectable_table(rows))
     if context.trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
-    print(f"next: train.py sweep run --output_dir {folder}")
+    print(f"next: {_next(folder, bool(plan.left))}")
 
 
 def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
@@ -57,13 +72,19 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     )
     command = CommandFolder(folder, {"command": "sweep"})
     code = drive(folder, replace(planned, context=quiet), RunView(trainer.progress_bar))
-    print(f"results so far: {command.write_results()}")
+    print(f"results{' so far' if code else ''}: {command.write_results()}")
+    print(f"next: {_next(folder, bool(code))}")
     return code
 
 
 def show_sweep(folder: Path, watch: bool) -> None:
     """Prints the status, once or again and again."""
     show_status(folder, Planned.read(folder).cells, watch)
+
+
+def _next(folder: Path, is_left: bool) -> str:
+    command = "sweep run --output_dir" if is_left else "report"
+    return f"train.py {command} {shlex.quote(str(folder))}"
 
 
 def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:

@@ -47,7 +47,7 @@ def test_this_process_lives_and_has_the_number_of_the_system() -> None:
     assert me.host == host_id()
     assert me.started > 0
     assert not me.known_dead()
-    assert str(me) == f"{host_id().split('/')[0]}:{os.getpid()}"
+    assert str(me) == f"process {os.getpid()} on {host_id().split('/')[0]}"
 
 
 def test_a_number_that_nobody_has_is_dead() -> None:

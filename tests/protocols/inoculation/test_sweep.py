@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ import yaml
 
 import train
 from jobs.cells.attempt import begin_attempt
-from jobs.cells.driver_claim import drive_alone
+from jobs.cells.driver_claim import Driver, drive_alone
 from jobs.cells.standing import Failure
 from jobs.planned import Planned
 from results.provenance import ROOT
+from storage.host import Process, this_process
 
 
 @pytest.fixture
@@ -57,17 +60,65 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     assert plan(config_path, folder) == 0
     out = capsys.readouterr().out
     # The original task, its scores before, two learning rates, the best of them.
-    assert "5 cells: 1 original, 1 before, 2 inoculation_cell, 1 inoculation" in out
-    assert "0 done, 0 running, 5 to be run (0 of them had failed)" in out
+    assert "5 cells: 1 original, 1 before, 2 inoculate, 1 chosen" in out
+    assert "0 done, 5 to be run\n" in out
     # 80 questions less a fifth to select and a fifth reserved are 3 batches of 16, in 2 epochs;
     # 24 examples are 3 batches of 8, in 3 epochs, with 2 learning rates: 6 + 18.
     assert "time: 24 steps" in out
     assert "by rule: 6 operations a weight and token" in out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
+    assert f"next: train.py sweep run --output_dir {folder}\n" in out
     assert plan(config_path, folder) == 0
-    assert "0 done, 0 running, 5 to be run (0 of them had failed)" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "0 done, 5 to be run\n" in out
+    assert "no more in the plan" not in out
     assert status(folder) == 0
-    assert "0 done, 0 running, 5 waiting, 0 failed of 5" in capsys.readouterr().out
+    out = capsys.readouterr().out.replace("\n", " ")
+    assert "5 cells: 0 done, 0 running, 5 waiting, 0 failed" in out
+    assert "not started yet: train.py sweep run --output_dir" in out
+
+
+def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
+    config_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    plan(config_path, folder)
+    before = [cell.key for cell in Planned.read(folder).cells]
+    config = yaml.safe_load(config_path.read_text())
+    config["grid"]["rows"][0]["learning_rates"] = [1.0e-3, 1.0e-5]
+    config_path.write_text(yaml.safe_dump(config))
+    capsys.readouterr()
+    assert plan(config_path, folder) == 0
+    now = [cell.key for cell in Planned.read(folder).cells]
+    # What both have in common is the original task, its scores and one of the rates.
+    assert [key for key in now if key in before] == before[:3]
+    assert len(now) == 5
+    assert "no more in the plan: 2 cells of the one before" in capsys.readouterr().out
+    assert len(list(folder.glob("runs/*/config.yaml"))) == 7
+
+
+def test_a_folder_that_somebody_runs_is_not_planned_anew(
+    config_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    plan(config_path, folder)
+    before = {path: path.read_bytes() for path in folder.glob("*.json")}
+    config_path.write_text(config_path.read_text().replace("doses:\n    - 24", "doses:\n    - 16"))
+    with drive_alone(folder, take_over=False):
+        capsys.readouterr()
+        assert plan(config_path, folder) == train.USAGE_ERROR
+        [line] = capsys.readouterr().err.splitlines()
+        assert f"{folder}: {this_process()} is already at work on it, since 20" in line
+        assert "wait for it, or stop it first" in line
+    assert len(list(folder.glob("runs/*/config.yaml"))) == 5
+    assert (folder / "planned.json").read_bytes() == before[folder / "planned.json"]
+    elsewhere = Driver(7, Process("elsewhere/1/2", 7, 1), since=0.0)
+    (folder / "driver.json").write_text(json.dumps(asdict(elsewhere)))
+    assert plan(config_path, folder) == train.USAGE_ERROR
+    assert "process 7 on elsewhere is already at work on it" in capsys.readouterr().err
+    taken = ["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"]
+    assert train.main([*taken, "--engine.take_over=true"]) == 0
+    assert "no more in the plan: 3 cells" in capsys.readouterr().out
 
 
 def test_what_runs_and_what_failed_is_shown(
@@ -86,16 +137,17 @@ def test_what_runs_and_what_failed_is_shown(
         capsys.readouterr()
         status(folder)
     out = capsys.readouterr().out
-    assert "0 done, 1 running, 3 waiting, 1 failed of 5" in out
+    assert "5 cells: 0 done, 1 running, 3 waiting, 1 failed" in out
     words = " ".join(out.replace("│", " ").split())
     assert "MemoryError: 12 GB" in words
     assert "step 10, epoch 2" in words
-    assert str(attempt.owner).split(":")[1] in words
+    assert str(attempt.owner) in words
     assert "has been at work on it" in words
     status(folder)
     out = " ".join(capsys.readouterr().out.split())
-    assert "0 done, 0 running, 4 waiting, 1 failed of 5" in out
-    assert "nobody is at work on it" in out
+    # All but the original task need the model that it leaves.
+    assert "5 cells: 0 done, 0 running, 0 waiting, 1 failed, 4 not started" in out
+    assert f"nobody is at work on it, {this_process()} ended" in out
 
 
 def test_without_a_plan_there_is_nothing_to_run(
