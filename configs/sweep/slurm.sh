@@ -1,39 +1,98 @@
 #!/usr/bin/env bash
-# A sweep's workers as a SLURM array. Plan first, on any machine that sees the results folder:
+# A planned sweep in one SLURM job: Ray on all of its nodes, `sweep run` on the first of them.
 #
-#   python train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/released \
-#       --storage "$PROBELIGHT_STORAGE"
-#   sbatch configs/sweep/slurm.sh runs/released
-#   python train.py sweep status --output_dir runs/released --storage "$PROBELIGHT_STORAGE" --watch
+#   python train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/released
+#   sbatch --nodes=4 --gpus-per-node=4 configs/sweep/slurm.sh runs/released
+#   python train.py sweep status --output_dir runs/released --watch true
 #
-# PROBELIGHT_STORAGE is a PostgreSQL that all nodes reach (postgresql+psycopg://user@host/database):
-# the default, an SQLite file, is for the workers of one machine. The results folder is shared.
-#
-# Each task takes cells until none is left, so the array may have more or fewer tasks than there are
-# cells, and may be started again at any time. Before the time limit SLURM sends SIGTERM: the cell
-# saves its state, waits again, and whoever takes it goes on from there.
+# Submit it in the checkout, with its Python environment active; all nodes see these and the output
+# folder at the same paths. Options behind the folder are those of `sweep run`. Before the time
+# limit, and at a pre-emption that signals the script, the cells save their state and the job goes
+# back into the queue; it goes on from there.
 #SBATCH --job-name=probelight-sweep
-#SBATCH --array=0-7
-#SBATCH --gres=gpu:1
-#SBATCH --cpus-per-task=4
-#SBATCH --mem=16G
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=16
+#SBATCH --mem=64G
 #SBATCH --time=04:00:00
-#SBATCH --signal=TERM@180
+#SBATCH --signal=B:TERM@180
 #SBATCH --requeue
+#SBATCH --no-kill
 #SBATCH --open-mode=append
-#SBATCH --output=%x-%A-%a.log
+#SBATCH --output=%x-%j.log
 set -euo pipefail
+trap 'echo "slurm.sh, line $LINENO: $BASH_COMMAND has failed" >&2' ERR
 
-output_dir="${1:?usage: sbatch slurm.sh OUTPUT_DIR}"
+output_dir="${1:?usage: sbatch slurm.sh OUTPUT_DIR [OPTIONS OF sweep run]}"
+shift
+readonly told_to_stop=143 # exit code of a sweep that SIGTERM has stopped
 
-# srun passes the signal on. 143 is a worker that was told to stop, not a failure.
-status=0
-srun --ntasks=1 python train.py sweep run --output_dir "$output_dir" \
-    --trainer.accelerator gpu \
-    ${PROBELIGHT_STORAGE:+--storage "$PROBELIGHT_STORAGE"} || status=$?
-if [[ $status -eq 143 ]]; then
-    # Stopped by the time limit or a pre-emption: back into the queue for what is left.
-    scontrol requeue "${SLURM_ARRAY_JOB_ID:?}_${SLURM_ARRAY_TASK_ID:?}"
+# SIGTERM while Ray still starts: nothing has run yet.
+back_into_the_queue() {
+    trap '' TERM
+    scontrol requeue "$SLURM_JOB_ID"
     exit 0
+}
+trap back_into_the_queue TERM
+
+# Whoever reaches Ray's ports may run what they like: this token keeps others out. srun hands it to
+# the nodes with the environment, where only your own processes can read it.
+RAY_AUTH_TOKEN="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+export RAY_AUTH_TOKEN RAY_AUTH_MODE=token
+export RAY_USAGE_STATS_ENABLED=0
+export RAY_ENABLE_UV_RUN_RUNTIME_ENV=0       # no environments of its own under `uv run`
+export RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=1  # no GPU for a cell that was given none
+export RAY_memory_monitor_refresh_ms=0       # SLURM limits memory
+export RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE=1 # cells leave files, not objects
+
+mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+address_of() { getent ahostsv4 "$1" | awk 'NR == 1 { print $1 }'; }
+head_node="$(address_of "${nodes[0]}"):$((20000 + SLURM_JOB_ID % 10000))"
+readonly temp_dir="/tmp/ray-$SLURM_JOB_ID" # short: its sockets' names have a limit
+
+start_ray() { # NODE OPTION...: runs Ray on a node until the job ends
+    local node="$1"
+    shift
+    srun --export=ALL --nodes=1 --ntasks=1 --nodelist="$node" \
+        --cpus-per-task="$SLURM_CPUS_PER_TASK" --output=%x-%j-%N.log --open-mode=append \
+        ray start --block --node-ip-address="$(address_of "$node")" \
+        --num-cpus="$SLURM_CPUS_PER_TASK" --object-store-memory=100000000 \
+        --temp-dir="$temp_dir" "$@" &
+    steps+=($!)
+}
+
+# shellcheck disable=SC2317 # the trap calls it
+end_ray() {
+    kill "${steps[@]}" 2>/dev/null || true
+    wait
+    timeout 30 srun --export=ALL --nodes="${#nodes[@]}" --ntasks="${#nodes[@]}" \
+        --ntasks-per-node=1 rm -rf "$temp_dir" || true
+}
+
+steps=()
+trap end_ray EXIT
+start_ray "${nodes[0]}" --head --port="${head_node##*:}" --include-dashboard=false
+until ray health-check --address "$head_node" >/dev/null 2>&1; do
+    kill -0 "${steps[0]}" # ends the script if Ray has not started
+    sleep 1
+done
+for node in "${nodes[@]:1}"; do
+    start_ray "$node" --address="$head_node"
+done
+
+# SLURM runs a job once at a time: whoever drove the sweep before on another node is gone.
+python train.py sweep run --output_dir "$output_dir" \
+    --engine.address "$head_node" --engine.take_over true "$@" &
+sweep=$!
+trap 'kill -TERM "$sweep"' TERM
+status=0
+wait "$sweep" || status=$?
+if kill -0 "$sweep" 2>/dev/null; then
+    # The signal has ended the wait, not yet the sweep: its cells save their state.
+    status=0
+    wait "$sweep" || status=$?
+fi
+if [[ $status -eq $told_to_stop ]]; then
+    back_into_the_queue
 fi
 exit "$status"
