@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rich.progress import track
-
 from jobs.cells.driver_claim import refuse_driven
 from jobs.context import RunContext
 from jobs.here import run_here
@@ -45,6 +43,8 @@ def run_jobs(plan: Sequence[Part], folder: CommandFolder, context: RunContext) -
         SystemExit: If the jobs ran on Ray and were stopped, or some failed; what became of each
             was said.
     """
+    from rich.progress import track  # not above: --help of all commands is quick
+
     if context.engine.kind == "ray":
         return _on_ray([job for part in plan for job in part.jobs], folder, context)
     refuse_driven(folder.path)

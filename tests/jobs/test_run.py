@@ -69,7 +69,7 @@ def test_one_bar_over_a_part_takes_the_place_of_those_of_its_jobs(
         bars.append((description, len(jobs), disable))
         return jobs
 
-    monkeypatch.setattr("jobs.run.track", track)
+    monkeypatch.setattr("rich.progress.track", track)
     context = RunContext(TrainerSettings(progress_bar=shown))
     run_jobs([Part([job(2)], "two squared"), Part([job(3)])], folder, context)
     rows = read_results(folder.path / "results.csv")
