@@ -191,6 +191,15 @@ def test_readme_names_the_commands_that_the_check_runs() -> None:
         assert command.replace(".", r"\.") in check, command
 
 
+def test_the_slow_tests_that_the_check_names_are_there() -> None:
+    check = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    named = re.findall(r"tests/[\w/]+(?:\.py)?", check)
+    assert len(named) >= 7
+    for name in named:
+        found = [path for path in tracked_files() if path.is_relative_to(ROOT / name)]
+        assert any("mark.slow" in path.read_text(encoding="utf-8") for path in found), name
+
+
 def test_links_in_the_documentation_lead_somewhere() -> None:
     broken = []
     for path in tracked_files():
