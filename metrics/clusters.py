@@ -39,7 +39,7 @@ def strict_count(credit: Sequence[float], clusters: Sequence[Hashable]) -> Clust
     Raises:
         ValueError: If the two have different lengths or are empty.
     """
-    return _count([one for own in _by_size(credit, clusters).values() for one in own])
+    return _count(credits_by_cluster(credit, clusters))
 
 
 def strict_by_size(
@@ -50,7 +50,10 @@ def strict_by_size(
     Raises:
         ValueError: If the two have different lengths or are empty.
     """
-    return {size: _count(own) for size, own in sorted(_by_size(credit, clusters).items())}
+    by_size: dict[int, list[float]] = {}
+    for credits in _by_cluster(credit, clusters):
+        by_size.setdefault(len(credits), []).append(math.prod(credits))
+    return {size: _count(own) for size, own in sorted(by_size.items())}
 
 
 def credits_by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
@@ -64,14 +67,6 @@ def credits_by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) ->
 
 def _count(credits: Sequence[float]) -> ClusterCount:
     return ClusterCount(len(credits), math.fsum(credits))
-
-
-def _by_size(credit: Sequence[float], clusters: Sequence[Hashable]) -> dict[int, list[float]]:
-    """Each cluster's credit, by number of questions."""
-    by_size: dict[int, list[float]] = {}
-    for credits in _by_cluster(credit, clusters):
-        by_size.setdefault(len(credits), []).append(math.prod(credits))
-    return by_size
 
 
 def _by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""results.csv: the one long table that every protocol writes and everything downstream reads."""
+"""A measured number with what it was measured on, and results.csv, the one long table of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from results.subset import Subset
-from storage.escaping import as_cell, from_cell
+from storage.escaping import as_cell
 from storage.files import write_text_atomic
 from storage.typed import STRICT
 
@@ -96,25 +96,6 @@ def write_results(path: Path, rows: Iterable[Row]) -> None:
     write_text_atomic(path, text.getvalue())
 
 
-def read_results(path: Path) -> list[dict[str, str]]:
-    """Reads results.csv as text; a column of the contract that the file lacks is read as empty.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, is not utf-8, or a row has not as many cells as the
-            header (a file cut short); the message names the file and the line.
-    """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            header = next(lines, None)
-            if not header:
-                raise ValueError(f"{path}: the file is empty; a header line is needed")
-            return [_named(header, cells, f"{path}:{lines.line_num}") for cells in lines if cells]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: not a readable csv file ({error})") from error
-
-
 def _cell(value: object, column: str, place: str) -> str:
     if value is None:
         return ""
@@ -125,10 +106,3 @@ def _cell(value: object, column: str, place: str) -> str:
             raise ValueError(f"{place}: {column} is {value}; leave out what does not apply")
         return repr(float(value))  # float() also takes the name of numpy's type out of the text
     return as_cell(value) if isinstance(value, str) else str(value)
-
-
-def _named(header: list[str], cells: list[str], place: str) -> dict[str, str]:
-    if len(cells) != len(header):
-        raise ValueError(f"{place}: {len(cells)} cells under a header of {len(header)}")
-    row = dict(zip(header, cells, strict=True))
-    return {column: from_cell(row.get(column, "")) for column in RESULT_COLUMNS}

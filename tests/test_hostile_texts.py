@@ -17,9 +17,10 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 import train
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
-from results.row import Row, read_results
+from results.row import Row
 from storage.escaping import visible
 from storage.typed import typed
+from tests.fixtures.rows import read_results
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
 TEXT = "@SUM(1)\x1b[2J\x00\x9b31m\u202e<script>alert(1)</script>[l](http://e.vil)|`*$\\frac$\x07"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.catalog import ROOT
-from results.row import read_results
+from tests.fixtures.rows import read_results
 from tests.golden.world import RUNS, World
 
 Table = list[dict[str, str]]

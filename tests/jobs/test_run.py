@@ -14,9 +14,10 @@ from jobs.job import Job
 from jobs.run import Part, run_jobs, unfinished
 from jobs.settings import EngineSettings
 from results.record import RunRecord
-from results.row import Row, read_results
+from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
 from storage.errors import UsageError
+from tests.fixtures.rows import read_results
 
 
 def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:

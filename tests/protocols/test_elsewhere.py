@@ -25,8 +25,9 @@ from probes.source import load_probe
 from protocols.engine.evaluation import Predictions
 from results.provenance import ROOT
 from results.record import RunRecord
-from results.row import Row, read_results
+from results.row import Row
 from results.run_folder import CommandFolder, RunFolder
+from tests.fixtures.rows import read_results
 from tests.golden.world import ANIMALS
 from tests.probes.tiny_wordnet import write_wordnet
 from tests.protocols.conftest import questions, sentences

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.row import RESULT_COLUMNS, Row, read_results, write_results
+from results.row import RESULT_COLUMNS, Row, write_results
 from results.subset import ChoiceSet, SourceSet
 from storage.typed import typed
+from tests.fixtures.rows import read_results
 
 
 def test_columns_are_the_contract_in_its_order() -> None:
@@ -69,30 +70,6 @@ def test_a_row_comes_back_from_json_as_it_was() -> None:
 def test_a_cell_that_is_not_what_it_should_be_is_named(cells: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         typed(Row, cells, "row 3")
-
-
-def test_missing_columns_are_read_as_empty(tmp_path: Path) -> None:
-    path = tmp_path / "results.csv"
-    path.write_text("metric,value,later_column\naccuracy,0.5,x\n")
-    (row,) = read_results(path)
-    assert (row["metric"], row["value"], row["probe"]) == ("accuracy", "0.5", "")
-    assert "later_column" not in row
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "the file is empty"),
-        (b"metric,value\naccuracy,0.5\nacc", r"results\.csv:3: 1 cells under a header of 2"),
-        (b"metric,value\n\xff\xfe,1\n", "not a readable csv file"),
-        (b'metric,value\n"accuracy,0.5\n', "not a readable csv file"),
-    ],
-)
-def test_half_a_file_is_one_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "results.csv"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        read_results(path)
 
 
 def test_reading_results_needs_neither_torch_nor_matplotlib() -> None:

@@ -9,11 +9,12 @@ import pytest
 from probes.catalog import ProbeConfig
 from probes.source import ProbeData
 from results.record import RunRecord
-from results.row import Row, read_results
+from results.row import Row
 from results.run_folder import CommandFolder, ConfigConflictError, RunFolder, config_hash
 from results.subset import Answered
 from storage.errors import ConfigError
 from storage.files import DataFile
+from tests.fixtures.rows import read_results
 
 RECORD = RunRecord(protocol="p")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import train
-from results.row import read_results
+from tests.fixtures.rows import read_results
 
 GRID = ["grid", "--grid.panels=[A]", "--grid.first_age=20", "--grid.last_age=40", "--grid.step=10"]
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]

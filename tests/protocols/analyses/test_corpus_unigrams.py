@@ -12,8 +12,9 @@ from probes.unigrams import CorpusFit
 from protocols.analyses.corpus_unigrams import accuracies, unigram_rows
 from results.load import Results, Run
 from results.record import RunRecord
-from results.row import Row, read_results
+from results.row import Row
 from results.subset import Template
+from tests.fixtures.rows import read_results
 
 
 def row(probe: str, model: str, value: float, **columns: Any) -> Row:

@@ -15,7 +15,7 @@ from protocols.analyses.prediction_grid import grid_matrix, grid_rows
 from protocols.cli.errors import FAILURE
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
-from results.row import read_results
+from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age", "18", "--grid.last_age", "24", "--grid.first_year", "1990"]
 SMALL += ["--grid.last_year", "1996", "--grid.step", "3", "--trainer.progress_bar", "false"]

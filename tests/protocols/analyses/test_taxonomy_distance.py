@@ -10,8 +10,9 @@ from probes.record import Record
 from probes.sources.wordnet import DEFAULT_DIR
 from probes.taxonomy_edges import ItemDistances
 from protocols.analyses.taxonomy_distance import best_of, distance_rows
-from results.row import Row, read_results
+from results.row import Row
 from results.subset import NearerDistractor
+from tests.fixtures.rows import read_results
 
 
 def answered(nearer: tuple[int, ...], placed: bool = True) -> ItemDistances:

@@ -14,7 +14,7 @@ from protocols.curve.command import curve
 from protocols.curve.settings import check_names, check_points
 from protocols.engine.chosen_models import chosen_models
 from results.provenance import ROOT
-from results.row import read_results
+from tests.fixtures.rows import read_results
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import train
 from probes.catalog import ProbeConfig
 from probes.controls import CONTROLS, Control
 from probes.record import Record
-from results.row import read_results
+from tests.fixtures.rows import read_results
 
 CURVE = ["--grid.sizes=[16]", "--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
 

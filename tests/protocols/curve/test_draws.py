@@ -19,8 +19,8 @@ from protocols.curve.full import early_stopping
 from protocols.curve.settings import CurveSettings, ProbeOptions
 from protocols.engine.models import module_for
 from protocols.engine.settings import FitSettings, ModelSettings
-from results.row import read_results
 from storage.errors import UsageError
+from tests.fixtures.rows import read_results
 
 SEEDS = (1, 2)
 

@@ -24,7 +24,7 @@ from protocols.curve.probe import CurveProbe
 from protocols.curve.settings import CurveSettings, ProbeOptions
 from protocols.engine.settings import FitSettings, ModelSettings
 from results.provenance import ROOT
-from results.row import read_results
+from tests.fixtures.rows import read_results
 
 KILLER = """
 import os, signal, sys

@@ -16,9 +16,9 @@ from protocols.curve.curve import Asked, Curve
 from protocols.curve.jobs import curve_jobs
 from protocols.curve.settings import CurveSettings, ProbeOptions
 from protocols.engine.settings import FitSettings, ModelSettings
-from results.row import read_results
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
+from tests.fixtures.rows import read_results
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 

@@ -11,9 +11,9 @@ from protocols.curve import phrasing as curve_phrasing
 from protocols.curve.phrasing import best_phrasing
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
-from results.row import read_results
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
+from tests.fixtures.rows import read_results
 
 FIRST, SECOND = ModelSettings(name_or_path="first"), ModelSettings(name_or_path="second")
 # hits of each model on the 40 train rows of `pairs` and of its other wording

@@ -21,8 +21,8 @@ from protocols.engine.settings import ModelSettings
 from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from results.provenance import ROOT
-from results.row import read_results
 from storage.errors import UsageError
+from tests.fixtures.rows import read_results
 
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 ADVICE = {

@@ -10,7 +10,7 @@ from probes.importers.ai2 import write_ai2
 from probes.source import load_probe
 from protocols.engine.own_files import own_files
 from protocols.engine.settings import SplitFiles
-from results.row import read_results
+from tests.fixtures.rows import read_results
 from tests.protocols.conftest import sentences
 
 Curve = Callable[..., int]

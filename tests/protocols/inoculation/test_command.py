@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 import train
 from protocols.cli.errors import FAILURE
 from protocols.engine.models import saved_module
-from results.row import read_results
+from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run
 
 

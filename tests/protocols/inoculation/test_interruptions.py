@@ -17,8 +17,8 @@ import yaml
 
 from protocols.inoculation.steps import InoculationSteps
 from results.provenance import ROOT
-from results.row import read_results
 from results.run_folder import RunFolder
+from tests.fixtures.rows import read_results
 from tests.fixtures.small_disk import small_disk
 from tests.protocols.inoculation.commands import assert_same, run
 

@@ -10,7 +10,7 @@ import yaml
 
 import train
 from probes.importers.ai2 import write_ai2
-from results.row import read_results
+from tests.fixtures.rows import read_results
 from tests.protocols.conftest import questions
 
 Inoculate = Callable[..., int]

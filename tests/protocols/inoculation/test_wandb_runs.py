@@ -11,8 +11,8 @@ import yaml
 
 import train
 from callbacks.wandb.guard import WandbGuard
-from results.row import read_results
 from tests.callbacks.wandb.offline_run import OfflineRun, read_offline_run
+from tests.fixtures.rows import read_results
 
 
 class Patient(WandbGuard):

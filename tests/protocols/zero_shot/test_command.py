@@ -23,7 +23,7 @@ from probes.record import Record
 from probes.source import load_probe
 from protocols.cli.errors import FAILURE
 from results.load import load_results
-from results.row import read_results
+from tests.fixtures.rows import read_results
 
 
 @pytest.fixture(scope="module")

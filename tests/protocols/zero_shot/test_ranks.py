@@ -8,7 +8,8 @@ import train
 from probes.record import Record
 from protocols.engine.evaluation import Predictions
 from protocols.zero_shot.ranks import rank_rows
-from results.row import Row, read_results
+from results.row import Row
+from tests.fixtures.rows import read_results
 
 
 def test_rows_worked_out_by_hand() -> None:
