@@ -53,11 +53,7 @@ class Plan:
 
 
 def plan_jobs(output_dir: Path, jobs: Sequence[Job]) -> Plan:
-    """Makes the run folders, and looks which jobs have a result.
-
-    Raises:
-        ValueError: If a file of one of them is damaged; the message names it.
-    """
+    """Makes the run folders, and looks which jobs have a result."""
     for job in jobs:
         RunFolder(output_dir / "runs", job.name, job.config)
     found = standings(output_dir, map(Cell.of, jobs))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobs.cells.standing import FAILED, Cell, Failure, is_finished
+from jobs.cells.standing import FAILED, Cell, Failure, damage, is_finished
 
 
 class Schedule:
     """The cells of a folder that are to be run, each until it has a result or has failed for good.
 
-    What failed in an earlier run is tried again: its `failed.json` goes.
+    What failed in an earlier run is tried again: its `failed.json` goes. A cell whose result is
+    damaged has failed for good: its file may be of use, and is not for us to remove.
 
     Args:
         runs_dir: Folder of the run folders.
@@ -29,11 +30,17 @@ class Schedule:
         self.cells = {cell.key: cell for cell in cells}
         self.max_retries = max_retries
         self.started: set[str] = set()
-        self.done = {key for key in self.cells if is_finished(runs_dir, key)}
+        self.done: set[str] = set()
         self.failed: dict[str, Failure] = {}
         self._times: dict[str, int] = {}
         for key in self.cells:
             (runs_dir / key / FAILED).unlink(missing_ok=True)
+            if not is_finished(runs_dir, key):
+                continue
+            if error := damage(runs_dir, key):
+                self.failed[key] = Failure(1, 1, error)
+            else:
+                self.done.add(key)
 
     def ready(self) -> list[Cell]:
         """The cells that may start now, in the order of the plan."""

@@ -10,8 +10,7 @@ from dataclasses import replace
 from rich import progress as rich_progress
 from rich.console import Console
 
-from jobs.cells.attempt import newest_attempt
-from jobs.cells.standing import Failure, Standing, State, standings
+from jobs.cells.standing import Failure, Standing, State, standing, standings
 from jobs.progress import Progress, duration, last_line
 from jobs.schedule import Schedule
 from storage.escaping import visible
@@ -68,8 +67,8 @@ class RunView:
 
     def finished(self, key: str) -> None:
         """A cell has its result."""
-        attempt = newest_attempt(self._runs_dir / key)
-        one = replace(self._standings[key], state=State.DONE, attempt=attempt, failure=None)
+        now = standing(self._runs_dir, self._standings[key].cell, driver=None)
+        one = replace(now, state=State.DONE, failure=None)
         line = self._note(one)
         took = "" if one.seconds is None else f" in {duration(one.seconds)}"
         self.say(f"{key}: finished{took}. {line}")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.cells.driver_claim import check_driver
+from results.folder_claim import CONFIG
 from results.run_folder import RunFolder
 from storage.escaping import json_text
 from storage.files import read_json, write_text_atomic
@@ -94,6 +95,12 @@ def newest_attempt(folder: Path) -> Attempt | None:
         raise ValueError(
             f"{path} is damaged ({error}); remove {folder}, the cell begins anew"
         ) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Raises FileNotFoundError if a run folder, or the config in it, is gone."""
+    if not (folder / CONFIG).is_file():
+        raise FileNotFoundError(f"{folder} is gone; `train.py sweep plan` makes it again")
 
 
 def check_attempt(folder: Path, number: int) -> None:
@@ -204,8 +211,7 @@ def inside(folder: Path, number: int, say: Callable[[str], None]) -> Iterator[No
 
 
 def _write(folder: Path, attempt: Attempt) -> None:
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is gone; run `train.py sweep plan` again")
+    check_folder(folder)
     write_text_atomic(folder / ATTEMPT, json.dumps(asdict(attempt)) + "\n")
 
 

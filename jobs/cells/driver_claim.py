@@ -10,7 +10,7 @@ import fcntl
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -115,8 +115,9 @@ def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
         try:
             yield number
         finally:
-            if folder.is_dir() and last_driver(folder) == driver:
-                _write(folder, replace(driver, ended=time.time()))
+            with suppress(OSError, UsageError):  # a full disk; that it is dead is seen anyway
+                if folder.is_dir() and last_driver(folder) == driver:
+                    _write(folder, replace(driver, ended=time.time()))
 
 
 def refuse_driven(folder: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from jobs.cells.attempt import RESULT, Attempt, newest_attempt
 from jobs.cells.driver_claim import last_driver
 from jobs.job import Job
+from results.record import RunRecord
 from storage.files import read_json, write_text_atomic
 
 FAILED = "failed.json"
@@ -68,11 +69,18 @@ class Failure:
 
     @staticmethod
     def read(folder: Path) -> Failure | None:
-        """What a run folder says; None if its cell has not failed."""
+        """What a run folder says; None if its cell has not failed.
+
+        Raises:
+            ValueError: If its file is damaged.
+        """
+        path = folder / FAILED
         try:
-            return Failure(**read_json(folder / FAILED))
+            return Failure(**read_json(path))
         except FileNotFoundError:
             return None
+        except TypeError as error:
+            raise ValueError(f"{path} is damaged ({error}); remove it") from error
 
     def keep(self, folder: Path) -> None:
         """Writes it into a run folder."""
@@ -117,23 +125,41 @@ def is_finished(runs_dir: Path, key: str) -> bool:
     return (runs_dir / key / RESULT).exists()
 
 
-def standings(output_dir: Path, cells: Iterable[Cell]) -> list[Standing]:
-    """How each cell of a folder stands, from its files alone.
+def damage(runs_dir: Path, key: str) -> str:
+    """What is wrong with a cell's result, and what to do; empty if nothing is."""
+    path = runs_dir / key / RESULT
+    try:
+        RunRecord.read(path)
+    except (ValueError, OSError) as error:
+        return f"{error}; or remove {path} alone, and `sweep run` makes the cell anew"
+    return ""
 
-    Raises:
-        ValueError: If one of them is damaged; the message names it.
-    """
+
+def standings(output_dir: Path, cells: Iterable[Cell]) -> list[Standing]:
+    """How each cell of a folder stands, from its files alone."""
     driver = last_driver(output_dir)
     number = None if driver is None or driver.is_gone else driver.number
-    return [_standing(output_dir / "runs", cell, number) for cell in cells]
+    return [standing(output_dir / "runs", cell, number) for cell in cells]
 
 
-def _standing(runs_dir: Path, cell: Cell, driver: int | None) -> Standing:
+def standing(runs_dir: Path, cell: Cell, driver: int | None) -> Standing:
+    """How a cell stands; one with a damaged file counts as failed of it.
+
+    Args:
+        runs_dir: Folder of the run folders.
+        cell: The cell.
+        driver: Number of the driver that is at work, if one is.
+    """
     folder = runs_dir / cell.key
-    attempt, failure = newest_attempt(folder), Failure.read(folder)
+    try:
+        attempt, failure = newest_attempt(folder), Failure.read(folder)
+    except ValueError as error:
+        if is_finished(runs_dir, cell.key):
+            return Standing(cell, State.DONE)
+        attempt, failure = None, Failure(1, 1, str(error))
+    if failure is not None and failure.is_final:  # of a damaged result too
+        return Standing(cell, State.FAILED, attempt, failure)
     if is_finished(runs_dir, cell.key):
         return Standing(cell, State.DONE, attempt)
-    if failure is not None and failure.is_final:
-        return Standing(cell, State.FAILED, attempt, failure)
     runs = attempt is not None and attempt.left is None and attempt.driver == driver
     return Standing(cell, State.RUNNING if runs else State.WAITING, attempt, failure)

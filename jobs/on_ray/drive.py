@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from jobs.cells.attempt import check_folder
 from jobs.cells.driver_claim import check_driver, drive_alone
 from jobs.cells.process import ERROR_NAME
-from jobs.cells.standing import Cell, is_finished
+from jobs.cells.standing import Cell, Failure, is_finished
 from jobs.on_ray.cluster import Cluster, Ref
 from jobs.on_ray.resources import Need
 from jobs.on_ray.watch import End, Order
@@ -57,6 +58,9 @@ def drive(folder: Path, planned: Planned, view: RunView) -> int:
     with drive_alone(folder, planned.engine.take_over) as number:
         schedule = Schedule(folder / "runs", planned.cells, planned.engine.max_retries)
         with view.shown(schedule):
+            for key, failure in schedule.failed.items():
+                _keep(schedule.runs_dir / key, failure)
+                view.failed(key, failure)
             if schedule.is_over:
                 return _ended(schedule, view)
             cluster = Cluster(planned.engine.address, view.say)
@@ -102,8 +106,14 @@ class _Drive:
         return _ended(self.schedule, self.view)
 
     def _open(self) -> None:
-        self.cluster.open()
-        self._listen()  # Ray has put its own handler of SIGTERM there
+        self._listen()
+        try:
+            self.cluster.open()
+        except SystemExit:  # raised by Ray's own handler of SIGTERM, which it puts there
+            self._note(signal.SIGTERM, None)
+        self._listen()
+        if self._stop_code:
+            return
         self._need = Need.of(self.engine, self.context.trainer, self.cluster.has_gpus())
         self.view.at_once = self.cluster.check(self._need, self.folder, self.number)
 
@@ -138,6 +148,7 @@ class _Drive:
 
     def _order(self, cell: Cell) -> Order:
         folder = self.folder / "runs" / cell.key
+        check_folder(folder)
         config = read_yaml(folder / CONFIG)
         if cell.is_drawn:
             earlier = [folder.parent / key for key in cell.follows]
@@ -178,16 +189,14 @@ class _Drive:
 
     def _fail(self, key: str, error: str) -> None:
         failure = self.schedule.fail(key, error)
-        folder = self.schedule.runs_dir / key
-        with suppress(OSError):  # a full disk: it is still said, and tried again
-            if folder.is_dir():
-                failure.keep(folder)
-                write_text_atomic(folder / ERROR_NAME, error)
+        _keep(self.schedule.runs_dir / key, failure)
         self.view.failed(key, failure)
 
     def _stop_cells(self) -> None:
         """Lets the cells that run save their state. A second signal ends them at once."""
-        self.view.say(f"stopping: cells have {self.engine.stop_seconds:g} s to save their state")
+        if self._refs:
+            seconds = f"{self.engine.stop_seconds:g} s"
+            self.view.say(f"stopping: cells have {seconds} to save their state")
         end, told = time.monotonic() + self.engine.stop_seconds + _GRACE_SECONDS, 0
         while self._refs and time.monotonic() < end and self.cluster.is_alive():
             if told < min(self._num_signals, 2):
@@ -215,6 +224,13 @@ class _Drive:
         self._num_signals += 1
         code = TERMINATED if signum == signal.SIGTERM else INTERRUPTED
         self._stop_code = self._stop_code or code
+
+
+def _keep(folder: Path, failure: Failure) -> None:
+    with suppress(OSError):  # a full disk: it is still said, and tried again
+        if folder.is_dir():
+            failure.keep(folder)
+            write_text_atomic(folder / ERROR_NAME, failure.error)
 
 
 def _ended(schedule: Schedule, view: RunView) -> int:

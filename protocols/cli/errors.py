@@ -19,7 +19,7 @@ _USAGE_KINDS = {
     "UsageError",
     "MisconfigurationException",
 }
-_READABLE_KINDS = {"UnreadableCheckpointError", "PretrainedError"}
+_READABLE_KINDS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostError"}
 
 
 def report_error(command: str, error: Exception) -> int:

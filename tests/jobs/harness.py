@@ -20,23 +20,28 @@ from jobs.settings import RaySettings
 from results.provenance import ROOT
 
 
-def planned(folder: Path, jobs: Sequence[Job], devices: int = 1, **engine: Any) -> Plan:
+def planned(
+    folder: Path, jobs: Sequence[Job], devices: int = 1, checkpoint_every: int = 1, **engine: Any
+) -> Plan:
     """Plans jobs in a folder, as `sweep plan` does with those of a grid."""
     plan = plan_jobs(folder, jobs)
     trainer = TrainerSettings(
         accelerator="cpu",
         devices=devices,
         strategy="ddp" if devices > 1 else "auto",
-        checkpoint_every=1,
+        checkpoint_every=checkpoint_every,
         threads=1,
     )
-    settings = RaySettings(cpus_per_cell=1, **engine)
+    settings = RaySettings(**{"cpus_per_cell": devices, **engine})
     Planned(RunContext(trainer, DEFAULT_WANDB), settings, plan.cells).keep(folder)
     return plan
 
 
-def start_run(folder: Path, *options: str) -> subprocess.Popen[str]:
-    """`sweep run` as a process; what it says goes to OUTPUT_DIR/run.log."""
+def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
+    """`sweep run` as a process; what it says goes to OUTPUT_DIR/run.log.
+
+    It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group.
+    """
     command = [sys.executable, ROOT / "train.py", "sweep", "run", f"--output_dir={folder}"]
     with (folder / "run.log").open("a") as log:
         return subprocess.Popen(
@@ -44,7 +49,8 @@ def start_run(folder: Path, *options: str) -> subprocess.Popen[str]:
             stdout=log,
             stderr=log,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            process_group=0,
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
@@ -15,22 +16,23 @@ from torch.utils.data import TensorDataset
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
 from jobs.cells.attempt import local_rank
-from jobs.context import RunContext
+from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
 from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.record import RunRecord
 from results.run_folder import RunFolder
+from tests.jobs.harness import results
 from tests.jobs.trivial import note
 
 NUM_STEPS = 12  # three epochs of four steps
 
 
-def cells(num_cells: int) -> list[Job]:
-    """Trainings that differ in learning rate and seed."""
+def cells(num_cells: int, **more: Any) -> list[Job]:
+    """Trainings that differ in learning rate and seed; `more` goes into each config."""
     runner = "tests.jobs.tiny_training:run"
     configs = [
-        {"learning_rate": 0.01 * (1 + i % 3), "seed": i // 3, "threads": 1}
+        {"learning_rate": 0.01 * (1 + i % 3), "seed": i // 3, "threads": 1, **more}
         for i in range(num_cells)
     ]
     return [
@@ -42,10 +44,11 @@ def run(
     run: RunFolder,
     config: Mapping[str, Any],
     context: RunContext,
-    seconds: float = 0.1,
+    seconds: float | None = None,
 ) -> None:
-    """Trains; the result holds every bit of the weights."""
-    module = Regression(config["learning_rate"], config["seed"], seconds)
+    """Trains, each step as slowly as it is told; the result holds every bit of the weights."""
+    seconds = config.get("seconds", 0.1) if seconds is None else seconds
+    module = Regression(config["learning_rate"], config["seed"], seconds, run.path / "begun")
     plan = FitPlan(Fit(epochs=3, batch_size=8), config["seed"], callbacks=[], description="tiny")
     notices = fit(module, Points(config["seed"]), run, plan, context)
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
@@ -60,6 +63,15 @@ def run(
     )
     if local_rank() == 0:
         note(run.path.parent.parent, run.key)
+
+
+def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
+    """The results of all cells, one after another in this process."""
+    torch.set_num_threads(1)
+    settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
+    for job in jobs:
+        run(RunFolder(folder / "runs", job.name, job.config), job.config, RunContext(settings), 0.0)
+    return results(folder)
 
 
 class Points(ResumableData):
@@ -79,13 +91,15 @@ class Points(ResumableData):
 class Regression(pl.LightningModule):
     """Two layers and dropout; a step takes as long as it is told, so that it can be killed."""
 
-    def __init__(self, learning_rate: float, seed: int, seconds: float) -> None:
+    def __init__(self, learning_rate: float, seed: int, seconds: float, begun: Path) -> None:
         super().__init__()
+        self.begun = begun
         torch.manual_seed(seed)
         self.net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 1))
         self.learning_rate, self.seconds = learning_rate, seconds
 
     def training_step(self, batch: list[Tensor], batch_idx: int) -> Tensor:
+        self.begun.touch()
         time.sleep(self.seconds)
         loss = nn.functional.mse_loss(self.net(batch[0]), batch[1])
         self.log("train/loss", loss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +24,12 @@ def cells(num_cells: int, **more: Any) -> list[Job]:
 
 def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
     """Squares a number, as slowly as it is told; notes each result it is about to leave."""
+    if config.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (run.path / "begun").touch()
     time.sleep(config.get("seconds", 0.0))
+    while config.get("waits") and not (run.path.parent.parent / "go").exists():
+        time.sleep(0.05)
     number = config["number"]
     if number in config.get("failing", ()):
         raise ValueError(f"{number} cannot be squared today")
@@ -36,6 +42,11 @@ def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
         os.kill(os.getpid(), 9)
     run.finish(RunRecord(protocol="trivial", facts={"value": number**2}))
     note(run.path.parent.parent, run.key)
+
+
+def begun(folder: Path) -> int:
+    """How many cells of a folder have been at work."""
+    return len(list(folder.glob("runs/*/begun")))
 
 
 def note(folder: Path, text: str) -> None:

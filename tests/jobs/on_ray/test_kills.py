@@ -11,12 +11,9 @@ from typing import Any
 
 import psutil
 import pytest
-import torch
 
 from jobs.cells.standing import State, standings
-from jobs.context import RunContext, TrainerSettings
 from jobs.planned import Planned
-from results.run_folder import RunFolder
 from tests.jobs import tiny_training
 from tests.jobs.harness import (
     log_lines,
@@ -37,13 +34,8 @@ NUM_CELLS, NUM_KILLS = 24, 10
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The results of all cells, one after another in this process."""
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("undisturbed")
-    settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
-    for cell in tiny_training.cells(NUM_CELLS):
-        run = RunFolder(folder / "runs", cell.name, cell.config)
-        tiny_training.run(run, dict(cell.config), RunContext(settings), seconds=0.0)
-    return results(folder)
+    return tiny_training.undisturbed(folder, tiny_training.cells(NUM_CELLS))
 
 
 def kill_one(folder: Path, run: subprocess.Popen[str], kind: str, rng: random.Random) -> None:
