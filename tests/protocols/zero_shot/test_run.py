@@ -1,0 +1,64 @@
+"""What stands beside a zero-shot accuracy, worked out by hand, and what a run is refused for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.context import RunContext, TrainerSettings
+from probes.catalog import ProbeConfig
+from probes.record import Record
+from probes.source import ProbeData
+from protocols.engine.evaluation import Predictions
+from protocols.engine.settings import DEFAULT_FILE, ModelSettings
+from protocols.zero_shot.data import load_sets
+from protocols.zero_shot.jobs import zero_shot_job
+from protocols.zero_shot.run import score_set, zero_shot_rows
+from results.row import Row
+from results.run_folder import RunFolder
+from storage.errors import UsageError
+
+SIZES = ("smaller", "larger")
+RECORDS = tuple(
+    Record(stem, stem, SIZES, answer, {"template": template})
+    for stem, answer, template in zip(
+        "abcd", (0, 0, 1, 0), ("one", "one", "two", "two"), strict=True
+    )
+)
+# Right, wrong, a tie, right.
+SAID = Predictions("said", RECORDS, [[2.0, 1.0], [1.0, 2.0], [3.0, 3.0], [2.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("candidates", "classes"), [(SIZES, SIZES), ((), ("choice 1", "choice 2"))]
+)
+def test_an_accuracy_has_what_it_must_be_read_beside(
+    candidates: tuple[str, ...], classes: tuple[str, str]
+) -> None:
+    config = ProbeConfig("sizes", "mc_mlm", 2, 0.5, candidates=candidates, group_by="stem")
+    rows = zero_shot_rows(SAID, ProbeData(config, RECORDS, (), ()), Row(model="m"))
+    values = {(row.metric, row.subset_text): (row.value, row.num_items) for row in rows}
+    assert values == {
+        ("accuracy", ""): (0.625, 4),
+        ("tied_share", ""): (0.25, 4),
+        ("chance", ""): (0.5, 4),
+        ("majority_accuracy", ""): (0.75, 4),
+        ("macro_accuracy", ""): (pytest.approx((2 / 3 + 1 / 2) / 2), 4),
+        ("predicted_share", classes[0]): (0.625, 4),
+        ("predicted_share", classes[1]): (0.375, 4),
+        ("accuracy", "template=one"): (0.5, 2),
+        ("accuracy", "template=two"): (0.75, 2),
+    }
+    assert {row.model for row in rows} == {"m"}
+
+
+def test_a_set_that_changed_behind_the_plan_is_refused(tmp_path: Path) -> None:
+    context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
+    [one] = load_sets("age_small", DEFAULT_FILE, None, None)
+    job = zero_shot_job(ModelSettings(), one, context.trainer)
+    config = {**job.config, "data": ["0" * 64]}
+    run = RunFolder(tmp_path / "runs", job.name, config)
+    with pytest.raises(UsageError, match="changed since it was planned"):
+        score_set(run, config, context)
+    assert run.result() is None
