@@ -126,7 +126,7 @@ def test_sweep_alone_shows_its_commands(
 ) -> None:
     assert train.main(command) == code
     out = capsys.readouterr().out
-    assert all(f"  sweep {name}" in out for name in ("plan", "work", "status"))
+    assert all(f"  sweep {name}" in out for name in ("plan", "run", "status"))
     assert "zero-shot" not in out
 
 
