@@ -4,20 +4,19 @@
 
 A cell's process has to be started and to import what it runs with. That time is measured with bare
 processes that import the same, as many at once, before and after, and taken off; what is left is
-Ray, the attempts and the files. Starting and ending a local Ray, and the memory that it holds while
-nothing runs, are counted by themselves. Target: under 0.5 s a cell.
+Ray, the attempts and the files. A cell is counted from the end of one to that of the next, so that
+the start and end of Ray are not in it; what memory a local Ray holds while nothing runs is counted
+by itself. Target: under 0.5 s a cell.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,10 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from jobs.cells.standing import Cell  # noqa: E402
 from jobs.context import RunContext  # noqa: E402
 from jobs.job import Job  # noqa: E402
+from jobs.on_ray.cluster import Cluster  # noqa: E402
 from jobs.on_ray.drive import drive  # noqa: E402
 from jobs.on_ray.resources import own_cpus  # noqa: E402
 from jobs.plan import plan_jobs  # noqa: E402
@@ -40,6 +41,8 @@ from results.run_folder import RunFolder  # noqa: E402
 
 BARE = "import train, jsonargparse, benchmarks.sweep_overhead"  # which imports the rest
 NUM_BARE = 10  # before and after
+NUM_FIRST = 4  # cells until as many end as begin
+IDLE_SECONDS = 5.0  # until all processes of Ray have started
 
 
 def nothing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
@@ -48,30 +51,45 @@ def nothing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> N
 
 
 def main(num_cells: int = 100) -> None:
-    """Prints seconds a cell, of the clock and of the processor."""
+    """Prints seconds a cell, and what a local Ray takes by itself."""
     runner = "benchmarks.sweep_overhead:nothing"
     jobs = [Job(f"cell{i}", {"number": i}, runner) for i in range(num_cells)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bare = timed(import_some)
         start = time.perf_counter()
         plan = plan_jobs(folder, jobs)
         planning = time.perf_counter() - start
-        planned = Planned(RunContext(), RaySettings(), plan.cells)
-        silent = Console(file=StringIO())
-        one = replace(planned, cells=plan.cells[:1])
-        starting = timed(lambda: drive(folder, one, RunView(console=silent)))
-        working = timed(lambda: drive(folder, planned, RunView(console=silent)))
-        again = timed(import_some)
-        assert len(list(folder.glob("runs/*/result.json"))) == num_cells
+        before = seconds(import_some)
+        working = seconds(lambda: run(folder, plan.cells))
+        bare = (before + seconds(import_some)) / 2 / NUM_BARE
+        ended = sorted(path.stat().st_mtime for path in folder.glob("runs/*/result.json"))
+    assert len(ended) == num_cells
+    each = (ended[-1] - ended[NUM_FIRST - 1]) / (num_cells - NUM_FIRST)
+    num_processes, megabytes = idle_ray()
     print(f"{num_cells} cells, {own_cpus()} at once: planned in {planning:.2f} s")
-    for place, clock in enumerate(("clock", "CPU")):
-        alone = (bare[place] + again[place]) / 2 / NUM_BARE
-        ray = starting[place] - alone
-        each = (working[place] - ray) / (num_cells - 1)
-        print(f"{clock}: {working[place]:.1f} s in all, {ray:.1f} s of them to start and end Ray;")
-        print(f"  {each:.3f} s a cell, a bare process {alone:.3f} s:", end=" ")
-        print(f"the machinery {each - alone:.3f} s a cell (target 0.5 s)")
+    print(f"run in {working:.1f} s with the start and end of Ray, {each:.3f} s a cell")
+    print(f"a bare process {bare:.3f} s: the machinery {each - bare:.3f} s a cell (target 0.5 s)")
+    print(f"a local Ray without a cell: {num_processes} processes, {megabytes:.0f} MB (PSS)")
+
+
+def run(folder: Path, cells: tuple[Cell, ...]) -> None:
+    """Runs cells as `sweep run` does, in silence."""
+    planned = Planned(RunContext(), RaySettings(), cells)
+    drive(folder, planned, RunView(console=Console(file=StringIO())))
+
+
+def idle_ray() -> tuple[int, float]:
+    """Processes of a local Ray that has nothing to do, and their megabytes: PSS, as they share."""
+    import psutil
+
+    cluster = Cluster(None)
+    cluster.open()
+    try:
+        time.sleep(IDLE_SECONDS)
+        sizes = [p.memory_full_info().pss for p in psutil.Process().children(recursive=True)]
+    finally:
+        cluster.close()
+    return len(sizes), sum(sizes) / 1e6
 
 
 def import_some() -> None:
@@ -85,11 +103,11 @@ def import_alone() -> None:
     subprocess.run([sys.executable, "-c", BARE], check=True, cwd=ROOT)
 
 
-def timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of the clock and of the processor, processes that ended included."""
-    start, before = time.perf_counter(), sum(os.times()[:4])
+def seconds(call: Callable[[], object]) -> float:
+    """How long a call takes."""
+    start = time.perf_counter()
     call()
-    return time.perf_counter() - start, sum(os.times()[:4]) - before
+    return time.perf_counter() - start
 
 
 if __name__ == "__main__":
