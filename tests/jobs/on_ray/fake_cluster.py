@@ -1,0 +1,123 @@
+"""A cluster that runs nothing, and a sweep to be driven on it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from callbacks.wandb.settings import DEFAULT_WANDB
+from jobs.cells.standing import State, standings
+from jobs.context import RunContext, TrainerSettings
+from jobs.job import Job
+from jobs.on_ray.drive import drive
+from jobs.on_ray.resources import Need
+from jobs.on_ray.watch import End, Order
+from jobs.plan import plan_jobs
+from jobs.planned import Planned
+from jobs.settings import RaySettings
+from jobs.view import RunView
+from results.record import RunRecord
+from results.run_folder import RunFolder
+
+Outcome = tuple[End, str] | Callable[[], tuple[End, str]]
+FINISHED: Outcome = (End.FINISHED, "")
+
+
+class FakeCluster:
+    """Runs nothing: a cell ends as the next of its outcomes says, and else is finished.
+
+    Attributes:
+        outcomes: By key of a cell, how it ends at each start.
+        orders: What was put on it.
+        opened: What opening it raises, each time; nothing when it is used up.
+        alive: What it answers each time it is asked; True when that is used up.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, list[Outcome]] = {}
+        self.orders: list[Order] = []
+        self.opened: list[Exception | None] = []
+        self.alive: list[bool] = []
+        self.calls: list[str] = []
+        self.cancelled: list[int] = []
+        self.gpus = False
+        self._waiting: set[int] = set()
+
+    def __call__(self, address: str | None, say: Callable[[str], None]) -> FakeCluster:
+        self.calls.append(f"made for {address}")
+        return self
+
+    def open(self) -> None:
+        self.calls.append("opened")
+        if self.opened and (error := self.opened.pop(0)) is not None:
+            raise error
+
+    def close(self) -> None:
+        self.calls.append("closed")
+        self._waiting.clear()
+
+    def is_alive(self) -> bool:
+        return self.alive.pop(0) if self.alive else True
+
+    def check(self, need: Need, folder: Path, driver: int) -> int:
+        assert folder.is_absolute()
+        return need.check([{"CPU": 4.0, "GPU": float(self.gpus)}])
+
+    def has_gpus(self) -> bool:
+        return self.gpus
+
+    def put(self, order: Order, need: Need) -> int:
+        self.orders.append(order)
+        self._waiting.add(len(self.orders) - 1)
+        return len(self.orders) - 1
+
+    def ended(self, refs: Sequence[int], seconds: float) -> list[int]:
+        return [min(refs)] if refs else []
+
+    def end_of(self, ref: int) -> tuple[str, str]:
+        assert ref in self._waiting  # or it was of a Ray that is gone
+        self._waiting.remove(ref)
+        folder = Path(self.orders[ref].folder)
+        outcomes = self.outcomes.get(folder.name) or [FINISHED]
+        outcome = outcomes.pop(0)
+        end, text = outcome() if callable(outcome) else outcome
+        if end == End.FINISHED:
+            RunFolder.at(folder).finish(RunRecord(protocol="test"))
+        return end, text
+
+    def cancel(self, ref: int) -> None:
+        self.cancelled.append(ref)
+        key = Path(self.orders[ref].folder).name
+        self.outcomes[key] = [(End.INTERRUPTED, "")]
+
+    @property
+    def started(self) -> list[str]:
+        """Keys of the cells that were put, in that order."""
+        return [Path(order.folder).name for order in self.orders]
+
+
+class Sweep:
+    """A planned sweep, and what its runs said."""
+
+    def __init__(self, folder: Path, *jobs: Job, **engine: Any) -> None:
+        self.folder, self.jobs = folder, jobs
+        self.context = RunContext(TrainerSettings(accelerator="cpu", threads=1), DEFAULT_WANDB)
+        self.engine = RaySettings(**{"max_retries": 0, **engine})
+        self.cells = plan_jobs(folder, jobs).cells
+
+    def run(self) -> int:
+        self._out = io.StringIO()
+        view = RunView(bar=False, console=Console(file=self._out, soft_wrap=True, highlight=False))
+        return drive(self.folder, Planned(self.context, self.engine, self.cells), view)
+
+    @property
+    def lines(self) -> list[str]:
+        return self._out.getvalue().splitlines()
+
+    @property
+    def states(self) -> list[State]:
+        return [one.state for one in standings(self.folder, self.cells)]
