@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jobs.context import RunContext
-from jobs.job import Job, load_runner
+from jobs.job import Job, make_run
 from results.run_folder import CommandFolder, RunFolder
 
 Progress = Callable[[Sequence[Job]], Iterable[Job]]
@@ -36,7 +36,7 @@ def run_here(
     missing = [job for job in jobs if runs[job.key].result() is None]
     for job in progress(missing):
         run = runs[job.key]
-        load_runner(job.runner)(run, job.config, context.fixed_by(job.config))
+        make_run(job.runner, run, job.config, context)
         if run.result() is None:
             raise RuntimeError(f"{job.runner} ended without {run.result_path}")
     return [runs[job.key] for job in missing]

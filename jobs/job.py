@@ -8,6 +8,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from callbacks.wandb.settings import WandbSettings
+from jobs.cells.attempt import AttemptLostError
 from jobs.context import RunContext
 from results.run_folder import RunFolder, run_key
 from storage.files import read_json
@@ -69,3 +71,35 @@ def load_runner(name: str) -> Runner:
     """The function that "module:function" names."""
     runner: Runner = resolve_name(name)
     return runner
+
+
+def make_run(runner: str, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Calls the function of a job, and tells those who listen to the run if it raises.
+
+    With W&B on, what fails before it was a run there becomes one, and what was one ends there.
+
+    Args:
+        runner: "module:function".
+        run: Its folder.
+        config: Its config.
+        context: What the command's jobs are given.
+    """
+    wandb = context.wandb
+    if wandb.project and (run.path / "wandb").is_dir():
+        _follow(run, wandb)
+    try:
+        load_runner(runner)(run, config, context.fixed_by(config))
+    except AttemptLostError:
+        raise  # the run in W&B is that of the attempt in charge
+    except BaseException as end:
+        if wandb.project and isinstance(end, Exception) and not run.listeners:
+            _follow(run, wandb)
+        run.tell(end)
+        raise
+
+
+def _follow(run: RunFolder, wandb: WandbSettings) -> None:
+    # Only now: it imports Lightning.
+    from callbacks.wandb.ending import follow
+
+    follow(run, wandb)

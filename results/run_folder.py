@@ -37,7 +37,7 @@ class ConfigConflictError(ValueError):
     """The output folder belongs to a command with another config."""
 
 
-Listener = Callable[[RunRecord], None]
+Listener = Callable[[RunRecord | BaseException], None]
 
 
 class CommandFolder:
@@ -126,7 +126,7 @@ class RunFolder:
     Attributes:
         key: `<name>-<first 12 hex digits of the config's sha256>`.
         path: The folder.
-        listeners: Called with the record when the run is finished.
+        listeners: Called once: with the record when the run is finished, or with what ended it.
     """
 
     def __init__(self, runs_dir: Path, name: str, config: Mapping[str, Any]) -> None:
@@ -214,8 +214,12 @@ class RunFolder:
         if self.result_path.exists():  # written by another process of the run, if not by this one
             for state in self.checkpoint_dir.glob("last.ckpt*"):
                 state.unlink(missing_ok=True)
-        for listener in self.listeners:
-            listener(record)
+        self.tell(record)
+
+    def tell(self, end: RunRecord | BaseException) -> None:
+        """Tells the listeners how the run ended; none is told twice."""
+        while self.listeners:
+            self.listeners.pop(0)(end)
 
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
+from callbacks.stop_signals import SENTENCES
 from callbacks.wandb.courier import Courier, shared_courier
 from callbacks.wandb.settings import FINISH_SECONDS, WandbSettings, client_settings, wandb_id
+from results.metrics_file import Logged
 
 CURVE = "learning_curve"
 
@@ -29,6 +32,8 @@ class WandbGuard(Logger):
         run_id: Fixed id, so that a resumed run goes on in the same W&B run.
         config: The run's resolved config.
         save_dir: Where offline runs are written.
+        before: What earlier starts of the run have logged. Online W&B has it; offline, where a run
+            cannot be resumed, it is logged again, so that the newest folder holds all of it.
         make: Makes the inner logger; a parameter for tests.
         courier: The thread that talks to W&B; the process has one.
 
@@ -42,6 +47,7 @@ class WandbGuard(Logger):
         run_id: str,
         config: Mapping[str, Any],
         save_dir: Path,
+        before: Sequence[Logged] = (),
         make: Callable[..., Any] = WandbLogger,
         courier: Courier | None = None,
     ) -> None:
@@ -50,6 +56,7 @@ class WandbGuard(Logger):
         self._settings = settings
         self._config = dict(config)
         self._dir = save_dir
+        self._before = before
         self._make = make
         self._courier = courier or shared_courier()
         self.patience = FINISH_SECONDS
@@ -88,8 +95,15 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def close(self, exit_code: int = 0) -> None:
-        """Ends the W&B run, and says what went wrong with it."""
-        self._send(lambda: self._inner.experiment.finish(exit_code=exit_code))
+        """Ends the W&B run, and says what went wrong with it.
+
+        Args:
+            exit_code: 0 for a finished run. One that was interrupted goes on later: W&B is told so,
+                unless it was told nothing yet. With any other the run has failed.
+        """
+        if exit_code in SENTENCES and not self._started:
+            return
+        self._send(lambda: self._finish(exit_code))
         finished = self._courier.wait(self.patience)
         self._warn()
         if not finished and not self._warned:
@@ -131,6 +145,15 @@ class WandbGuard(Logger):
         run = self._inner.experiment
         run.define_metric(f"{CURVE}/num_examples")
         run.define_metric(f"{CURVE}/*", step_metric=f"{CURVE}/num_examples")
+        for (step, epoch), rows in groupby(self._before if offline else (), key=lambda row: row[:2]):
+            counted = {"epoch": int(epoch) + 1} if epoch else {}
+            self._inner.log_metrics({name: value for *_, name, value in rows} | counted, step)
+
+    def _finish(self, exit_code: int) -> None:
+        run = self._inner.experiment
+        if exit_code in SENTENCES:
+            run.mark_preempting()
+        run.finish(exit_code=exit_code)
 
     def _attempt(self, act: Callable[[], Any]) -> None:
         if self._problem is None:

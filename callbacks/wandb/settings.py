@@ -32,8 +32,11 @@ class WandbSettings:
 
     def offline(self) -> bool:
         """Whether the run is written to disk only, for `wandb sync` later."""
-        if os.environ.get("WANDB_MODE") == "disabled":
+        said = os.environ.get("WANDB_MODE")
+        if said == "disabled":
             return False  # then W&B does nothing at all, and no mode of ours may wake it
+        if said in ("offline", "dryrun"):
+            return True
         if self.mode != "auto":
             return self.mode == "offline"
         return not _has_api_key()

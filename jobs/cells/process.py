@@ -20,7 +20,7 @@ from jobs.cells.attempt import (
     watch_attempt,
 )
 from jobs.context import RunContext
-from jobs.job import drawn_config, load_runner
+from jobs.job import drawn_config, make_run
 from results.folder_claim import CONFIG
 from storage.config.yaml_file import read_yaml
 from storage.errors import UsageError
@@ -87,8 +87,9 @@ def cell(run_dir: str) -> None:
                 if run.result() is None:
                     raise RuntimeError(f"{orders.runner} ended without a result.json")
     except AttemptLostError as error:
-        print(visible(str(error)), file=sys.stderr)
-        sys.exit(LOST)
+        print(visible(str(error)), file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(LOST)  # else W&B's client would end there the run that another attempt is making
     except Exception:
         write_text_atomic(folder / ERROR_NAME, traceback.format_exc())
         raise
@@ -111,4 +112,4 @@ def end_with_watcher() -> None:
 
 def _run(run: FencedRunFolder, orders: Orders) -> None:
     run.config = config = drawn_config(run.config, run.path)
-    load_runner(orders.runner)(run, config, orders.context.fixed_by(config))
+    make_run(orders.runner, run, config, orders.context)

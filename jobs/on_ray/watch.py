@@ -32,8 +32,9 @@ TERMINATED = 143
 LOG_NAME = "log.txt"
 _LOG_TAIL = 2000  # characters of the log that stand for a traceback where there is none
 _LOOK_SECONDS = 0.05
-# Lightning would take a SLURM job for its own launcher; Ray's variables are Ray's.
-_NOT_PASSED_ON = ("SLURM_", "RAY_", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+# Lightning would take a SLURM job for its own launcher; Ray's variables are Ray's, and W&B's client
+# of another process ends with that one.
+_NOT_PASSED_ON = ("SLURM_", "RAY_", "WANDB_SERVICE", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class End(StrEnum):
@@ -132,9 +133,10 @@ def _attempt(folder: Path, order: Order, attempt: Attempt) -> tuple[str, str]:
 
 def cell_environment(own: Mapping[str, str], order: Order) -> dict[str, str]:
     """The environment of a cell's process: the node's, and the driver's where that decides."""
-    kept = {name: value for name, value in own.items() if not name.startswith(_NOT_PASSED_ON)}
+    both = {**own, **order.environment}
+    kept = {name: value for name, value in both.items() if not name.startswith(_NOT_PASSED_ON)}
     threads = str(order.threads)
-    return {**kept, **order.environment, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    return {**kept, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
 
 
 def _watched(process: subprocess.Popen[bytes], stop_seconds: float) -> int:

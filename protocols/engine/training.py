@@ -6,7 +6,6 @@ import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,15 @@ from transformers import PreTrainedModel
 from callbacks.aggregate_checkpoint import AggregateCheckpoint
 from callbacks.agreed_stop import AgreedStop, stoppable
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, previous_of, read_state
-from callbacks.inoculation_cost import COST
 from callbacks.last_state import LAST_NAME, LastState
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
-from callbacks.wandb.guard import WandbGuard
+from callbacks.wandb.ending import follow
 from datamodules.choices import ChoiceDataModule
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import ChoiceModule
 from probes.record import Record
 from protocols.engine.settings import Fit
-from results.record import RunRecord
 from results.run_folder import RunFolder
 from storage.errors import UsageError
 from storage.folders import mend_folder
@@ -101,8 +98,9 @@ def fit(
     metrics = RunMetrics(run.path / "metrics.csv")
     metrics.resume_from(read_state(state_path)["global_step"] if state_path else 0)
     loggers: list[Logger] = [metrics]
-    if wandb.project:
-        loggers.append(WandbGuard(wandb, run.key, run.config, run.path))
+    shown = follow(run, wandb, metrics.rows) if wandb.project else None
+    if shown is not None:
+        loggers.append(shown)
     trainer = make_trainer(
         settings,
         max_epochs=plan.how.epochs,
@@ -125,39 +123,10 @@ def fit(
     with stoppable():
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     refuse_lost_models(run, plan.callbacks)
-    summarise(trainer, plan, run)
+    if shown is not None:
+        last = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        shown.summarise({**last, **plan.summary()})
     return problems
-
-
-def summarise(trainer: pl.Trainer, plan: FitPlan, run: RunFolder) -> None:
-    """Gives W&B the last metrics, the summary of the plan and, once it is there, the report."""
-    for logger in trainer.loggers:
-        if isinstance(logger, WandbGuard):
-            last = {name: float(value) for name, value in trainer.callback_metrics.items()}
-            logger.summarise({**last, **plan.summary()})
-            run.listeners.append(partial(_conclude, logger))
-
-
-def _conclude(logger: WandbGuard, record: RunRecord) -> None:
-    logger.summarise(report_scores(record))
-    logger.close()
-
-
-def report_scores(record: RunRecord) -> dict[str, float]:
-    """What a finished run measured on items that nothing was chosen with, as `report/<metric>`.
-
-    A cost that the report calls not interpretable is left out.
-    """
-    inoculation = record.inoculation
-    unread = inoculation is not None and inoculation.cost_interpretable is False
-    return {
-        f"report/{row.metric}": row.value
-        for row in record.rows
-        if row.split != "selection"
-        and not row.subset
-        and not row.perturbation
-        and not (unread and row.metric == COST)
-    }
 
 
 def starting_point(

@@ -16,7 +16,19 @@ FULL, LAST = 1, 4
 
 @dataclass
 class OfflineRun:
-    """Config, final summary and the logged rows of one run."""
+    """Config, final summary and the logged rows of one run, and how it ended.
+
+    Attributes:
+        id: Its id in W&B, as the folder is named.
+        group: Its group.
+        exit_code: None where it was not ended by itself.
+        was_interrupted: Whether W&B was told that it will go on.
+    """
+
+    id: str = ""
+    group: str = ""
+    exit_code: int | None = None
+    was_interrupted: bool = False
 
     config: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
@@ -29,10 +41,24 @@ class OfflineRun:
 
 def read_offline_run(folder: Path) -> OfflineRun:
     """The one run below `folder/wandb`."""
-    [path] = folder.glob("wandb/offline-run-*/*.wandb")
-    run = OfflineRun()
+    [run] = read_offline_runs(folder)
+    return run
+
+
+def read_offline_runs(folder: Path) -> list[OfflineRun]:
+    """The runs below `folder/wandb`, in the order they began."""
+    return [_read(path) for path in sorted(folder.glob("wandb/offline-run-*/*.wandb"))]
+
+
+def _read(path: Path) -> OfflineRun:
+    run = OfflineRun(id=path.stem.removeprefix("run-"))
     for data in _records(path.read_bytes()):
         record = wandb_internal_pb2.Record.FromString(data)
+        kind = record.WhichOneof("record_type")
+        run.group = record.run.run_group or run.group
+        run.was_interrupted |= kind == "preempting"
+        if kind == "exit":
+            run.exit_code = record.exit.exit_code
         for source in (record.run.config, record.config):
             run.config |= {_key(item): json.loads(item.value_json) for item in source.update}
         run.summary |= {_key(i): json.loads(i.value_json) for i in record.summary.update}

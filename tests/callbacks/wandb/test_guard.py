@@ -13,6 +13,8 @@ import wandb
 from callbacks.wandb.courier import Courier
 from callbacks.wandb.guard import WandbGuard
 from callbacks.wandb.settings import WandbSettings
+from results.metrics_file import Logged
+from tests.callbacks.wandb.offline_run import read_offline_runs
 
 ONLINE = WandbSettings(project="p", group="sweep", mode="online")
 
@@ -24,9 +26,13 @@ class Run:
         self.summary: dict[str, Any] = {}
         self.axes: dict[str, str | None] = {}
         self.exit_code: int | None = None
+        self.was_interrupted = False
 
     def define_metric(self, name: str, step_metric: str | None = None) -> None:
         self.axes[name] = step_metric
+
+    def mark_preempting(self) -> None:
+        self.was_interrupted = True
 
     def finish(self, exit_code: int) -> None:
         self.exit_code = exit_code
@@ -174,6 +180,33 @@ def test_the_next_run_begins_when_the_one_before_has_ended(tmp_path: Path) -> No
     assert order == ["start", "finish"] * 2
 
 
+@pytest.mark.parametrize("code", [130, 143])
+def test_an_interrupted_run_will_go_on_and_one_that_has_not_begun_is_none(
+    tmp_path: Path, code: int
+) -> None:
+    logger = guard(tmp_path)
+    logger.close(code)
+    assert logger._inner is None
+    logger.log_metrics({"loss": 1.0}, 0)
+    logger.close(code)
+    run = logger._inner.experiment
+    assert (run.exit_code, run.was_interrupted) == (code, True)
+
+
+def test_a_failed_run_is_none_that_goes_on_and_begins_if_it_has_not(tmp_path: Path) -> None:
+    logger = guard(tmp_path)
+    logger.close(1)
+    run = logger._inner.experiment
+    assert (run.exit_code, run.was_interrupted) == (1, False)
+
+
+def test_online_nothing_is_logged_again(tmp_path: Path) -> None:
+    logger = guard(tmp_path, before=[(0, "0", "loss", 1.0)])
+    logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
+    logger.close()
+    assert logger._inner.logged == [({"loss": 0.5, "epoch": 1}, 1)]
+
+
 def test_other_processes_of_ddp_start_no_run(tmp_path: Path, monkeypatch: Any) -> None:
     from pytorch_lightning.utilities import rank_zero_only
 
@@ -184,27 +217,33 @@ def test_other_processes_of_ddp_start_no_run(tmp_path: Path, monkeypatch: Any) -
     logger.close()
 
 
-def test_the_real_package_writes_an_offline_run(
+def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("WANDB_SILENT", "true")
     settings = WandbSettings(project="p", group="sweep", mode="offline")
-    logger = WandbGuard(
-        settings, "cell-0123456789ab", {"protocol": "x"}, tmp_path, courier=Courier()
-    )
-    logger.patience = 60
-    logger.log_hyperparams({})
-    for step in range(20):
-        logger.log_metrics({"val/probe_accuracy": step / 20}, step)
-    logger.summarise({"inoculation_cost": 0.015})
+    before: list[Logged] = []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)
-            logger.close()
+        for code, steps in ((143, range(2)), (1, range(2, 4)), (0, range(4, 5))):
+            logger = WandbGuard(
+                settings, "cell-0123456789ab", {"dose": 3}, tmp_path, before, courier=Courier()
+            )
+            logger.patience = 60
+            for step in steps:
+                logger.log_metrics({"loss": 1 / (1 + step), "epoch": step // 2}, step)
+            logger.summarise({"code": code})
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                logger.close(code)
+            before += [(step, str(step // 2), "loss", 1 / (1 + step)) for step in steps]
     finally:
         wandb.teardown()
-    (folder,) = (tmp_path / "wandb").glob("offline-run-*-cell-0123456789ab")
-    content = (folder / "run-cell-0123456789ab.wandb").read_bytes()
-    for expected in (b"val/probe_accuracy", b"inoculation_cost", b"sweep", b"trainer/global_step"):
-        assert expected in content
+    runs = read_offline_runs(tmp_path)
+    assert [run.exit_code for run in runs] == [143, 1, 0]
+    assert [run.was_interrupted for run in runs] == [True, False, False]
+    assert {(run.id, run.group) for run in runs} == {("cell-0123456789ab", "sweep")}
+    last = runs[-1]
+    assert (last.config["dose"], last.summary["code"]) == (3, 0)
+    assert last.logged("trainer/global_step") == [0, 1, 2, 3, 4]
+    assert last.logged("loss") == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
+    assert last.logged("epoch") == [1, 1, 2, 2, 3]

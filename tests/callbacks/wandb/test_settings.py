@@ -26,6 +26,9 @@ def test_no_key_means_offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wandb_settings, "_has_api_key", lambda: True)
     assert not WandbSettings(project="p").offline()
     assert WandbSettings(project="p", mode="offline").offline()
+    # The client goes by that, whatever mode it is given.
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    assert WandbSettings(project="p", mode="online").offline()
     # Lightning's logger would wake a client that is switched off to write to disk.
     monkeypatch.setenv("WANDB_MODE", "disabled")
     assert not WandbSettings(project="p", mode="offline").offline()

@@ -35,6 +35,7 @@ def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would end the process of a cell does not end that of the tests."""
     monkeypatch.setattr(module, "end_with_watcher", lambda: None)
     monkeypatch.setattr(module, "watch_attempt", lambda *_: None)
+    monkeypatch.setattr(os, "_exit", sys.exit)
 
 
 def ordered(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:

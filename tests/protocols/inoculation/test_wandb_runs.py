@@ -29,7 +29,7 @@ def offline(
 ) -> Path:
     """The folder of a finished inoculation: 30 items, so that steps are of 16 and 14."""
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setattr("protocols.engine.training.WandbGuard", Patient)
+    monkeypatch.setattr("callbacks.wandb.ending.WandbGuard", Patient)
     config = {**inoculation_config, "dose": 30, "batch_size": 16}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     command = ["inoculate", f"--config={tmp_path / 'config.yaml'}", "--wandb.project=p"]
