@@ -85,6 +85,8 @@ def watch_cell(text: str) -> tuple[str, str]:
     """
     order = Order(**json.loads(text))
     folder = Path(order.folder)
+    # What a script starts behind `&` ignores it, Ray's workers too, which then cancel nothing.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if is_finished(folder.parent, folder.name):
         return End.FINISHED, ""
     try:

@@ -8,18 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
-from jobs.cells.driver_claim import last_driver
-from jobs.context import RunContext, TrainerSettings
-from jobs.job import Job
+from jobs.cells.attempt import newest_attempt
 from results.provenance import ROOT
-from results.run_folder import RunFolder
 from tests.jobs import tiny_training
 from tests.jobs.harness import log_lines, planned, results, said, wait_until
 from tests.jobs.on_ray.processes import cells_of
@@ -62,40 +56,25 @@ def free_job() -> int:
                 return number
 
 
-def states(folder: Path) -> list[Path]:
-    """The states that cells have saved."""
-    return list(folder.glob("runs/*/checkpoints/*"))
-
-
-def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
-    """The results of all cells, one after another in this process."""
-    torch.set_num_threads(1)
-    context = RunContext(TrainerSettings(accelerator="cpu", threads=1, progress_bar=False))
-    for job in jobs:
-        run = RunFolder(folder / "runs", job.name, job.config)
-        tiny_training.run(run, job.config, context, seconds=0.0)
-    return results(folder)
-
-
 def test_a_job_that_is_told_to_stop_goes_back_into_the_queue_and_then_finishes(
     tmp_path: Path,
 ) -> None:
-    cells = tiny_training.cells(NUM_CELLS)
-    planned(tmp_path, cells)
+    folder, cells = tmp_path / "sweep", tiny_training.cells(NUM_CELLS, seconds=0.5)
+    planned(folder, cells)
     job = free_job()
-    run = submitted(tmp_path, job)
-    wait_until(lambda: len(cells_of(tmp_path)) == 2 and states(tmp_path), seconds=120)
+    run = submitted(folder, job)
+    wait_until(lambda: len(list(folder.glob("runs/*/begun"))) == 2, seconds=120)
     run.send_signal(signal.SIGTERM)
-    assert run.wait(timeout=60) == 0, said(tmp_path)
-    noted = (tmp_path / "slurm.log").read_text().splitlines()
+    assert run.wait(timeout=60) == 0, said(folder)
+    noted = (folder / "slurm.log").read_text().splitlines()
     assert noted.count(f"scontrol requeue {job}") == 1
-    assert not cells_of(tmp_path)
-    assert len(results(tmp_path)) < NUM_CELLS
+    assert not cells_of(folder)
+    stopped = {path.parents[1] for path in folder.glob("runs/*/checkpoints/*.ckpt")}
+    assert stopped
+    assert not any((run_dir / "result.json").exists() for run_dir in stopped)
 
-    assert submitted(tmp_path, job).wait(timeout=120) == 0, said(tmp_path)
-    assert sorted(log_lines(tmp_path)) == sorted(cell.key for cell in cells)
-    assert results(tmp_path) == undisturbed(tmp_path / "here", cells)
-    driver = last_driver(tmp_path)
-    assert driver is not None
-    assert (driver.number, driver.is_gone) == (2, True)
+    assert submitted(folder, job).wait(timeout=180) == 0, said(folder)
+    assert all(newest_attempt(run_dir).number == 2 for run_dir in stopped)
+    assert sorted(log_lines(folder)) == sorted(cell.key for cell in cells)
+    assert results(folder) == tiny_training.undisturbed(tmp_path / "here", cells)
     assert not Path(f"/tmp/ray-{job}").exists()
