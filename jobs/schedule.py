@@ -47,17 +47,22 @@ class Schedule:
         return [cell for cell in self._open() if self._may_start(cell)]
 
     def in_vain(self) -> list[tuple[Cell, tuple[str, ...]]]:
-        """Cells that will never start, with what they need and will not have."""
+        """Cells that will never start, with what they wait for."""
         lost: dict[str, tuple[str, ...]] = {}
         found = True
-        while found:  # what needs one of them waits in vain too
+        while found:  # what waits for one of them does so in vain too
             found = False
             for cell in self._open():
-                missing = tuple(key for key in cell.needs if self._is_lost(key) or key in lost)
-                if missing and cell.key not in lost:
-                    lost[cell.key] = missing
+                awaited = [key for key in cell.needs if key in self.failed]
+                awaited += [
+                    key
+                    for key in (*cell.needs, *cell.follows)
+                    if key in lost or self._is_nowhere(key)
+                ]
+                if awaited and cell.key not in lost:
+                    lost[cell.key] = tuple(awaited)
                     found = True
-        return [(self.cells[key], missing) for key, missing in lost.items()]
+        return [(self.cells[key], awaited) for key, awaited in lost.items()]
 
     def start(self, key: str) -> None:
         """A cell is under way."""
@@ -96,8 +101,8 @@ class Schedule:
     def _is_done(self, key: str) -> bool:
         return key in self.done or (key not in self.cells and is_finished(self.runs_dir, key))
 
-    def _is_lost(self, key: str) -> bool:
-        return key in self.failed or (key not in self.cells and not self._is_done(key))
+    def _is_nowhere(self, key: str) -> bool:
+        return key not in self.cells and not self._is_done(key)
 
     def _has_ended(self, key: str) -> bool:
         return key in self.failed or self._is_done(key)

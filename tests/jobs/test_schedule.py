@@ -99,7 +99,8 @@ def test_what_needs_a_cell_that_nobody_planned_waits_in_vain_unless_it_is_finish
 
 
 def test_a_cell_starts_behind_those_that_it_follows_however_they_ended(tmp_path: Path) -> None:
-    follower = Cell("follower", RUNNER, follows=("a", "c"))
+    finished(tmp_path, "earlier")
+    follower = Cell("follower", RUNNER, follows=("a", "c", "earlier"))
     schedule = scheduled(tmp_path, follower, A, Cell("c", RUNNER), max_retries=1)
     schedule.start("a")
     schedule.finish("c")
@@ -108,6 +109,15 @@ def test_a_cell_starts_behind_those_that_it_follows_however_they_ended(tmp_path:
     schedule.fail("a", "twice")
     assert keys(schedule.ready()) == ["follower"]
     assert in_vain(schedule) == {}
+
+
+def test_a_cell_behind_one_that_will_never_end_waits_in_vain(tmp_path: Path) -> None:
+    follower = Cell("follower", RUNNER, follows=("b",))
+    lonely = Cell("lonely", RUNNER, follows=("a", "gone"))
+    schedule = scheduled(tmp_path, A, B, follower, lonely)
+    schedule.fail("a", "no")
+    assert schedule.is_over
+    assert in_vain(schedule) == {"b": ("a",), "follower": ("b",), "lonely": ("gone",)}
 
 
 def test_results_that_are_there_are_not_made_again_and_old_failures_are_forgotten(

@@ -106,6 +106,11 @@ def test_who_keeps_drivers_out_leaves_no_sign_of_its_own(tmp_path: Path) -> None
     last = left_by(tmp_path, DEAD)
     with without_driver(tmp_path, take_over=False) as before:
         assert before == last
+        with (
+            pytest.raises(UsageError, match="another process is just beginning there; try again"),
+            without_driver(tmp_path, take_over=False),
+        ):
+            pytest.fail("two at once")
     with (
         drive_alone(tmp_path, take_over=False),
         pytest.raises(UsageError, match="is already at work on it"),

@@ -112,8 +112,11 @@ def wait_with_child(run: RunFolder, config: Mapping[str, Any], context: RunConte
     """Starts a process that does not mind SIGTERM, and sleeps as it does if it is told to."""
     if config["deaf"]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
-    child = subprocess.Popen([sys.executable, "-c", deaf])
+    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True)"
+    command = [sys.executable, "-c", f"{deaf}; time.sleep(60)"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()  # now it is deaf
     (run.path / "child").write_text(str(child.pid))
     time.sleep(60)
 
