@@ -45,7 +45,7 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
         f"{len(progress.failed)} failed"
     )
     in_vain = len(progress.in_vain)
-    behind = f", {in_vain} not started, as they need a failed one" if in_vain else ""
+    behind = f", {in_vain} not started behind a failed one" if in_vain else ""
     time_left = f"; about {duration(left)} left" if left else ""
     driver = _driver_line(output_dir, progress)
     parts: list[Text | Table] = [Text(numbers + behind + time_left), Text(driver)]

@@ -19,7 +19,7 @@ from jobs.on_ray.cluster import Cluster, Ref
 from jobs.on_ray.resources import Need
 from jobs.on_ray.watch import End, Order
 from jobs.planned import Planned
-from jobs.progress import last_line
+from jobs.progress import counted, last_line
 from jobs.schedule import Schedule
 from jobs.search import draw
 from jobs.view import RunView
@@ -116,6 +116,8 @@ class _Drive:
             return
         self._need = Need.of(self.engine, self.context.trainer, self.cluster.has_gpus())
         self.view.at_once = self.cluster.check(self._need, self.folder, self.number)
+        cells = counted(self.view.at_once, "cell")
+        self.view.say(f"room for {cells} at once, each with {self._need}")
 
     def _open_again(self) -> None:
         """Starts or finds Ray anew; what its workers ran ends with them, and is put there again."""

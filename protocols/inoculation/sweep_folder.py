@@ -48,7 +48,7 @@ def plan_sweep(folder: Path, grid: SweepGrid, engine: RaySettings, context: RunC
     Console().print(detectable_table(rows))
     if context.trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
-    print(f"next: {_next(folder, bool(plan.left))}")
+    print(f"next: {_next(folder, is_left=bool(plan.left))}")
 
 
 def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
@@ -73,7 +73,11 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     command = CommandFolder(folder, {"command": "sweep"})
     code = drive(folder, replace(planned, context=quiet), RunView(trainer.progress_bar))
     print(f"results{' so far' if code else ''}: {command.write_results()}")
-    print(f"next: {_next(folder, bool(code))}")
+    if code == 0:
+        print(f"next: {_next(folder, is_left=False)}")
+    elif code == 1:
+        print(f"tracebacks: {folder}/runs/<cell>/error.txt")
+        print(f"to try again what failed: {_next(folder, is_left=True)}")
     return code
 
 

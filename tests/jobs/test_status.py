@@ -83,7 +83,7 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
         standing("d", State.WAITING, needs=("c", "b")),
     )
     assert lines[0] == (
-        "4 cells: 0 done, 0 running, 1 waiting, 1 failed, 2 not started, as they need a failed one"
+        "4 cells: 0 done, 0 running, 1 waiting, 1 failed, 2 not started behind a failed one"
     )
     assert lines[1] == f"not started yet: train.py sweep run --output_dir {tmp_path}"
     tried, failed = (lines.index(title) for title in _titles(lines))
