@@ -22,6 +22,7 @@ HEAVY = [
     "torchmetrics",
     "wandb",
     "datasets",
+    "ray",
 ]
 # What commands that read no file of a person or of a run do without too.
 READERS = ["pydantic", "pandas"]

@@ -47,6 +47,7 @@ class Attempt:
         owner: The Ray worker that watches the cell's process.
         since: When it began, in seconds since 1970 by its own node's clock.
         left: When it ended, by the same clock; None as long as it has not, or was killed.
+        node: What Ray calls its node.
     """
 
     number: int
@@ -54,9 +55,10 @@ class Attempt:
     owner: Process
     since: float
     left: float | None = None
+    node: str = ""
 
 
-def begin_attempt(folder: Path, driver: int) -> Attempt:
+def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:
     """A new attempt at the cell of a folder, which ends the right of all earlier ones.
 
     Raises:
@@ -67,7 +69,7 @@ def begin_attempt(folder: Path, driver: int) -> Attempt:
         check_driver(folder.parent.parent, driver)
         before = newest_attempt(folder)
         number = 1 if before is None else before.number + 1
-        attempt = Attempt(number, driver, this_process(), time.time())
+        attempt = Attempt(number, driver, this_process(), time.time(), node=node)
         _write(folder, attempt)
     return attempt
 

@@ -131,6 +131,12 @@ class Cluster:
         """Whether some node has a GPU."""
         return bool(self._ray.cluster_resources().get("GPU"))
 
+    def lost_nodes(self) -> set[str]:
+        """The nodes that Ray holds for dead. A local Ray has one, and ends with it."""
+        if self.address is None:
+            return set()
+        return {node["NodeID"] for node in self._ray.nodes() if not node["Alive"]}
+
     def put(self, order: Order, need: Need) -> Ref:
         """Has a cell run where there is room; Ray retries lost workers and nodes without limit."""
         task = self._ray.remote(_task()).options(max_retries=-1, **need.options())
@@ -177,10 +183,12 @@ def _task() -> Callable[[str, str], tuple[str, str]]:
     def watch(root: str, order: str) -> tuple[str, str]:
         import sys
 
+        import ray
+
         sys.path[:0] = [] if root in sys.path else [root]
         from jobs.on_ray.watch import watch_cell
 
-        return watch_cell(order)
+        return watch_cell(order, ray.get_runtime_context().get_node_id())
 
     return watch
 

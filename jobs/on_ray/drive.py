@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 
-from jobs.cells.attempt import check_folder
+from jobs.cells.attempt import check_folder, newest_attempt
 from jobs.cells.driver_claim import check_driver, drive_alone
 from jobs.cells.process import ERROR_NAME
 from jobs.cells.standing import Cell, Failure, is_finished
 from jobs.on_ray.cluster import Cluster, Ref
 from jobs.on_ray.resources import Need
+from jobs.on_ray.stop import Stop
 from jobs.on_ray.watch import End, Order
 from jobs.planned import Planned
 from jobs.progress import counted, last_line
@@ -28,9 +26,10 @@ from storage.config.yaml_file import read_yaml
 from storage.errors import UsageError
 from storage.files import write_text_atomic
 
-TERMINATED, INTERRUPTED, FAILED = 143, 130, 1
+FAILED = 1
 _LOOK_SECONDS = 1.0
 _PAUSE_SECONDS = 2.0  # before a cell that was lost is put on Ray again
+_NODES_SECONDS = 10.0  # between two looks for lost nodes; by the second one Ray has had its time
 _GRACE_SECONDS = 10.0  # beyond what cells have to save their state
 _PATIENCE_SECONDS = 600.0  # for a cluster that is gone to come back
 # What people set for the programs that cells use, wherever a cell runs.
@@ -87,32 +86,32 @@ class _Drive:
         self.schedule, self.cluster, self.view = schedule, cluster, view
         self._refs: dict[Ref, str] = {}
         self._pauses: dict[str, float] = {}
-        self._stop_code = self._num_signals = 0
+        self._stop = Stop()
+        self._stranded: set[Ref] = set()
+        self._next_look = 0.0
 
     def run(self) -> int:
         """Stays until all cells have ended, or it is told to stop."""
-        with self._signals():
+        with self._stop.heard():
             self._open()
-            while not self.schedule.is_over and not self._stop_code:
+            while not self.schedule.is_over and not self._stop.code:
                 self._put_ready()
                 self._take_ended()
                 with suppress(OSError):  # a shared file system that is away for a moment
                     check_driver(self.folder, self.number)
-                if not self._stop_code and not self.cluster.is_alive():
+                if not self._stop.code and not self.cluster.is_alive():
                     self._open_again()
-            if self._stop_code:
+                elif time.monotonic() > self._next_look:
+                    self._leave_lost_nodes()
+            if self._stop.code:
                 self._stop_cells()
-                return self._stop_code
+                return self._stop.code
         return _ended(self.schedule, self.view)
 
     def _open(self) -> None:
-        self._listen()
-        try:
+        with self._stop.heard_by_ray():
             self.cluster.open()
-        except SystemExit:  # raised by Ray's own handler of SIGTERM, which it puts there
-            self._note(signal.SIGTERM, None)
-        self._listen()
-        if self._stop_code:
+        if self._stop.code:
             return
         self._need = Need.of(self.engine, self.context.trainer, self.cluster.has_gpus())
         self.view.at_once = self.cluster.check(self._need, self.folder, self.number)
@@ -127,7 +126,7 @@ class _Drive:
         self._refs.clear()
         self.cluster.close()
         end = time.monotonic() + _PATIENCE_SECONDS
-        while not self._stop_code:
+        while not self._stop.code:
             try:
                 return self._open()
             except UsageError:
@@ -138,7 +137,7 @@ class _Drive:
     def _put_ready(self) -> None:
         now = time.monotonic()
         for cell in self.schedule.ready():
-            if self._pauses.get(cell.key, 0.0) > now or self._stop_code:
+            if self._pauses.get(cell.key, 0.0) > now or self._stop.code:
                 continue
             try:
                 order = self._order(cell)
@@ -181,13 +180,32 @@ class _Drive:
         if end == End.FINISHED or is_finished(self.schedule.runs_dir, key):
             self.schedule.finish(key)
             self.view.finished(key)
-        elif end == End.FAILED and not self._stop_code:
+        elif end == End.FAILED and not self._stop.code:
             self._fail(key, text)
         else:
             self.schedule.give_back(key)
             self._pauses[key] = time.monotonic() + _PAUSE_SECONDS
             why = f" ({text.splitlines()[0]})" if text else ""
             self.view.say(f"{key}: {end}{why}, the cell waits again")
+
+    def _leave_lost_nodes(self) -> None:
+        """Puts the cells of lost nodes on others, where Ray does not do so by itself.
+
+        It goes by the connection, which a node that is frozen or cut off keeps for minutes.
+        """
+        self._next_look = time.monotonic() + _NODES_SECONDS
+        lost, before = self.cluster.lost_nodes(), self._stranded
+        self._stranded = {r for r, key in self._refs.items() if lost and self._node(key) in lost}
+        for ref in before & self._stranded:
+            self.cluster.cancel(ref)  # or Ray would try it again some day
+            self._take(self._refs.pop(ref), End.LOST, "Ray does not reach its node")
+
+    def _node(self, key: str) -> str:
+        with suppress(OSError, ValueError):  # a damaged file is for the next attempt to say
+            attempt = newest_attempt(self.schedule.runs_dir / key)
+            if attempt is not None and attempt.driver == self.number and attempt.left is None:
+                return attempt.node
+        return ""
 
     def _fail(self, key: str, error: str) -> None:
         failure = self.schedule.fail(key, error)
@@ -201,31 +219,11 @@ class _Drive:
             self.view.say(f"stopping: cells have {seconds} to save their state")
         end, told = time.monotonic() + self.engine.stop_seconds + _GRACE_SECONDS, 0
         while self._refs and time.monotonic() < end and self.cluster.is_alive():
-            if told < min(self._num_signals, 2):
+            if told < min(self._stop.times, 2):
                 told += 1
                 for ref in self._refs:
                     self.cluster.cancel(ref)
             self._take_ended()
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        numbers = (signal.SIGTERM, signal.SIGINT)
-        before = {number: signal.getsignal(number) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _listen(self) -> None:
-        signal.signal(signal.SIGTERM, self._note)
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as of a job in the background
-            signal.signal(signal.SIGINT, self._note)
-
-    def _note(self, signum: int, frame: FrameType | None) -> None:
-        self._num_signals += 1
-        code = TERMINATED if signum == signal.SIGTERM else INTERRUPTED
-        self._stop_code = self._stop_code or code
 
 
 def _keep(folder: Path, failure: Failure) -> None:

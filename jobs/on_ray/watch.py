@@ -75,13 +75,14 @@ class Order:
         return json.dumps(asdict(self))
 
 
-def watch_cell(text: str) -> tuple[str, str]:
+def watch_cell(text: str, node: str = "") -> tuple[str, str]:
     """Runs a cell to whatever end it has; how it ended, and what it failed of.
 
     It never raises: what a task raises, Ray may count among its own retries.
 
     Args:
         text: The order as JSON.
+        node: What Ray calls this node.
     """
     order = Order(**json.loads(text))
     folder = Path(order.folder)
@@ -90,7 +91,7 @@ def watch_cell(text: str) -> tuple[str, str]:
     if is_finished(folder.parent, folder.name):
         return End.FINISHED, ""
     try:
-        attempt = begin_attempt(folder, order.driver)
+        attempt = begin_attempt(folder, order.driver, node)
     except DriverLostError as error:
         return End.LOST, str(error)
     except Exception:

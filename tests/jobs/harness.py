@@ -19,6 +19,8 @@ from jobs.planned import Planned
 from jobs.settings import RaySettings
 from results.provenance import ROOT
 
+_OWN_OF_A_RUN = ("seconds", "git_commit")
+
 
 def planned(
     folder: Path, jobs: Sequence[Job], devices: int = 1, checkpoint_every: int = 1, **engine: Any
@@ -73,11 +75,13 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
 
 
 def results(folder: Path) -> dict[str, Any]:
-    """result.json by cell, without what differs between any two runs."""
+    """result.json by cell, without what differs between any two runs or checkouts."""
     found = {}
     for path in sorted(folder.glob("runs/*/result.json")):
         result = json.loads(path.read_text())
-        found[path.parent.name] = {k: v for k, v in result.items() if k not in ("seconds",)}
+        found[path.parent.name] = {
+            k: v for k, v in result.items() if k not in ("seconds", "git_commit")
+        }
     return found
 
 

@@ -54,7 +54,7 @@ def test_cells_save_their_state_and_the_same_command_goes_on(
     ended += family(run.pid)
     time.sleep(1)
     stop(run, number)
-    assert run.wait(timeout=60) == code, said(folder)
+    assert run.wait(timeout=120) == code, said(folder)
     wait_until(lambda: not alive(ended), seconds=10)
     assert "stopping: cells have 120 s to save their state" in said(folder)
     assert "the same command goes on" in said(folder)
