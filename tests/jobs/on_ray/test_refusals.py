@@ -11,6 +11,8 @@ import train
 from tests.jobs.harness import planned, run_to_end, said
 from tests.jobs.trivial import cells
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_ray_its_extra_is_named_and_all_else_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -28,7 +30,6 @@ def test_without_ray_its_extra_is_named_and_all_else_works(
     assert (folder / "results.csv").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "wanted"),
     [
