@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
@@ -88,6 +89,7 @@ class _Drive:
         self._pauses: dict[str, float] = {}
         self._stop = Stop()
         self._stranded: set[Ref] = set()
+        self._left_behind: dict[str, int] = {}
         self._next_look = 0.0
 
     def run(self) -> int:
@@ -194,18 +196,25 @@ class _Drive:
         It goes by the connection, which a node that is frozen or cut off keeps for minutes.
         """
         self._next_look = time.monotonic() + _NODES_SECONDS
-        lost, before = self.cluster.lost_nodes(), self._stranded
-        self._stranded = {r for r, key in self._refs.items() if lost and self._node(key) in lost}
-        for ref in before & self._stranded:
+        lost, before, self._stranded = self.cluster.lost_nodes(), self._stranded, set()
+        for ref, key in list(self._refs.items()) if lost else ():
+            number = self._attempt_on(lost, key)
+            if number <= self._left_behind.get(key, 0):
+                continue
+            if ref not in before:
+                self._stranded.add(ref)
+                continue
+            self._left_behind[key] = number
             self.cluster.cancel(ref)  # or Ray would try it again some day
             self._take(self._refs.pop(ref), End.LOST, "Ray does not reach its node")
 
-    def _node(self, key: str) -> str:
+    def _attempt_on(self, nodes: Container[str], key: str) -> int:
+        """Number of the attempt at a cell that runs on one of some nodes; 0 if none does."""
         with suppress(OSError, ValueError):  # a damaged file is for the next attempt to say
             attempt = newest_attempt(self.schedule.runs_dir / key)
             if attempt is not None and attempt.driver == self.number and attempt.left is None:
-                return attempt.node
-        return ""
+                return attempt.number if attempt.node in nodes else 0
+        return 0
 
     def _fail(self, key: str, error: str) -> None:
         failure = self.schedule.fail(key, error)

@@ -35,6 +35,8 @@ class FakeCluster:
         orders: What was put on it.
         opened: What opening it raises, each time; nothing when it is used up.
         alive: What it answers each time it is asked; True when that is used up.
+        hung: What was put on it and never ends.
+        lost: The nodes that are held for dead.
     """
 
     def __init__(self) -> None:
@@ -42,6 +44,8 @@ class FakeCluster:
         self.orders: list[Order] = []
         self.opened: list[Exception | None] = []
         self.alive: list[bool] = []
+        self.hung: set[int] = set()
+        self.lost: set[str] = set()
         self.calls: list[str] = []
         self.cancelled: list[int] = []
         self.gpus = False
@@ -70,13 +74,16 @@ class FakeCluster:
     def has_gpus(self) -> bool:
         return self.gpus
 
+    def lost_nodes(self) -> set[str]:
+        return self.lost
+
     def put(self, order: Order, need: Need) -> int:
         self.orders.append(order)
         self._waiting.add(len(self.orders) - 1)
         return len(self.orders) - 1
 
     def ended(self, refs: Sequence[int], seconds: float) -> list[int]:
-        return [min(refs)] if refs else []
+        return sorted({*refs} - self.hung)[:1]
 
     def end_of(self, ref: int) -> tuple[str, str]:
         assert ref in self._waiting  # or it was of a Ray that is gone
@@ -91,8 +98,8 @@ class FakeCluster:
 
     def cancel(self, ref: int) -> None:
         self.cancelled.append(ref)
-        key = Path(self.orders[ref].folder).name
-        self.outcomes[key] = [(End.INTERRUPTED, "")]
+        if ref not in self.hung:
+            self.outcomes[Path(self.orders[ref].folder).name] = [(End.INTERRUPTED, "")]
 
     @property
     def started(self) -> list[str]:

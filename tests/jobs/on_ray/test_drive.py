@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cells.attempt import begin_attempt
 from jobs.cells.process import ERROR_NAME
 from jobs.cells.standing import Failure, State
 from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
+from jobs.on_ray import drive
 from jobs.on_ray.watch import End
 from jobs.settings import RaySettings
 from results.record import RunRecord
@@ -111,6 +113,26 @@ def test_what_is_no_fault_of_the_cell_is_not_counted(
     again = f"{job.key}: {end} (the node is gone), the cell waits again"
     assert sweep.lines.count(again) == 4
     assert not (tmp_path / "runs" / job.key / ERROR_NAME).exists()
+
+
+def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
+    tmp_path: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drive, "_NODES_SECONDS", 0.01)
+    stuck, good = cells(2)
+    sweep = Sweep(tmp_path, stuck, good)
+    cluster.hung, cluster.lost = {0}, {"node7"}
+
+    def while_the_other_hangs() -> tuple[End, str]:
+        begin_attempt(tmp_path / "runs" / stuck.key, 1, "node7")
+        return End.FINISHED, ""
+
+    cluster.outcomes = {good.key: [while_the_other_hangs]}
+    assert sweep.run() == 0
+    assert cluster.started == [stuck.key, good.key, stuck.key]
+    assert cluster.cancelled == [0]
+    said = f"{stuck.key}: lost (Ray does not reach its node), the cell waits again"
+    assert sweep.lines.count(said) == 1
 
 
 def test_a_result_counts_however_its_worker_ended(tmp_path: Path, cluster: FakeCluster) -> None:
