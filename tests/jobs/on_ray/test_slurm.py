@@ -65,7 +65,7 @@ def test_a_job_that_is_told_to_stop_goes_back_into_the_queue_and_then_finishes(
     run = submitted(folder, job)
     wait_until(lambda: len(list(folder.glob("runs/*/begun"))) == 2, seconds=120)
     run.send_signal(signal.SIGTERM)
-    assert run.wait(timeout=60) == 0, said(folder)
+    assert run.wait(timeout=120) == 0, said(folder)
     noted = (folder / "slurm.log").read_text().splitlines()
     assert noted.count(f"scontrol requeue {job}") == 1
     assert not cells_of(folder)
@@ -73,7 +73,7 @@ def test_a_job_that_is_told_to_stop_goes_back_into_the_queue_and_then_finishes(
     assert stopped
     assert not any((run_dir / "result.json").exists() for run_dir in stopped)
 
-    assert submitted(folder, job).wait(timeout=180) == 0, said(folder)
+    assert submitted(folder, job).wait(timeout=300) == 0, said(folder)
     assert all(newest_attempt(run_dir).number == 2 for run_dir in stopped)
     assert sorted(log_lines(folder)) == sorted(cell.key for cell in cells)
     assert results(folder) == tiny_training.undisturbed(tmp_path / "here", cells)
