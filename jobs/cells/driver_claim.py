@@ -88,12 +88,13 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(_busy(folder, last_driver(folder), here=True)) from None
+            raise UsageError(_busy(folder, last_driver(folder))) from None
         except OSError:
             pass  # no locks on this file system: driver.json alone has to tell
         before = last_driver(folder)
         if before is not None and not before.is_gone and not take_over:
-            raise UsageError(_busy(folder, before, here=False))
+            how = "take the folder over with --engine.take_over true"
+            raise UsageError(_busy(folder, before, how))
         yield before
 
 
@@ -128,20 +129,19 @@ def refuse_driven(folder: Path) -> None:
     """
     driver = last_driver(folder)
     if driver is not None and not driver.is_gone:
-        raise UsageError(_busy(folder, driver, here=driver.process.host == host_id()))
+        here = driver.process.host == host_id()
+        raise UsageError(_busy(folder, driver, "" if here else f"remove {folder / DRIVER}"))
 
 
-def _busy(folder: Path, driver: Driver | None, here: bool) -> str:
+def _busy(folder: Path, driver: Driver | None, if_lost: str = "") -> str:
+    """Who has a folder, and what to do; `if_lost`, where nobody here knows whether it is."""
     if driver is None or driver.is_gone:  # it plans, or has not yet said who it is
         return f"{folder}: another process is just beginning there; try again in a moment"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(driver.since))
     text = f"{folder}: {driver.process} is already at work on it, since {since}"
-    if here:
-        return f"{text}; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)"
-    return (
-        f"{text}, as far as can be told from here. If it is lost, take the folder over with "
-        "--engine.take_over true"
-    )
+    if if_lost:
+        return f"{text}, as far as can be told from here. If it is lost, {if_lost}"
+    return f"{text}; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)"
 
 
 def _write(folder: Path, driver: Driver) -> None:

@@ -29,16 +29,17 @@ def plan_sweep(folder: Path, grid: SweepGrid, engine: RaySettings, context: RunC
     A plan takes the place of the one before, which nobody may be running meanwhile.
 
     Raises:
-        UsageError: If a `sweep run` is at work in the folder.
+        UsageError: If a `sweep run` is at work in the folder, or cells are to take what Ray does
+            not give.
     """
+    device = _device(context.trainer)
+    need = Need.of(engine, context.trainer, has_gpus=device == "gpu")
     jobs = sweep_jobs(grid, context)
     CommandFolder(folder, {"command": "sweep"})
     with without_driver(folder, engine.take_over):
         plan = plan_jobs(folder, jobs)
         gone = (planned_cells(folder) or frozenset()) - {cell.key for cell in plan.cells}
         Planned(context, engine, plan.cells).keep(folder)
-    device = _device(context.trainer)
-    need = Need.of(engine, context.trainer, has_gpus=device == "gpu")
     for line in [*plan_lines(plan, folder, device), f"resources: a cell takes {need}"]:
         print(line)
     if gone:

@@ -115,3 +115,29 @@ def test_fractions_of_one_and_whole_numbers_are_taken() -> None:
 def test_both_engines_take_the_same_options() -> None:
     own = {one.name: one.default for one in fields(RaySettings)}
     assert {one.name: one.default for one in fields(EngineSettings)} == {**own, "kind": "here"}
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("kind=rey", "--engine.kind rey: give one of here, ray (did you mean 'ray'?)"),
+        ("kid=ray", "there is no option --engine.kid (did you mean --engine.kind?)"),
+        ("adress=auto", "there is no option --engine.adress (did you mean --engine.address?)"),
+        ("address=auto", "engine.address is for Ray alone; add --engine.kind ray, or leave it"),
+        ("max_retries=0", "engine.max_retries is for Ray alone; add --engine.kind ray"),
+        ("max_retries=-1", "--engine.max_retries -1: give "),
+    ],
+)
+@pytest.mark.parametrize("command", ["curve", "zero-shot"])
+def test_other_commands_take_them_with_the_kind_ray_alone(
+    command: str, option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refused([command, "--probes=age_small"], f"--engine.{option}", tmp_path, capsys)
+    assert said in line
+
+
+def test_a_plan_of_what_ray_does_not_give_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refused(PLAN, "--trainer.devices=-1", tmp_path, capsys)
+    assert "trainer.devices -1: a cell is given its devices by Ray" in line

@@ -18,6 +18,7 @@ from jobs.cells.driver_claim import (
     check_driver,
     drive_alone,
     last_driver,
+    refuse_driven,
     without_driver,
 )
 from storage.errors import UsageError
@@ -117,6 +118,21 @@ def test_who_keeps_drivers_out_leaves_no_sign_of_its_own(tmp_path: Path) -> None
         without_driver(tmp_path, take_over=False),
     ):
         pytest.fail("a driver is there")
+
+
+def test_what_runs_in_this_process_keeps_away_from_a_driver(tmp_path: Path) -> None:
+    refuse_driven(tmp_path)
+    with (
+        drive_alone(tmp_path, take_over=False),
+        pytest.raises(UsageError, match=f"{this_process()} is already .*; wait for it, or stop it"),
+    ):
+        refuse_driven(tmp_path)
+    refuse_driven(tmp_path)  # it has ended
+    left_by(tmp_path, DEAD)
+    refuse_driven(tmp_path)
+    left_by(tmp_path, OTHER_HOST)
+    with pytest.raises(UsageError, match=rf"If it is lost, remove {tmp_path / DRIVER}$"):
+        refuse_driven(tmp_path)
 
 
 def test_where_nothing_can_be_locked_the_file_decides(

@@ -31,6 +31,13 @@ def test_what_is_not_said_follows_from_the_trainer(
     assert Need.of(RaySettings(), settings, has_gpus) == Need(cpus, gpus)
 
 
+def test_all_devices_that_there_are_is_no_number_for_ray() -> None:
+    with pytest.raises(
+        UsageError, match=r"trainer\.devices -1: a cell is given its devices by Ray"
+    ):
+        Need.of(RaySettings(), TrainerSettings(devices=-1), has_gpus=True)
+
+
 def test_what_is_said_holds() -> None:
     engine = RaySettings(cpus_per_cell=0.5, gpus_per_cell=0, memory_per_cell=1.5)
     need = Need.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
