@@ -15,6 +15,7 @@ from protocols.engine.evaluation import grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
+from protocols.inoculation.kept_scores import keep_scores
 from protocols.inoculation.original_task import train_first_stage, train_original
 from protocols.inoculation.rows import REPORT, selection_rows
 from protocols.inoculation.settings import (
@@ -128,7 +129,7 @@ def _inoculate(work: Work) -> None:
     model_folder = _original_folder(work)
     before = steps.before(run, model_folder)
     chosen = steps.train(run, model_folder, Setting(**work.config["setting"]), before)
-    steps.keep(run, before)  # somebody may have removed them in the meantime
+    keep_scores(run, before)  # somebody may have removed them in the meantime
     run.finish(steps.report(run, chosen, before, start))
 
 

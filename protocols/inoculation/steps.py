@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,6 @@ from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.inoculation import Inoculation
 from lightning_modules.scorers.trained import TrainedScorer
-from probes.record import Record
 from protocols.engine.evaluation import Predictions, predict, score_notices
 from protocols.engine.model_source import original_source
 from protocols.engine.models import saved_module
@@ -23,6 +21,7 @@ from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Parts, items_of, parts_of
 from protocols.inoculation.jobs import INOCULATION
+from protocols.inoculation.kept_scores import BEFORE_FILE, Sets, keep_scores, kept_scores
 from protocols.inoculation.original_task import completed
 from protocols.inoculation.rows import (
     REPORTED_ORIGINAL,
@@ -43,11 +42,8 @@ from results.provenance import data_files
 from results.record import InoculationFacts, ModelSource, OriginalParts, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
-from storage.left_files import check_left
 
-BEFORE_FILE = "before.json"
 HITS = "hits.json"
-Sets = Mapping[SetOf, Sequence[Record]]
 
 
 @dataclass(frozen=True)
@@ -136,42 +132,13 @@ class InoculationSteps:
         sets = self._all_sets()
         key = (model_folder, asdict(self.subject))  # the same for all doses of a command
         scored = self.context.remembered("before", key, lambda: self.score(model_folder, sets))
-        self.keep(run, scored)
+        keep_scores(run, scored)
         # Not read again: of a DDP run's processes one writes, and the others may be faster.
         return scored
 
-    def keep(self, run: RunFolder, scored: Scored) -> None:
-        """Leaves the scores before inoculation in a run, unless they are there."""
-        if not (run.path / BEFORE_FILE).exists():
-            scores = {
-                one.text: [[_in_json(score) for score in own] for own in said.scores]
-                for one, said in scored.items()
-            }
-            run.write(BEFORE_FILE, scores)
-
     def kept(self, run: RunFolder) -> dict[SetOf, Predictions]:
-        """The scores that `before` left in a run.
-
-        Raises:
-            FileNotFoundError: If there are none.
-            ValueError: If they are damaged; the message says what to remove.
-        """
-        check_left(run.path, BEFORE_FILE)
-        scores = run.read(BEFORE_FILE)
-        if scores is None:
-            raise FileNotFoundError(f"{run.path / BEFORE_FILE} is not there: run the cell again")
-        sets = self._all_sets()
-        if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != {
-            one.text: len(records) for one, records in sets.items()
-        }:
-            raise ValueError(
-                f"{run.path / BEFORE_FILE}: it does not hold the scores of this run's items; "
-                f"remove {run.path}, the run begins anew"
-            )
-        return {
-            one: Predictions(one.text, own, [list(map(float, row)) for row in scores[one.text]])
-            for one, own in sets.items()
-        }
+        """The scores that `before` left in a run; see `kept_scores`."""
+        return kept_scores(run, self._all_sets())
 
     def _all_sets(self) -> Sets:
         return {**self.selected(), **self.reported()}
@@ -290,8 +257,3 @@ class InoculationSteps:
                 "original_report": len(original.report),
             },
         )
-
-
-def _in_json(score: float) -> float | str:
-    """The score, or what `float` reads it from where JSON has no such number."""
-    return score if math.isfinite(score) else str(score)
