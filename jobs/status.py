@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +70,8 @@ _FAILED_COLUMNS = ("cell", "times", "error")
 
 
 def _driver_line(output_dir: Path, progress: Progress) -> str:
-    driver, command = last_driver(output_dir), f"train.py sweep run --output_dir {output_dir}"
+    command = f"train.py sweep run --output_dir {shlex.quote(str(output_dir))}"
+    driver = last_driver(output_dir)
     if driver is None:
         return f"not started yet: {command}"
     if not driver.is_gone:

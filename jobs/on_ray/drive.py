@@ -187,8 +187,9 @@ class _Drive:
         else:
             self.schedule.give_back(key)
             self._pauses[key] = time.monotonic() + _PAUSE_SECONDS
-            why = f" ({text.splitlines()[0]})" if text else ""
-            self.view.say(f"{key}: {end}{why}, the cell waits again")
+            why = f"{end} ({text.splitlines()[0]})" if text else end
+            why = End.INTERRUPTED if self._stop.code else why  # whatever Ray makes of it
+            self.view.say(f"{key}: {why}, the cell waits again")
 
     def _leave_lost_nodes(self) -> None:
         """Puts the cells of lost nodes on others, where Ray does not do so by itself.

@@ -53,12 +53,13 @@ def test_a_cell_that_fails_while_all_stop_has_not_failed(
 
     def stop() -> tuple[End, str]:
         os.kill(os.getpid(), signal.SIGTERM)
-        return End.FAILED, "killed in the middle"
+        return End.FAILED, "ray::watch() (pid=1)\nKeyboardInterrupt"
 
     cluster.outcomes = {job.key: [stop]}
     sweep = Sweep(tmp_path, job)
     assert sweep.run() == 143
     assert sweep.states == [State.WAITING]
+    assert sweep.lines[-1] == f"{job.key}: interrupted, the cell waits again"
 
 
 def test_a_second_signal_tells_the_cells_again_and_then_no_more(
