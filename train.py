@@ -36,6 +36,7 @@ PROTOCOLS = {
     "inoculate": "protocols.inoculation.command:inoculate",
     "curve": "protocols.curve.command:curve",
     "grid": "protocols.analyses.command:prediction_grid",
+    "diagnose": "protocols.diagnostics.command:diagnose",
     "taxonomy-distance": "protocols.analyses.command:taxonomy_distance",
     "unigrams": "protocols.analyses.command:unigrams",
     "demo": "protocols.demo:demo",

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from probes.catalog import EMBEDDED, FileSource, ProbeConfig
+from probes.catalog import EMBEDDED, FileSource
 from storage.web.download import DownloadError, NotThereError, fetch, is_offline
 
 
+class Released(Protocol):
+    """What has released files: a probe, as its config says, or a diagnostic set."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+
+    @property
+    def base_url(self) -> str | None:
+        """Address in front of the paths; None where there is none."""
+
+    @property
+    def mirror_folder(self) -> str:
+        """Folder of a mirror that stands for `base_url`."""
+
+    @property
+    def own_folder(self) -> Path | None:
+        """The folder of its own files, where it has one."""
+
+    @property
+    def get(self) -> str:
+        """What to do by hand where there is no address."""
+
+
 def locate(
-    config: ProbeConfig,
+    config: Released,
     source: FileSource,
     mirror: str | Path | None,
     cache_dir: str | Path | None,
@@ -19,7 +44,7 @@ def locate(
     """The local path of a released file, which is fetched where it is not there yet.
 
     Args:
-        config: Its probe.
+        config: What it is a file of.
         source: The file.
         mirror: See `probes.source.load_probe`.
         cache_dir: See `storage.web.download.cache_folder`.
@@ -71,7 +96,7 @@ def _not_in(folder: Path, source: FileSource) -> str:
     return f"there is no {folder / first} (nor {Path(second).name})"
 
 
-def _where_own_files_go(config: ProbeConfig) -> str:
+def _where_own_files_go(config: Released) -> str:
     if config.base_url == EMBEDDED:
         return (
             f"if {config.name} is a probe of the repository, this checkout is not complete; for a "

@@ -7,6 +7,7 @@ from collections import Counter
 from reports.analyses.section import ANALYSES
 from reports.curve.medals import MedalRule, read_rule
 from reports.curve.section import curve_section
+from reports.diagnostics.section import DIAGNOSTICS
 from reports.grids.section import GRIDS
 from reports.inoculation.section import INOCULATION
 from reports.kit.section import Made, Section, flat
@@ -23,7 +24,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
         rule: When a model has earned a medal; the shipped rule where it is None.
     """
     curves = curve_section(rule or read_rule())
-    return ZERO_SHOT, GRIDS, curves, ANALYSES, INOCULATION, PROVENANCE
+    return ZERO_SHOT, GRIDS, curves, ANALYSES, DIAGNOSTICS, INOCULATION, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

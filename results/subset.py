@@ -206,10 +206,63 @@ class OneModel(Subset):
         return self.label
 
 
+@dataclass(frozen=True)
+class Constraint(Subset):
+    """The diagnostic items whose context leaves people little choice, or more of it.
+
+    Attributes:
+        level: "high" or "low".
+    """
+
+    kind = "constraint"
+    level: str
+
+    @property
+    def text(self) -> str:
+        """The level."""
+        return f"{self.level} constraint"
+
+
+@dataclass(frozen=True)
+class ClozeBin(Subset):
+    """The diagnostic items of a quarter by what share of people gave the best completion.
+
+    Attributes:
+        upper: The largest share of the quarter.
+    """
+
+    kind = "cloze"
+    upper: float
+
+    @property
+    def text(self) -> str:
+        """The largest share, as Ettinger (2020) has it in table 8."""
+        return f"cloze <={self.upper:.2f}".replace("=0", "=")
+
+
+@dataclass(frozen=True)
+class Statements(Subset):
+    """The statements of a diagnostic about negation that have something in common.
+
+    Attributes:
+        polarity: "affirmative", "negative", or empty for both.
+        naturalness: "natural", "less natural", or empty for both.
+    """
+
+    kind = "statements"
+    polarity: str
+    naturalness: str = ""
+
+    @property
+    def text(self) -> str:
+        """What they have in common."""
+        return f"{self.polarity} {self.naturalness}".strip()
+
+
 _KINDS: dict[str, type[Subset]] = {
     part.kind: part
     for part in (
         Template, ChoiceSet, Untouched, Clusters, Difficulty, SourceSet, Answered, GridWording,
-        NearerDistractor, OneModel,
+        NearerDistractor, OneModel, Constraint, ClozeBin, Statements,
     )
 }  # fmt: skip

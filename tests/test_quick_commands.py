@@ -81,6 +81,7 @@ MISTAKEN = [
     ["inoculate", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],
     ["original", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],
     ["grid", "--output_dir=never", "--grid.first_age=30", "--grid.last_age=20"],
+    ["diagnose", "--output_dir=never", "--recorded=never"],
     ["report"],
     ["probes", "lst"],
 ]

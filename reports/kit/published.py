@@ -108,6 +108,15 @@ class PublishedProbe:
     original_task_change: float | None
 
 
+class DiagnosticKey(NamedTuple):
+    """One number of Ettinger (2020): what results.csv calls its model, set, metric and part."""
+
+    model: str
+    probe: str
+    metric: str
+    part: str = ""
+
+
 @lru_cache(maxsize=1)
 def published_curves() -> tuple[PublishedCurve, ...]:
     """The learning-curve tables of Talmor et al. 2020.
@@ -176,6 +185,21 @@ def published_probes() -> tuple[PublishedProbe, ...]:
         original_task_change=_fraction,
     )
     return tuple(PublishedProbe(**row) for row in rows)
+
+
+@lru_cache(maxsize=1)
+def published_diagnostics() -> dict[DiagnosticKey, float]:
+    """Tables 4, 5, 7 to 9, 11, 12 and 14 of Ettinger (2020), unperturbed, as fractions.
+
+    Both polarities of table 14 together are in the text beside it.
+
+    Raises:
+        PublishedError: If the file is damaged.
+    """
+    rows = _read("ettinger2020_diagnostics.csv", metric=str, part=str, share=_measured)
+    return {
+        DiagnosticKey(**{n: row[n] for n in DiagnosticKey._fields}): row["share"] for row in rows
+    }
 
 
 def short_name(label: str) -> str:

@@ -7,12 +7,15 @@ import pytest
 from results.subset import (
     Answered,
     ChoiceSet,
+    ClozeBin,
     Clusters,
+    Constraint,
     Difficulty,
     GridWording,
     NearerDistractor,
     OneModel,
     SourceSet,
+    Statements,
     Subset,
     Template,
     Untouched,
@@ -31,6 +34,11 @@ TEXTS = {
     NearerDistractor(True): "with a nearer distractor",
     NearerDistractor(False): "without",
     OneModel("embedded (random weights)"): "embedded (random weights)",
+    Constraint("high"): "high constraint",
+    ClozeBin(0.166666667): "cloze <=.17",
+    Statements("affirmative"): "affirmative",
+    Statements("", "natural"): "natural",
+    Statements("negative", "less natural"): "negative less natural",
 }
 
 

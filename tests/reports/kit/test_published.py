@@ -7,9 +7,11 @@ import pytest
 
 from reports.kit import published
 from reports.kit.published import (
+    DiagnosticKey,
     PublishedError,
     ScoreKey,
     published_curves,
+    published_diagnostics,
     published_probes,
     published_size_errors,
     published_sizes,
@@ -53,6 +55,19 @@ def test_rows_as_printed_in_the_paper() -> None:
     }
     assert ScoreKey("ws", "linear") not in rows[11, "mlm_baseline"]
     assert rows[11, "mlm_baseline"][ScoreKey("max", "mlp")] == 0.48
+
+
+def test_diagnostics_as_printed_in_the_paper() -> None:
+    known = published_diagnostics()
+    assert len(known) == 52
+    assert {key.model for key in known} == {"bert-base-uncased", "bert-large-uncased"}
+    large = "bert-large-uncased"
+    assert known[DiagnosticKey(large, "cprag", "sensitivity_margin")] == 0.588
+    assert known[DiagnosticKey(large, "role", "accuracy@5", "cloze <=.77")] == 0.529
+    assert known[DiagnosticKey(large, "neg_simp", "sensitivity", "negative")] == 0.0
+    natural = [DiagnosticKey(large, "neg_nat", "sensitivity", f"{polarity}natural")
+               for polarity in ("", "affirmative ", "negative ")]  # fmt: skip
+    assert [known[key] for key in natural] == [0.875, 0.75, 1.0]
 
 
 def test_table_4_and_6() -> None:

@@ -1,0 +1,71 @@
+"""The rows of results.csv of a model's outputs on a diagnostic set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metrics.diagnostics import MARGIN, in_top, prefers
+from metrics.intervals import accuracy_interval
+from protocols.diagnostics.questions import Completion, Contrast, Questions
+from results.model_outputs import ModelOutputs
+from results.row import Row
+from results.subset import Subset
+
+TOPS = (1, 5, 10, 20)
+
+
+def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[Row]:
+    """Accuracy as far down as the model's words go, sensitivities where there are probabilities.
+
+    Args:
+        asked: What the set asks.
+        outputs: What the model said.
+        row: The columns that all rows share.
+    """
+    said = outputs.predictions
+    rows: list[Row] = []
+    for k in (k for k in TOPS if k <= outputs.num_predictions):
+        right = [in_top(said[one.prompt], one.expected, k) for one in asked.completions]
+        rows += _rows(asked.completions, right, replace(row, metric=f"accuracy@{k}"))
+    if outputs.probabilities is not None:
+        known = known_contrasts(asked, outputs.probabilities)
+        contrasts = [one for one, *_ in known]
+        for metric, margin in (("sensitivity", 0.0), ("sensitivity_margin", MARGIN)):
+            better = [prefers(good, bad, margin) for _, good, bad in known]
+            rows += _rows(contrasts, better, replace(row, metric=metric))
+    if asked.negated and outputs.num_predictions:
+        changed = [said[first][:1] != said[second][:1] for first, second in asked.negated]
+        rows.append(_share(changed, replace(row, metric="negation_sensitivity")))
+    return rows
+
+
+def known_contrasts(
+    asked: Questions, probabilities: Sequence[float | None]
+) -> list[tuple[Contrast, float, list[float]]]:
+    """The contrasts whose targets all have a probability, with those of the good and the bad."""
+    known = []
+    for one in asked.contrasts:
+        good, *bad = (probabilities[place] for place in (one.good, *one.bad))
+        values = [value for value in bad if value is not None]
+        if good is not None and len(values) == len(bad):
+            known.append((one, good, values))
+    return known
+
+
+def _rows(asked: Sequence[Completion | Contrast], outcomes: Sequence[bool], row: Row) -> list[Row]:
+    """The share of the whole set, and of each of its parts."""
+    if not asked:
+        return []
+    parts: dict[Subset, list[bool]] = {}
+    for one, outcome in zip(asked, outcomes, strict=True):
+        for part in one.parts:
+            parts.setdefault(part, []).append(outcome)
+    rows = [_share(own, replace(row, subset=part)) for part, own in parts.items()]
+    return [_share(outcomes, row), *rows]
+
+
+def _share(outcomes: Sequence[bool], row: Row) -> Row:
+    """A share with Wilson's interval (SPEC C)."""
+    value, low, high = accuracy_interval([float(one) for one in outcomes])
+    return replace(row, value=value, ci_low=low, ci_high=high, num_items=len(outcomes))

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import train
+from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
+from tests.fixtures.rows import read_results
+
+Counts = dict[tuple[str, str, str, str], str]
+
+
+def diagnose(recorded: Path, mirror: Path, out: Path) -> Counts:
+    """Every number of results.csv, as a count."""
+    command = ["diagnose", f"--recorded={recorded}", f"--mirror={mirror}", f"--output_dir={out}"]
+    assert train.main(command) == 0
+    return {
+        (row["model"], row["probe"], row["metric"], row["subset"]): (
+            f"{round(float(row['value']) * int(row['num_items']))}/{row['num_items']}"
+        )
+        for row in read_results(out / "results.csv")
+        if row["protocol"] == "diagnose"
+    }
+
+
+def of(counts: Counts, probe: str, metric: str, model: str = "bert") -> dict[str, str]:
+    return {
+        subset: counted
+        for (whose, name, what, subset), counted in counts.items()
+        if (whose, name, what) == (model, probe, metric)
+    }
+
+
+def test_all_sets_in_both_forms(tmp_path: Path) -> None:
+    outputs = write_recorded(tmp_path / "outputs")
+    write_recorded(outputs, model="other", words=["x"] * 6)
+    write_recorded(
+        outputs, "role", words=["tipped", "worked", "x", "x"], probabilities=[0.1, 0.2, 0.3, 0.3]
+    )
+    write_recorded(outputs, "negsimp", words=["fish"] * 8, probabilities=[0.9, 0.8, 0.1, 0.1] * 2)
+    write_recorded(
+        outputs, "negnat", words=["x"] * 8, probabilities=[0.2, 0.1, 0.1, 0.3, 0.1, 0.2, 0.3, 0.1]
+    )
+    write_lists(outputs, "ROLE-1500", [["", "signed"], ["left", "x"]])
+    for name in ("TEMP", "GEN"):
+        pets = [["animal"], ["animal"], ["x", "text"], ["book"]]
+        write_lists(outputs, f"NEG-1500-SIMP-{name}", pets)
+    found = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
+    # football stands second; cake (0.5) is below toast (0.6).
+    assert of(found, "cprag", "accuracy@1") == {
+        "": "1/2", "high constraint": "0/1", "low constraint": "1/1",
+    }  # fmt: skip
+    assert of(found, "cprag", "sensitivity") == {
+        "": "1/2", "high constraint": "1/1", "low constraint": "0/1",
+    }  # fmt: skip
+    assert of(found, "cprag", "accuracy@1", "other")[""] == "0/2"
+    assert of(found, "role", "accuracy@1")[""] == "2/4"
+    assert of(found, "role", "sensitivity") == {"": "1/2"}
+    assert of(found, "neg_simp", "accuracy@1") == {"": "1/2"}
+    assert of(found, "neg_simp", "sensitivity") == {
+        "": "2/4", "affirmative": "2/2", "negative": "0/2",
+    }  # fmt: skip
+    # Diving: true above false in both; rockets: 0.1 below 0.3, and 0.1 below 0.2.
+    assert of(found, "neg_nat", "sensitivity") == {
+        "": "2/4",
+        "affirmative": "1/2",
+        "negative": "1/2",
+        "natural": "2/2",
+        "less natural": "0/2",
+        "affirmative natural": "1/1",
+        "negative natural": "1/1",
+        "affirmative less natural": "0/1",
+        "negative less natural": "0/1",
+    }
+    assert of(found, "neg_nat", "accuracy@1") == {}
+    assert of(found, "role_1500", "accuracy@1") == {"": "2/2"}
+    for probe in ("neg_1500_simp_temp", "neg_1500_simp_gen"):
+        assert of(found, probe, "accuracy@1") == {"": "1/2"}
+        assert of(found, probe, "negation_sensitivity") == {"": "1/2"}
+
+
+def test_the_same_command_again_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs, mirror = write_recorded(tmp_path / "outputs"), write_released(tmp_path / "mirror")
+    first = diagnose(outputs, mirror, tmp_path / "out")
+    assert "50.0 (1/2)" in capsys.readouterr().out
+    assert diagnose(outputs, mirror, tmp_path / "out") == first
+    assert "cprag, bert: complete" in capsys.readouterr().out
+
+
+def test_what_is_wrong_is_one_line_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs, mirror = write_recorded(tmp_path / "outputs"), write_released(tmp_path / "mirror")
+    (outputs / "modelpreds-cprag-bert.txt").write_text("it\n" * 5)
+    command = ["diagnose", f"--recorded={outputs}", f"--mirror={mirror}"]
+    assert train.main([*command, f"--output_dir={tmp_path / 'out'}"]) == 1
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert "modelpreds-cprag-bert.txt: 5 lines, where 6 are expected" in line
+    (outputs / "modelpreds-cprag-bert.txt").unlink()
+    assert train.main([*command, f"--output_dir={tmp_path / 'out'}"]) == train.USAGE_ERROR
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert "modelpreds-cprag-bert.txt: not there; it is expected beside" in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.paper_data
+def test_counts_on_the_recorded_outputs_are_the_published_ones(
+    tmp_path: Path, data_mirror: Path
+) -> None:
+    found = diagnose(data_mirror / "lm-diagnostics/recorded", data_mirror, tmp_path / "out")
+    bert = "bert-base-uncased"
+    assert of(found, "cprag", "accuracy@1", bert)[""] == "8/34"
+    assert of(found, "cprag", "accuracy@5", bert)[""] == "18/34"
+    assert of(found, "cprag", "sensitivity", bert) == {
+        "": "25/34", "high constraint": "11/18", "low constraint": "14/16",
+    }  # fmt: skip
+    assert of(found, "cprag", "sensitivity_margin", bert)[""] == "15/34"
+    assert of(found, "neg_simp", "accuracy@1", bert) == {"": "7/18"}
+    assert of(found, "neg_simp", "accuracy@5", bert) == {"": "18/18"}
+    assert of(found, "neg_simp", "sensitivity", bert) == {
+        "": "18/36", "affirmative": "18/18", "negative": "0/18",
+    }  # fmt: skip
+    assert of(found, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
+
+
+@pytest.mark.paper_data
+def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirror: Path) -> None:
+    folder = data_mirror / "extended-diagnostics"
+    found = diagnose(folder / "recorded", data_mirror, tmp_path / "out")
+    model = "distilbert-base-uncased"
+    for title, name, step in (
+        ("ROLE-1500", "role_1500", 1),
+        ("NEG-1500-SIMP-TEMP", "neg_1500_simp_temp", 2),
+        ("NEG-1500-SIMP-GEN", "neg_1500_simp_gen", 2),
+    ):
+        lines = (folder / f"{title}.txt").read_text().split("\n")
+        lists = (folder / "recorded" / title / f"{model}.txt").read_text().split("\n")
+        quoted = [f"'{line.strip(' ,').split()[-1]}'" for line in lines if line]
+        said = [line.strip("[]").split(", ") for line in lists if line]
+        assert len(quoted) == len(said)
+        for k in (1, 5, 10, 20):
+            right = sum(quoted[i] in said[i][:k] for i in range(0, len(quoted), step))
+            counted = f"{right}/{len(quoted) // step}"
+            assert of(found, name, f"accuracy@{k}", model) == {"": counted}
+        changed = sum(said[i][0] != said[i + 1][0] for i in range(0, len(said), 2))
+        share = {"": f"{changed}/{len(said) // 2}"} if step == 2 else {}
+        assert of(found, name, "negation_sensitivity", model) == share

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from results.importers.recorded import Recorded, find_recorded, read_recorded
+from results.model_outputs import ModelOutputs
+from storage.errors import RecordError, UsageError
+from tests.fixtures.diagnostics import write_lists, write_recorded
+
+SETS = ["cprag", "role", "ROLE-1500"]
+ASKED = [("He loved", "tea"), ("He’s “in” the", "bus")]
+
+
+def recorded(folder: Path, words: object = ("tea it", "car"), end: str = ".txt") -> Recorded:
+    assert isinstance(words, tuple)
+    write_recorded(folder, words=words, probabilities=[0.5, "1e-3"], end=end)
+    [found] = find_recorded(folder, SETS)
+    return found
+
+
+@pytest.mark.parametrize("end", [".txt", ""])
+def test_words_and_probabilities(end: str, tmp_path: Path) -> None:
+    found = recorded(tmp_path, end=end)
+    assert (found.recorded_as, found.model) == ("cprag", "bert")
+    assert [file.num_items for file in found.files] == [2, 2]
+    assert read_recorded(found, ASKED) == ModelOutputs((("tea", "it"), ("car",)), (0.5, 0.001))
+
+
+def test_any_number_of_models_in_both_forms(tmp_path: Path) -> None:
+    for name, model in (("role", "b-1.5"), ("cprag", "b-1.5"), ("cprag", "a")):
+        write_recorded(tmp_path, name, model)
+    write_lists(tmp_path, "ROLE-1500", [["x"]])
+    (tmp_path / "ROLE-1500" / "other").write_text("['x']\n")
+    assert [(one.recorded_as, one.model) for one in find_recorded(tmp_path, SETS)] == [
+        ("cprag", "a"),
+        ("cprag", "b-1.5"),
+        ("role", "b-1.5"),
+        ("ROLE-1500", "bert"),
+        ("ROLE-1500", "other"),
+    ]
+
+
+def test_an_empty_first_entry_is_no_word_and_later_ones_keep_their_rank(tmp_path: Path) -> None:
+    write_lists(tmp_path, "ROLE-1500", [["", "a", "", "b"], ["A", "b"]])
+    [found] = find_recorded(tmp_path, SETS)
+    assert read_recorded(found, ASKED) == ModelOutputs((("a", "", "b"), ("A", "b")))
+
+
+def test_a_target_without_a_probability(tmp_path: Path) -> None:
+    write_recorded(tmp_path, words=["a", "b"], probabilities=["nan", 0])
+    [found] = find_recorded(tmp_path, SETS)
+    assert read_recorded(found, ASKED).probabilities == (None, 0.0)
+
+
+def test_the_lists_are_held_against_the_set_but_for_quotes_and_the_mask(tmp_path: Path) -> None:
+    contexts, targets = tmp_path / "cprag-contextlist.txt", tmp_path / "cprag-targetlist"
+    contexts.write_text('He loved  [MASK]\nHe\'s "in" the [MASK]')
+    targets.write_text("tea\nbus")
+    found = recorded(tmp_path)
+    assert found.lists == (contexts, targets)
+    read_recorded(found, ASKED)
+    targets.write_text("tea\ncar")
+    with pytest.raises(RecordError, match="targetlist:2: 'car', where 'bus' is expected"):
+        read_recorded(found, ASKED)
+    contexts.write_text("He loved [MASK]")
+    with pytest.raises(RecordError, match=r"contextlist\.txt: 1 lines, where 2 are expected"):
+        read_recorded(found, ASKED)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("modelpreds", "tea\n", ": 1 lines, where 2 are expected, one for each context and target"),
+        ("modelpreds", "tea\n\n", ":2: empty; the model's best words are expected"),
+        ("modelpreds", "tea\ncar\nbus\n", ": 3 lines, where 2 are expected"),
+        ("modeltgtprobs", "0.5\n", ": 1 lines, where 2 are expected"),
+        ("modeltgtprobs", "0.5\nhigh\n", ":2: 'high', where a probability from 0 to 1 is expected"),
+        ("modeltgtprobs", "-3.5\n0.5\n", ":1: '-3.5', where a probability"),
+    ],
+)
+def test_what_is_wrong_in_a_file(name: str, text: str, said: str, tmp_path: Path) -> None:
+    found = recorded(tmp_path)
+    path = tmp_path / f"{name}-cprag-bert.txt"
+    path.write_text(text)
+    with pytest.raises(RecordError) as error:
+        read_recorded(found, ASKED)
+    assert str(error.value).startswith(f"{path}{said}")
+
+
+@pytest.mark.parametrize("line", ["tea bus", "['a', 1]", "('a',)", "[" * 9999, "__import__('os')"])
+def test_a_line_that_is_no_list_of_words(line: str, tmp_path: Path) -> None:
+    write_lists(tmp_path, "ROLE-1500", [["x"]])
+    path = tmp_path / "ROLE-1500" / "bert.txt"
+    path.write_text(f"['x']\n{line}\n")
+    [found] = find_recorded(tmp_path, SETS)
+    with pytest.raises(RecordError, match=r"bert\.txt:2: a list of words is expected"):
+        read_recorded(found, ASKED)
+
+
+@pytest.mark.parametrize("name", ["modelpreds", "modeltgtprobs"])
+def test_a_missing_fellow_is_named(name: str, tmp_path: Path) -> None:
+    write_recorded(tmp_path)
+    path = tmp_path / f"{name}-cprag-bert.txt"
+    path.unlink()
+    with pytest.raises(UsageError) as error:
+        find_recorded(tmp_path, SETS)
+    assert str(error.value).startswith(f"{path}: not there; it is expected beside model")
+
+
+def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder of recorded outputs"):
+        find_recorded(tmp_path / "never", SETS)
+    with pytest.raises(UsageError, match=r"no recorded outputs .* where SET is cprag, role, ROLE"):
+        find_recorded(tmp_path, SETS)
+    write_recorded(tmp_path / "twice")
+    write_recorded(tmp_path / "twice", end="")
+    with pytest.raises(UsageError, match="is there as well; leave one of them"):
+        find_recorded(tmp_path / "twice", SETS)
+    write_lists(tmp_path / "both", "ROLE-1500", [["x"]])
+    write_recorded(tmp_path / "both", "ROLE-1500")
+    with pytest.raises(UsageError, match="bert on ROLE-1500 stands in"):
+        find_recorded(tmp_path / "both", SETS)
+    write_recorded(tmp_path / "odd", "cprg")
+    with pytest.raises(UsageError, match="no set and model can be read from its name"):
+        find_recorded(tmp_path / "odd", SETS)
