@@ -69,7 +69,8 @@ def test_a_damaged_file_is_the_failure_of_its_cell_alone(
     assert f"not started: {behind.key}: it needs {result.key}" in said(tmp_path)
     assert "Traceback" not in said(tmp_path)
     assert train.main(["sweep", "status", f"--output_dir={tmp_path}"]) == 0
-    assert "1 done, 0 running, 1 waiting, 4 failed of 6" in capsys.readouterr().out
+    numbers = "1 done, 0 running, 0 waiting, 4 failed, 1 not started behind a failed one"
+    assert numbers in capsys.readouterr().out
     for path in damaged:
         path.unlink()
     for path, text in before.items():

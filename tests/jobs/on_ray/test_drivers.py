@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cells.driver_claim import DRIVER, Driver, last_driver
-from storage.host import Process
+from storage.host import Process, process
 from tests.jobs.harness import log_lines, planned, results, run_to_end, said, start_run, wait_until
 from tests.jobs.on_ray.processes import alive, family
 from tests.jobs.trivial import begun, cells
@@ -42,7 +42,7 @@ def test_a_second_driver_is_told_who_has_the_folder(tmp_path: Path) -> None:
         assert run_to_end(tmp_path, *option) == 2
         last = said(tmp_path).splitlines()[-1]
         assert last.startswith("train.py sweep run: error: ")
-        assert f":{first.pid} is already at work on it, since " in last
+        assert f": {process(first.pid)} is already at work on it, since " in last
         assert last.endswith("; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)")
     assert (tmp_path / DRIVER).read_text() == before
     (tmp_path / "go").touch()
@@ -63,7 +63,7 @@ def test_a_driver_that_lost_the_folder_ends_and_its_cells_write_nothing(tmp_path
     assert "Traceback" not in said(tmp_path)
     assert said(tmp_path).splitlines()[-1] == (
         f"train.py sweep run: failed: {tmp_path}: driver 1 was lost, the folder was taken by "
-        "node7:4711"
+        "process 4711 on node7"
     )
     assert (tmp_path / DRIVER).read_text() == taken
     assert results(tmp_path) == {}
@@ -71,7 +71,7 @@ def test_a_driver_that_lost_the_folder_ends_and_its_cells_write_nothing(tmp_path
 
     assert run_to_end(tmp_path) == 2
     last = said(tmp_path).splitlines()[-1]
-    assert "node7:4711 is already at work on it" in last
+    assert "process 4711 on node7 is already at work on it" in last
     assert last.endswith("If it is lost, take the folder over with --engine.take_over true")
     assert run_to_end(tmp_path, "--engine.take_over=true") == 0, said(tmp_path)
     assert len(log_lines(tmp_path)) == len(results(tmp_path)) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import signal
 import subprocess
@@ -43,24 +44,29 @@ def stop(run: subprocess.Popen[str], number: int) -> None:
         run.send_signal(number)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_cells_save_their_state_and_the_same_command_goes_on(
-    number: int, code: int, tmp_path: Path, ended: list[psutil.Process]
+    tmp_path: Path, ended: list[psutil.Process]
 ) -> None:
-    folder, jobs = tmp_path / "sweep", tiny_training.cells(2, seconds=0.5)
-    planned(folder, jobs, checkpoint_every=100)  # no state but those saved for the signal
-    run = start_run(folder)
-    wait_until(lambda: begun(folder) == 2, seconds=120)
-    ended += family(run.pid)
-    time.sleep(1)
-    stop(run, number)
-    assert run.wait(timeout=120) == code, said(folder)
-    wait_until(lambda: not alive(ended), seconds=10)
-    assert "stopping: cells have 120 s to save their state" in said(folder)
-    assert "the same command goes on" in said(folder)
+    folder, jobs = tmp_path / "sweep", tiny_training.cells(2, seconds=1.0)
+    planned(folder, jobs, checkpoint_every=100)  # no state but those saved for a signal
     states = [folder / "runs" / job.key / "checkpoints" / "last.ckpt" for job in jobs]
-    steps = [torch.load(state, weights_only=True)["global_step"] for state in states]
-    assert all(0 < step < tiny_training.NUM_STEPS for step in steps)
+    steps = [0, 0]
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        for mark in folder.glob("runs/*/begun"):
+            mark.unlink()
+        run = start_run(folder)
+        wait_until(lambda: begun(folder) == 2, seconds=120)
+        ended += family(run.pid)
+        time.sleep(1)
+        stop(run, number)
+        assert run.wait(timeout=120) == code, said(folder)
+        wait_until(lambda: not alive(ended), seconds=10)  # noqa: B023
+        assert "stopping: cells have 120 s to save their state" in said(folder)
+        assert "the same command goes on" in said(folder).splitlines()[-1]
+        before = steps
+        steps = [torch.load(state, weights_only=True)["global_step"] for state in states]
+        assert all(map(operator.lt, before, steps))
+        assert max(steps) < tiny_training.NUM_STEPS
     assert run_to_end(folder) == 0, said(folder)
     assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
     assert results(folder) == tiny_training.undisturbed(tmp_path / "undisturbed", jobs)
