@@ -79,7 +79,9 @@ class Results:
         return [run for run in self.runs if run.protocol == protocol]
 
     def read(self, run: Run, name: str) -> Any | None:
-        """A JSON file that lies beside a run's result.json; None where there is none.
+        """What a JSON file beside a run's result.json holds; None where there is none.
+
+        Of a JSON Lines file it is the list of its lines.
 
         Raises:
             UnreadableResultError: If it is cut short, is not JSON, or is not what the run left.
@@ -93,7 +95,10 @@ class Results:
         if not path.is_file():
             return None
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            if path.suffix == ".jsonl":
+                return [json.loads(line) for line in text.split("\n") if line]
+            return json.loads(text)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise UnreadableResultError(f"{path}: not a whole JSON file ({error})") from error
 

@@ -38,7 +38,7 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
     asked = questions_of(data)
     row = Row(protocol=PROTOCOL, model=model, probe=name, role="model", kind=RECORDED)
     rows = diagnostic_rows(asked, outputs, row)
-    run.write_lines("predictions.jsonl", prediction_lines(data, outputs))
+    run.write_lines("predictions.jsonl", prediction_lines(data, asked, outputs))
     run.write_metrics(rows)
     run.finish(
         RunRecord(
@@ -70,18 +70,22 @@ def planned(config: Mapping[str, Any], context: RunContext) -> Recorded:
     raise changed_since([folder])
 
 
-def prediction_lines(data: DiagnosticSet, outputs: ModelOutputs) -> list[dict[str, Any]]:
-    """What the model said of each prompt, for predictions.jsonl."""
+def prediction_lines(
+    data: DiagnosticSet, asked: Questions, outputs: ModelOutputs
+) -> list[dict[str, Any]]:
+    """What the model said of each prompt, and what would be right, for predictions.jsonl."""
+    expected = {one.prompt: one.expected for one in asked.completions}
     probabilities = outputs.probabilities or (None,) * len(data.prompts)
     return [
         {
             "context": prompt.context,
             "target": prompt.target,
+            "expected": list(expected.get(place, ())),
             "predictions": list(words),
             "probability": probability,
         }
-        for prompt, words, probability in zip(
-            data.prompts, outputs.predictions, probabilities, strict=True
+        for place, (prompt, words, probability) in enumerate(
+            zip(data.prompts, outputs.predictions, probabilities, strict=True)
         )
     ]
 

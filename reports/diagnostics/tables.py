@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from probes.diagnostics.sets import SETS
+from reports.diagnostics.runs import labelled_runs
 from reports.kit.columns import attributes, column, field, share, text
 from reports.kit.published import DiagnosticKey, published_diagnostics, short_name
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
@@ -83,15 +83,9 @@ def _paper(model: str) -> Column[Measurement]:
 
 
 def _measurements(results: Results) -> list[Measurement]:
-    """All rows, set by set; outputs of one name that are not the same keep apart."""
-    order = list(SETS)
-    runs = sorted(results.of("diagnose"), key=lambda run: order.index(run.probe))
-    times = Counter((run.probe, run.model) for run in runs)
-    labels = {
-        run.path: run.model if times[run.probe, run.model] == 1 else f"{run.model} ({run.path})"
-        for run in runs
-    }
-    return [Measurement(row, labels[run.path]) for run in runs for row in run.rows]
+    """All rows, set by set."""
+    runs = labelled_runs(results)
+    return [Measurement(row, label) for run, label in runs for row in run.rows]
 
 
 def _counted(row: Row) -> Cell:

@@ -133,6 +133,8 @@ def test_files_beside_a_result_are_read_where_they_are(
     (folder / "grid.json").write_text('{"values": [1,')
     with pytest.raises(UnreadableResultError, match=r"grid\.json: not a whole JSON file"):
         results.read(run, "grid.json")
+    (folder / "predictions.jsonl").write_text('{"a": "\u2028"}\n{"a": 2}\n')
+    assert results.read(run, "predictions.jsonl") == [{"a": "\u2028"}, {"a": 2}]
 
 
 def test_a_file_that_is_not_that_of_the_record_is_refused(

@@ -38,9 +38,11 @@ def test_the_run_of_a_model(tmp_path: Path) -> None:
     assert record.notices[1].startswith("bert on CPRAG-102: 1 of 2 comparisons left out")
     lines = (run.path / "predictions.jsonl").read_text().splitlines()
     assert len(lines) == 6
+    assert json.loads(lines[0])["expected"] == ["football"]
     assert json.loads(lines[1]) == {
         "context": "He caught the pass. He loved",
         "target": "baseball",
+        "expected": [],
         "predictions": ["it", "football"],
         "probability": None,
     }

@@ -1,0 +1,19 @@
+"""The runs of the diagnostics, and what tables call their models."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from probes.diagnostics.sets import SETS
+from results.load import Results, Run
+
+
+def labelled_runs(results: Results) -> list[tuple[Run, str]]:
+    """Each run with the name of its model, set by set; outputs of one name stay apart."""
+    order = list(SETS)
+    runs = sorted(results.of("diagnose"), key=lambda run: order.index(run.probe))
+    times = Counter((run.probe, run.model) for run in runs)
+    return [
+        (run, run.model if times[run.probe, run.model] == 1 else f"{run.model} ({run.path})")
+        for run in runs
+    ]
