@@ -14,6 +14,7 @@ import train
 from probes.catalog import ROOT
 from probes.importers.ai2 import write_ai2
 from probes.source import load_probe
+from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.dictionary import PIECES, small_dictionary
 from tests.probes.tiny_wordnet import write_wordnet
 
@@ -250,6 +251,14 @@ def grid(world: World, out: Path) -> list[list[str]]:
     return [[*command, f"--output_dir={out}", *QUIET]]
 
 
+def diagnose(world: World, out: Path) -> list[list[str]]:
+    outputs, mirror = write_recorded(world.root / "outputs"), world.root / "diagnostics"
+    negations = [["animal"], ["animal"], ["page", "text"], ["book"]]
+    write_lists(outputs, "NEG-1500-SIMP-GEN", negations)
+    folders = f"--recorded={outputs}", f"--mirror={write_released(mirror)}"
+    return [["diagnose", *folders, f"--output_dir={out}"]]
+
+
 def taxonomy_distance(world: World, out: Path) -> list[list[str]]:
     folder = world.root / "wordnet"
     folder.mkdir()
@@ -377,6 +386,7 @@ RUNS = {
     "inoculate": Run(inoculate, fine_tunes=True),
     "sweep": Run(sweep, needs=("original",), fine_tunes=True),
     "grid": Run(grid, predictions=False),
+    "diagnose": Run(diagnose, predictions=False),
     "taxonomy_distance": Run(taxonomy_distance, needs=("shipped/embedded",)),
     "unigrams": Run(unigrams, needs=("shipped/embedded", "shipped/random")),
     "fit": Run(fit),
