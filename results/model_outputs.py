@@ -11,14 +11,12 @@ class ModelOutputs:
 
     Attributes:
         predictions: The words that the model finds most probable, the best one first.
+        depth: How many it was asked for: beyond that nothing is known of it. A list may be shorter,
+            where not every piece of a vocabulary makes a word.
         probabilities: Of the prompt's target, over the whole vocabulary; None for a target that
             the vocabulary does not have as one word. None in all where they were not recorded.
     """
 
     predictions: tuple[tuple[str, ...], ...]
+    depth: int
     probabilities: tuple[float | None, ...] | None = None
-
-    @property
-    def num_predictions(self) -> int:
-        """Words in the longest list: beyond it nothing is known of the model."""
-        return max(map(len, self.predictions), default=0)

@@ -26,13 +26,13 @@ from results.run_folder import CommandFolder
 def diagnose(output_dir: str, recorded: str, mirror: str | None = None) -> list[Row]:
     """Word prediction and sensitivity on CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP.
 
-    No model is needed: measured are outputs that another program has recorded, of any number of
-    models. They lie in FOLDER as modelpreds-SET-MODEL and modeltgtprobs-SET-MODEL (Ettinger 2020;
-    SET is cprag, role, negsimp or negnat), or as SET/MODEL.txt (Shivagunde et al. 2023).
+    No model is needed: measured are outputs that another program has recorded.
 
     Args:
         output_dir: Folder of the results.
-        recorded: Folder of the recorded outputs.
+        recorded: Folder of outputs, as modelpreds-SET-MODEL and modeltgtprobs-SET-MODEL (SET is
+            cprag, role, negsimp or negnat), or as SET/MODEL.txt (SET is ROLE-1500,
+            NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
         mirror: Folder or address that stands for the addresses of the released files.
 
     Returns:

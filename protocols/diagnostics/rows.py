@@ -25,7 +25,7 @@ def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[R
     """
     said = outputs.predictions
     rows: list[Row] = []
-    for k in (k for k in TOPS if k <= outputs.num_predictions):
+    for k in (k for k in TOPS if k <= outputs.depth):
         right = [in_top(said[one.prompt], one.expected, k) for one in asked.completions]
         rows += _rows(asked.completions, right, replace(row, metric=f"accuracy@{k}"))
     if outputs.probabilities is not None:
@@ -34,7 +34,7 @@ def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[R
         for metric, margin in (("sensitivity", 0.0), ("sensitivity_margin", MARGIN)):
             better = [prefers(good, bad, margin) for _, good, bad in known]
             rows += _rows(contrasts, better, replace(row, metric=metric))
-    if asked.negated and outputs.num_predictions:
+    if asked.negated and outputs.depth:
         changed = [said[first][:1] != said[second][:1] for first, second in asked.negated]
         rows.append(_share(changed, replace(row, metric="negation_sensitivity")))
     return rows

@@ -100,10 +100,12 @@ def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutpu
     for path in one.lists:
         _check_list(path, one, asked)
     parse = _words if one.probabilities else _python_list
-    predictions = _read(one.predictions, one, len(asked), parse)
+    lists = _read(one.predictions, one, len(asked), parse)
+    depth = max(map(len, lists), default=0)
     if one.probabilities is None:
-        return ModelOutputs(predictions)
-    return ModelOutputs(predictions, _read(one.probabilities, one, len(asked), _probability))
+        words = (own[1:] if own and not own[0] else own for own in lists)
+        return ModelOutputs(tuple(words), depth)
+    return ModelOutputs(lists, depth, _read(one.probabilities, one, len(asked), _probability))
 
 
 def _in_one_folder(folder: Path, sets: Sequence[str]) -> Iterator[Recorded]:
@@ -204,7 +206,7 @@ def _python_list(text: str) -> tuple[str, ...]:
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ValueError("a list of words is expected, such as ['dog', 'cat']")
-    return tuple(words[1:] if words and not words[0] else words)
+    return tuple(words)
 
 
 def _probability(text: str) -> float | None:

@@ -25,7 +25,7 @@ def measured(asked: Questions, outputs: ModelOutputs) -> dict[tuple[str, str], t
 
 
 def test_shares_of_the_set_and_of_its_parts() -> None:
-    assert measured(ASKED, ModelOutputs(WORDS, (0.5, 0.4, 0.2, 0.195))) == {
+    assert measured(ASKED, ModelOutputs(WORDS, 5, (0.5, 0.4, 0.2, 0.195))) == {
         ("accuracy@1", ""): (0.5, 2),
         ("accuracy@1", "high constraint"): (1.0, 1),
         ("accuracy@1", "low constraint"): (0.0, 1),
@@ -45,14 +45,14 @@ def test_a_word_without_a_probability_is_left_out() -> None:
     probabilities = (0.5, None, 0.2, 0.3)
     [(contrast, good, bad)] = known_contrasts(ASKED, probabilities)
     assert (contrast, good, bad) == (ASKED.contrasts[1], 0.2, [0.3])
-    found = measured(ASKED, ModelOutputs(WORDS, probabilities))
+    found = measured(ASKED, ModelOutputs(WORDS, 5, probabilities))
     assert found["sensitivity", ""] == (0.0, 1)
     assert ("sensitivity", "high constraint") not in found
 
 
 def test_accuracy_goes_as_far_down_as_the_words() -> None:
     asked = Questions([Completion(0, ("w3",))])
-    ten = ModelOutputs((tuple(f"w{number}" for number in range(10)),))
+    ten = ModelOutputs((tuple(f"w{number}" for number in range(9)),), 10)
     assert measured(asked, ten) == {
         ("accuracy@1", ""): (0.0, 1),
         ("accuracy@5", ""): (1.0, 1),
@@ -62,13 +62,13 @@ def test_accuracy_goes_as_far_down_as_the_words() -> None:
 
 def test_negation_sensitivity_looks_at_the_first_word_alone() -> None:
     asked = Questions(negated=[(0, 1), (2, 3)])
-    outputs = ModelOutputs((("a", "b"), ("a", "c"), ("a",), ("b",)))
+    outputs = ModelOutputs((("a", "b"), ("a", "c"), ("a",), ("b",)), 2)
     assert measured(asked, outputs) == {("negation_sensitivity", ""): (0.5, 2)}
 
 
 def test_intervals_are_wilsons() -> None:
     asked = Questions([Completion(place, ("x",)) for place in range(34)])
-    outputs = ModelOutputs((("x",),) * 8 + (("y",),) * 26)
+    outputs = ModelOutputs((("x",),) * 8 + (("y",),) * 26, 1)
     [row] = diagnostic_rows(asked, outputs, Row(model="m"))
     assert (row.ci_low, row.ci_high) == pytest.approx(wilson(8 / 34, 34))
     assert (row.model, row.num_groups) == ("m", None)
