@@ -20,6 +20,7 @@ from jobs.settings import RaySettings
 from results.provenance import ROOT
 
 _OWN_OF_A_RUN = ("seconds", "git_commit")
+_STARTED: list[subprocess.Popen[str]] = []
 
 
 def planned(
@@ -46,7 +47,7 @@ def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Pop
     """
     command = [sys.executable, ROOT / "train.py", "sweep", "run", f"--output_dir={folder}"]
     with (folder / "run.log").open("a") as log:
-        return subprocess.Popen(
+        run = subprocess.Popen(
             [*map(str, command), *options],
             stdout=log,
             stderr=log,
@@ -54,6 +55,16 @@ def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Pop
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
             process_group=0,
         )
+    _STARTED.append(run)
+    return run
+
+
+def end_runs() -> None:
+    """Kills the runs that a test has left behind, and their cells with them."""
+    while _STARTED:
+        run = _STARTED.pop()
+        run.kill()
+        run.wait()
 
 
 def run_to_end(folder: Path, *options: str) -> int:
