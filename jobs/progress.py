@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 
-from jobs.cells.standing import Standing, State
+from jobs.cells.standing import Standing, State, in_vain
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -26,10 +26,7 @@ class Progress:
             [one for one in self.standings if one.state is state]
             for state in (State.DONE, State.RUNNING, State.WAITING, State.FAILED)
         )
-        lost, before = {one.cell.key for one in self.failed}, 0
-        while len(lost) > before:  # what needs one of them is lost too
-            before = len(lost)
-            lost |= {one.cell.key for one in self.waiting if lost.intersection(one.cell.needs)}
+        lost = in_vain([one.cell for one in self.waiting], {one.cell.key for one in self.failed})
         self.in_vain = [one for one in self.waiting if one.cell.key in lost]
         self.waiting = [one for one in self.waiting if one.cell.key not in lost]
 

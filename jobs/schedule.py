@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobs.cells.standing import FAILED, Cell, Failure, damage, is_finished
+from jobs.cells.standing import FAILED, Cell, Failure, damage, in_vain, is_finished
 
 
 class Schedule:
@@ -48,20 +48,7 @@ class Schedule:
 
     def in_vain(self) -> list[tuple[Cell, tuple[str, ...]]]:
         """Cells that will never start, with what they wait for."""
-        lost: dict[str, tuple[str, ...]] = {}
-        found = True
-        while found:  # what waits for one of them does so in vain too
-            found = False
-            for cell in self._open():
-                awaited = [key for key in cell.needs if key in self.failed]
-                awaited += [
-                    key
-                    for key in (*cell.needs, *cell.follows)
-                    if key in lost or self._is_nowhere(key)
-                ]
-                if awaited and cell.key not in lost:
-                    lost[cell.key] = tuple(awaited)
-                    found = True
+        lost = in_vain(self._open(), self.failed, self._is_nowhere)
         return [(self.cells[key], awaited) for key, awaited in lost.items()]
 
     def start(self, key: str) -> None:

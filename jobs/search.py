@@ -94,7 +94,7 @@ def sample(
         import optuna  # heavy, and only searches need it
     except ImportError as error:
         raise UsageError(
-            f"search: tpe needs Optuna ({error}); pip install 'probelight[sweep]'"
+            f"search: tpe needs Optuna ({error}); pip install -e '.[sweep]'"
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     # By name: in which order the parameters are given must not decide what is drawn.

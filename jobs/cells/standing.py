@@ -8,7 +8,7 @@ runs/<key>/failed.json    how often it has failed since the sweep was last start
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -118,6 +118,31 @@ class Standing:
         if self.state is not State.DONE or self.attempt is None or self.attempt.left is None:
             return None
         return self.attempt.left - self.attempt.since
+
+
+def in_vain(
+    waiting: Iterable[Cell],
+    failed: Container[str],
+    is_nowhere: Callable[[str], bool] = lambda key: False,
+) -> dict[str, tuple[str, ...]]:
+    """The cells that will never start, with what each waits for: a failed cell behind all of it.
+
+    Args:
+        waiting: Cells that are not started.
+        failed: Keys of those that have failed for good.
+        is_nowhere: Whether a key is neither finished nor that of a cell of the plan.
+    """
+    lost: dict[str, tuple[str, ...]] = {}
+    cells, before = list(waiting), -1
+    while len(lost) > before:  # what waits for one of them does so in vain too
+        before = len(lost)
+        for cell in [cell for cell in cells if cell.key not in lost]:
+            awaited = [key for key in cell.needs if key in failed]
+            either = (*cell.needs, *cell.follows)
+            awaited += [key for key in either if key in lost or is_nowhere(key)]
+            if awaited:
+                lost[cell.key] = tuple(awaited)
+    return lost
 
 
 def is_finished(runs_dir: Path, key: str) -> bool:

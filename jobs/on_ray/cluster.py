@@ -59,7 +59,7 @@ class Cluster:
             import ray
         except ImportError as error:
             raise UsageError(
-                f"cells on Ray need Ray ({error}); pip install 'probelight[sweep]'"
+                f"cells on Ray need Ray ({error}); pip install -e '.[sweep]'"
             ) from error
         self._ray: Any = ray
         _shorten(ray, say)

@@ -287,5 +287,5 @@ def test_a_space_of_neither_kind_and_a_missing_optuna_are_said(
     with pytest.raises(UsageError, match="cell1: search: learning_rate needs `low` and `high`"):
         draw("cell1", config, tmp_path, [])
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(UsageError, match=r"cell1: search: tpe needs Optuna .*probelight\[sweep"):
+    with pytest.raises(UsageError, match=r"cell1: search: tpe needs Optuna .*-e '.\[sweep"):
         draw("cell1", config, tmp_path, [])

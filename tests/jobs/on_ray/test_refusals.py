@@ -23,7 +23,7 @@ def test_without_ray_its_extra_is_named_and_all_else_works(
     assert train.main(["sweep", "run", f"--output_dir={sweep}"]) == train.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("train.py sweep run: error: cells on Ray need Ray (")
-    assert line.endswith("; pip install 'probelight[sweep]'")
+    assert line.endswith("; pip install -e '.[sweep]'")
     assert train.main(["sweep", "status", f"--output_dir={sweep}"]) == 0
     curve = ["curve", "--probes=age_small", "--grid.sizes=[62]", "--grid.seeds=[1]"]
     assert train.main([*curve, "--grid.epochs=1", f"--output_dir={folder}"]) == 0
