@@ -222,9 +222,8 @@ def _answers(door: tuple[str, int]) -> bool:
 
 def _short_directory() -> Path:
     """A private folder for Ray's sockets, whose names may have 107 characters; old ones go."""
-    parent = (
-        Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
-    )  # TMPDIR is long
+    # Not TMPDIR first, which is long on clusters.
+    parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
     for path in parent.glob("pl.*.tmp"):
         if is_abandoned(path):
             remove(path)
