@@ -20,16 +20,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from callbacks.stop_signals import is_first_process
 from jobs.cells.driver_claim import check_driver
 from results.folder_claim import CONFIG
 from results.run_folder import RunFolder
 from storage.escaping import json_text
 from storage.files import read_json, write_text_atomic
 from storage.host import Process, this_process
+from storage.left_files import RESULT
 from storage.leftovers import part_of
 
 LOST = 75  # exit code of a cell's process that is no longer in charge
-RESULT = "result.json"
 ATTEMPT = "attempt.json"
 
 
@@ -158,7 +159,7 @@ class FencedRunFolder(RunFolder):
         Raises:
             AttemptLostError: If another attempt has the cell or has finished it.
         """
-        if local_rank() != 0:
+        if not is_first_process():
             return
         check_attempt(self.path, self.number)
         if name != RESULT:
@@ -174,11 +175,6 @@ class FencedRunFolder(RunFolder):
             raise AttemptLostError(f"{self.result_path}: another attempt finished it") from None
         finally:
             part.unlink()
-
-
-def local_rank() -> int:
-    """Place of this process among those of a DDP cell on this machine; 0 without DDP."""
-    return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 @contextmanager

@@ -11,12 +11,12 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from callbacks.stop_signals import is_first_process
 from jobs.cells.attempt import (
     LOST,
     AttemptLostError,
     FencedRunFolder,
     inside,
-    local_rank,
     watch_attempt,
 )
 from jobs.context import RunContext
@@ -74,7 +74,7 @@ def cell(run_dir: str) -> None:
     end_with_watcher()
     orders, folder = Orders.load(text), Path(run_dir).resolve()
     config = read_yaml(folder / CONFIG)
-    if local_rank() != 0:
+    if not is_first_process():
         # A further process of a DDP cell: the first one holds the folder.
         _run(FencedRunFolder(folder, config, orders.attempt), orders)
         return

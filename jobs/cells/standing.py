@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from jobs.cells.attempt import RESULT, Attempt, newest_attempt
+from jobs.cells.attempt import Attempt, newest_attempt
 from jobs.cells.driver_claim import last_driver
 from jobs.job import Job
 from results.record import RunRecord
 from storage.files import read_json, write_text_atomic
+from storage.left_files import RESULT
 
 FAILED = "failed.json"
 

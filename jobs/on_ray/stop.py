@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-TERMINATED, INTERRUPTED = 143, 130
+from callbacks.stop_signals import INTERRUPTED, TERMINATED
 
 
 class Stop:

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from callbacks.stop_signals import TERMINATED
 from jobs.cells.attempt import LOST, Attempt, begin_attempt, end_attempt
 from jobs.cells.driver_claim import DriverLostError
 from jobs.cells.process import ERROR_NAME, ORDERS_VARIABLE, Orders
@@ -28,7 +29,6 @@ from jobs.context import RunContext
 from results.provenance import ROOT
 from storage.files import write_text_atomic
 
-TERMINATED = 143
 LOG_NAME = "log.txt"
 _LOG_TAIL = 2000  # characters of the log that stand for a traceback where there is none
 _LOOK_SECONDS = 0.05

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
+from callbacks.stop_signals import is_first_process
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler
-from jobs.cells.attempt import local_rank
 from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
 from protocols.engine.settings import Fit
@@ -61,7 +61,7 @@ def run(
             facts={"value": value},
         )
     )
-    if local_rank() == 0:
+    if is_first_process():
         note(run.path.parent.parent, run.key)
 
 
