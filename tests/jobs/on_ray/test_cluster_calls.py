@@ -196,7 +196,5 @@ def test_rays_messages_are_a_line_each(ray: FakeRay) -> None:
 
 def test_without_ray_the_extra_is_named(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(
-        UsageError, match=r"cells on Ray need Ray .*; pip install 'probelight\[sweep"
-    ):
+    with pytest.raises(UsageError, match=r"cells on Ray need Ray .*; pip install -e '\.\[sweep\]'"):
         Cluster(None)
