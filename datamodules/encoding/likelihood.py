@@ -95,7 +95,19 @@ class LikelihoodEncoder:
         self.template = Template.of(tokenizer, 1)
         self.padding = Padding.of(tokenizer)
 
-    def encode(self, records: Sequence[Record]) -> EncodedSet:
+    def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
+        """Of each record, the number of tokens of each of its choices, whose sum is its score.
+
+        Raises:
+            RecordError: As `encode`.
+        """
+        encoded = self.encode(records)
+        return [
+            [encoded.texts[i].end - encoded.texts[i].begin for i in row if i >= 0]
+            for row in encoded.choice_text
+        ]
+
+    def encode(self, records: Sequence[Record]) -> LikelihoodSet:
         """Tokenises records.
 
         Raises:

@@ -32,10 +32,13 @@ class Question:
     Attributes:
         encoder: Poses records: tokenises them, skips or cuts what does not fit, and says so.
         answer: A batch of the encoder's, on the scorer's device, to the answer, items first.
+        num_tokens: Of each record, how many tokens are summed for each of its choices; the model
+            is not run. Every kind's `log_likelihoods` has it.
     """
 
     encoder: ChoiceEncoder
     answer: Callable[[Batch], Tensor]
+    num_tokens: Callable[[Sequence[Record]], list[list[int]]] | None = None
 
 
 class Scorer(nn.Module, ABC):

@@ -110,7 +110,8 @@ class PseudoLogLikelihood(Scorer):
             scores = scores.float().to(batch["choice_mask"].device)
             return mask_choices(scores[batch["pair_index"]], batch["choice_mask"])
 
-        return Question(LikelihoodEncoder(self.tokenizer, max_length=self.max_length), answer)
+        encoder = LikelihoodEncoder(self.tokenizer, max_length=self.max_length)
+        return Question(encoder, answer, encoder.num_tokens)
 
     def text_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum of the log-probabilities of each text's answer tokens (P,), and their number (P,).

@@ -32,6 +32,13 @@ def test_exactly_the_answer_is_scored(tokenizer: Any) -> None:
     assert encoded.notices == ()
 
 
+def test_the_tokens_of_each_choice_are_counted_in_the_order_of_the_records(tokenizer: Any) -> None:
+    three = Record("t", "which one", ("the cat", "dog", "a small dog"), 2)
+    encoder = LikelihoodEncoder(tokenizer)
+    assert encoder.num_tokens([three, MLM, QA]) == [[2, 1, 3], [2, 1], [2, 1]]
+    assert encoder.num_tokens([]) == []
+
+
 def test_the_tokens_are_those_of_the_running_text(tokenizer: Any) -> None:
     batch = LikelihoodEncoder(tokenizer).encode([MLM]).collate([0])
     for row, text in zip(

@@ -58,6 +58,14 @@ def test_question_and_answer_scores_are_those_of_a_loop_over_the_whole_model(
         assert found == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_number_of_tokens_summed_is_known_without_running_the_model(
+    checkpoint: Checkpoint,
+) -> None:
+    asked = PseudoLogLikelihood.load(str(checkpoint("bert"))).log_likelihoods()
+    assert asked.num_tokens is not None
+    assert asked.num_tokens([QA, MLM]) == [[4, 2, 3], [3, 1]]
+
+
 def test_a_candidate_stands_in_the_place_of_the_mask(checkpoint: Checkpoint) -> None:
     folder = checkpoint("bert")
     after = ["is", "larger", "than", "a", "dog", "."]
