@@ -16,9 +16,18 @@ from tests.golden.world import RUNS, World
 
 # Beside the tests of its report, so that with `pytest -n` one process makes it, and makes it once.
 ELSEWHERE = {"demo": "test_demo_report.py"}
+# A sweep's cells are processes on a Ray, as long as all other runs together; the report reads it.
+SLOW = {"sweep", "report"}
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if name not in ELSEWHERE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        for name in RUNS
+        if name not in ELSEWHERE
+    ],
+)
 def test_a_run_gives_the_committed_numbers(
     name: str, world: World, request: pytest.FixtureRequest
 ) -> None:
