@@ -3,16 +3,21 @@
 A tie is exact equality of the highest scores, in the single precision that a model gives them in:
 the order of the choices decides nothing, and an item whose best score is shared by n choices counts
 1/n if the gold is one of them. Scores that are equal in theory but were computed in another way
-(another batch, padding or summation) can differ in their last bits; such scores are no tie here.
+(another batch, padding or summation) can differ in their last bits; such scores are no tie here,
+but items that so little decides are counted as near-ties.
 -inf is a score, the lowest one. A NaN is none: an item with one has no best choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NEAR = 1e-4  # far above what batches, padding and devices do to a score, far below what one means
 
 
 def best_choices(scores: Tensor, choice_mask: Tensor) -> Tensor:
@@ -36,6 +41,8 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
     Args:
         scores: For each item the scores of the choices that it has.
     """
+    import torch
+
     width = max(map(len, scores), default=0)
     if not width:
         return [() for _ in scores]
@@ -45,6 +52,20 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
     # Double precision holds every single-precision score as it is, so no tie is lost or made.
     best = best_choices(torch.tensor(rows, dtype=torch.float64), mask)
     return [tuple(row.nonzero()[:, 0].tolist()) for row in best]
+
+
+def is_near_tie(scores: Sequence[float]) -> bool:
+    """Whether the best of an item's scores is less than `NEAR` above the second, but above it.
+
+    A tie is none, nor is an item with a score that is NaN.
+
+    Args:
+        scores: Those of the choices that the item has.
+    """
+    if len(scores) < 2 or any(score != score for score in scores):
+        return False
+    best, second = nlargest(2, scores)
+    return 0 < best - second < NEAR
 
 
 def credit_of(best: Sequence[int], answer: int) -> float:

@@ -15,7 +15,7 @@ from jobs.context import TrainerSettings
 from lightning_modules.scorers.asked import Asked
 from lightning_modules.scorers.base import Question, Scorer
 from metrics.intervals import accuracy_interval, num_groups, wilson
-from metrics.ties import best_of_each, credit_of
+from metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probes.record import Record
 from protocols.engine.training import make_trainer
 from results.row import Row
@@ -64,6 +64,11 @@ class Predictions:
     def num_tied(self) -> int:
         """Records whose best score is shared by several choices."""
         return sum(len(best) > 1 for best in self.best)
+
+    @property
+    def num_near_tied(self) -> int:
+        """Records whose best score is above the second by next to nothing (`metrics.ties`)."""
+        return sum(map(is_near_tie, self.scores))
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of predictions.jsonl."""
@@ -150,6 +155,23 @@ def tied_row(predictions: Predictions, row: Row, metric: str = "tied_share") -> 
     num_items = len(predictions.records)
     value = predictions.num_tied / num_items
     return replace(row, metric=metric, value=value, num_items=num_items)
+
+
+def near_tied_row(predictions: Predictions, row: Row) -> Row:
+    """The share of the items that are near-ties."""
+    num_items = len(predictions.records)
+    value = predictions.num_near_tied / num_items
+    return replace(row, metric="near_tied_share", value=value, num_items=num_items)
+
+
+def near_tie_notices(said: Predictions) -> list[str]:
+    """What is to be said of items that next to nothing decides."""
+    if not (num_near := said.num_near_tied):
+        return []
+    return [
+        f"{num_near} of {len(said.records)} items of {said.name} are near-ties: the best score is "
+        f"less than {NEAR:g} above the second, which another batch, device or precision can turn"
+    ]
 
 
 def proportion_row(credit: float, num_items: int, row: Row) -> Row:

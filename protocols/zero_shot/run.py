@@ -20,6 +20,8 @@ from probes.splits import groups_of
 from protocols.engine.evaluation import (
     Predictions,
     accuracy_row,
+    near_tie_notices,
+    near_tied_row,
     predict,
     score_notices,
     subset_rows,
@@ -64,6 +66,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     )
     rows = zero_shot_rows(predictions, loaded, base)
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
+    notices += near_tie_notices(predictions)
     if config.get("ranks") and setup == "mc_mlm":
         ranked = ranks_of(scorer, predictions, context.trainer)
         rows += rank_rows(ranked, groups_of(ranked.records, loaded.config.group_by), base)
@@ -104,6 +107,7 @@ def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[
     ]
     groups = groups_of(records, data.config.group_by)
     rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
+    rows.append(near_tied_row(predictions, row))
     row = replace(row, num_items=num_items)
     for metric, value in (
         ("chance", chance_of(records)),

@@ -24,6 +24,7 @@ class ZeroShot:
         label: The model; where two of one name are compared, told apart by weights or run.
         accuracy: The row of the whole set.
         tied: Share of the items whose best score is shared by several choices.
+        near_tied: Share of those whose best score is above the second by next to nothing.
         shares: (choice, share predicted) in the order of the file.
         parts: Accuracy of parts and variants of the set (templates, perturbations, controls).
     """
@@ -35,6 +36,7 @@ class ZeroShot:
     majority: float | None
     macro: float | None
     tied: float | None
+    near_tied: float | None
     shares: tuple[Row, ...]
     parts: tuple[Row, ...]
     model_sha256: str
@@ -102,6 +104,7 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
                 majority=_first(rows, "majority_accuracy"),
                 macro=_first(rows, "macro_accuracy"),
                 tied=_first(rows, "tied_share"),
+                near_tied=_first(rows, "near_tied_share"),
                 shares=tuple(r for r in rows if r.metric == "predicted_share"),
                 parts=tuple(r for r in accuracies if not _is_whole(r)),
                 model_sha256=run.model_sha256,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metrics.ties import NEAR
 from reports.kit.columns import (
     ACCURACY,
     SIZE,
@@ -24,9 +25,13 @@ def zero_shot_table(results: Results) -> Table | None:
     """Accuracy before any training: rows are probes, columns are models."""
     found = zero_shots(results)
     with_ties = any(entry.tied for entry in found)
+    with_near = any(entry.near_tied for entry in found)
 
     def of_model(model: str) -> list[Column[ZeroShot]]:
         ties: Column[ZeroShot] = share("ties %", lambda e: e.tied, "tied_share", model)
+        near: Column[ZeroShot] = share(
+            "near-ties %", lambda e: e.near_tied, "near_tied_share", model
+        )
         return [
             accuracy("accuracy %", lambda e: e.accuracy, ACCURACY, model),
             share("macro %", lambda e: e.macro, "macro_accuracy", model),
@@ -34,6 +39,7 @@ def zero_shot_table(results: Results) -> Table | None:
             text("against chance", _verdict, group=model),
             field("against_chance", lambda e: e.verdict),
             ties if with_ties else ties.hidden,
+            near if with_near else near.hidden,
         ]
 
     return Declared[ZeroShot](
@@ -41,7 +47,8 @@ def zero_shot_table(results: Results) -> Table | None:
         "Accuracy before any training",
         f"{INTERVAL} ({BY_GROUPS}) and the number of items n. Majority: always the most frequent "
         "answer. Macro: the mean of the accuracies of each answer."
-        + (" Ties: items whose best score n choices share; they count 1/n." if with_ties else ""),
+        + (" Ties: items whose best score n choices share; they count 1/n." if with_ties else "")
+        + (f" Near-ties: the best score is less than {NEAR:g} above the second." * with_near),
         [
             field("model", lambda e: e.label),
             text("probe", lambda e: e.probe, "probe", _how),
@@ -51,7 +58,7 @@ def zero_shot_table(results: Results) -> Table | None:
         ],
         Across(lambda e: e.label, lambda e: (e.probe, e.accuracy.split), of_model),
         f"model probe split mode {ACCURACY} {SIZE} chance majority_accuracy macro_accuracy "
-        "tied_share",
+        "tied_share near_tied_share",
     ).of(found)
 
 

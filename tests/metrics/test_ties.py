@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from metrics.ties import best_choices, best_of_each, credit_of
+from metrics.ties import best_choices, best_of_each, credit_of, is_near_tie
 
 INF, NAN = math.inf, math.nan
 
@@ -32,6 +32,26 @@ def test_best_of_one_item(scores: list[float], best: tuple[int, ...]) -> None:
     assert best_of_each([scores]) == [best]
     # Beside wider items, so that it is padded.
     assert best_of_each([[5.0, 5.0, 5.0, 5.0, 5.0], scores]) == [(0, 1, 2, 3, 4), best]
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_near"),
+    [
+        ([0.0, 9e-5, -7.0], True),
+        ([0.0, 1.1e-4], False),
+        ([2.0, 2.0, 2.0 - 5e-5], False),  # a tie of two; who is third decides nothing
+        ([-3.0, -3.0 - 2**-20], True),
+        ([-INF, -INF], False),
+        ([INF, INF], False),
+        ([0.0, -INF], False),
+        ([0.0, 5e-5, NAN], False),
+        ([NAN, 0.0, 5e-5], False),
+        ([1.0], False),
+        ([], False),
+    ],
+)
+def test_near_ties(scores: list[float], is_near: bool) -> None:
+    assert is_near_tie(scores) is is_near
 
 
 def test_what_stands_where_no_choice_is_does_not_matter() -> None:

@@ -35,7 +35,11 @@ def test_exactly_the_answer_is_scored(tokenizer: Any) -> None:
 def test_the_tokens_of_each_choice_are_counted_in_the_order_of_the_records(tokenizer: Any) -> None:
     three = Record("t", "which one", ("the cat", "dog", "a small dog"), 2)
     encoder = LikelihoodEncoder(tokenizer)
-    assert encoder.num_tokens([three, MLM, QA]) == [[2, 1, 3], [2, 1], [2, 1]]
+    expected = [
+        [len(tokenizer(f" {choice}", add_special_tokens=False)["input_ids"]) for choice in choices]
+        for choices in (three.choices, MLM.choices, QA.choices)
+    ]
+    assert encoder.num_tokens([three, MLM, QA]) == expected
     assert encoder.num_tokens([]) == []
 
 

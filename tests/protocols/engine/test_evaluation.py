@@ -10,6 +10,8 @@ from protocols.engine.evaluation import (
     accuracy_row,
     grouped_row,
     members,
+    near_tie_notices,
+    near_tied_row,
     proportion_row,
     score_notices,
     subset_rows,
@@ -56,6 +58,14 @@ def test_the_items_of_parts_are_found_by_the_text_of_the_part() -> None:
 def test_without_ties_there_is_nothing_to_say() -> None:
     said = Predictions("p", ITEMS[:1], [[1.0, 0.0, 0.5]])
     assert (score_notices(said), tied_row(said, Row()).value) == ([], 0.0)
+    assert (near_tie_notices(said), near_tied_row(said, Row()).value) == ([], 0.0)
+
+
+def test_near_ties_are_counted_beside_the_ties() -> None:
+    said = Predictions("p", ITEMS, [[1.0, 1.0, 0.0], [0.0, 5e-5, -1.0], [0.0, 1.0, 2.0], [0.0] * 3])
+    assert near_tied_row(said, Row()) == Row(metric="near_tied_share", value=0.25, num_items=4)
+    [notice] = near_tie_notices(said)
+    assert notice.startswith("1 of 4 items of p are near-ties: the best score is less than 0.0001")
 
 
 def test_items_that_stand_alone_have_wilsons_interval() -> None:

@@ -42,6 +42,7 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
     assert values == {
         ("accuracy", ""): (0.625, 4),
         ("tied_share", ""): (0.25, 4),
+        ("near_tied_share", ""): (0.0, 4),
         ("chance", ""): (0.5, 4),
         ("majority_accuracy", ""): (0.75, 4),
         ("macro_accuracy", ""): (pytest.approx((2 / 3 + 1 / 2) / 2), 4),

@@ -69,6 +69,19 @@ def test_ties_have_a_column_where_there_are_any(
     assert [record["tied_share"] for record in table.records] == [0.0, 0.3]
 
 
+def test_near_ties_have_a_column_where_there_are_any(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("p", 5, 10, 2, model="m1")
+    near = {**found[1], "metric": "near_tied_share", "value": 0.125}
+    write_run(tmp_path, "a", [*found, near])
+    table = tables(tmp_path)["zero_shot"]
+    assert labels(table)[-1] == "m1: near-ties %"
+    assert "less than 0.0001 above the second" in table.note
+    assert table.rows[0][-1].text == "12.5"
+    assert table.records[0]["near_tied_share"] == 0.125
+
+
 def test_other_ways_of_scoring_are_named(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
