@@ -259,10 +259,27 @@ class Statements(Subset):
         return f"{self.polarity} {self.naturalness}".strip()
 
 
+@dataclass(frozen=True)
+class Article(Subset):
+    """The contexts of a diagnostic that end in an article.
+
+    Attributes:
+        word: "a" or "an".
+    """
+
+    kind = "article"
+    word: str
+
+    @property
+    def text(self) -> str:
+        """Where the word stands."""
+        return f"behind {self.word}"
+
+
 _KINDS: dict[str, type[Subset]] = {
     part.kind: part
     for part in (
         Template, ChoiceSet, Untouched, Clusters, Difficulty, SourceSet, Answered, GridWording,
-        NearerDistractor, OneModel, Constraint, ClozeBin, Statements,
+        NearerDistractor, OneModel, Constraint, ClozeBin, Statements, Article,
     )
 }  # fmt: skip

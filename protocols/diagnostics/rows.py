@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metrics.diagnostics import MARGIN, in_top, prefers
+from metrics.diagnostics import MARGIN, in_top, keeps_word, obeys_article, prefers, says
 from metrics.intervals import accuracy_interval
-from protocols.diagnostics.questions import Completion, Contrast, Questions
+from protocols.diagnostics.questions import (
+    Completion,
+    Continuation,
+    Contrast,
+    Negation,
+    Questions,
+)
 from results.model_outputs import ModelOutputs
 from results.row import Row
 from results.subset import Subset
 
 TOPS = (1, 5, 10, 20)
+_Asked = Completion | Contrast | Continuation | Negation
 
 
 def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[Row]:
@@ -37,7 +44,31 @@ def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[R
     if asked.negated and outputs.depth:
         changed = [said[first][:1] != said[second][:1] for first, second in asked.negated]
         rows.append(_share(changed, replace(row, metric="negation_sensitivity")))
-    return rows
+    return [*rows, *_first_word_rows(asked, outputs, row)]
+
+
+def _first_word_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[Row]:
+    """What else the best words alone tell, which Ettinger (2020) describes in sections 9.1 to 9.4.
+
+    `repeated_subject`: of the statements whose best word is not the expected one, the share in
+    which it repeats the subject ("A daisy is a daisy"); no row where there is no such error.
+    `article_obedience`: of the contexts that end in "a" or "an", the share whose best word can
+    stand there. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as
+    it is.
+    """
+    if not outputs.depth:
+        return []
+    said = outputs.predictions
+    about = [one for one in asked.completions if one.subject]
+    errors = [one for one in about if not in_top(said[one.prompt], one.expected, 1)]
+    repeated = [says(said[one.prompt], one.subject) for one in errors]
+    obeyed = [obeys_article(said[one.prompt], one.article) for one in asked.articles]
+    kept = [keeps_word(said[one.first], said[one.second]) for one in asked.negations]
+    return [
+        *_rows(errors, repeated, replace(row, metric="repeated_subject")),
+        *_rows(asked.articles, obeyed, replace(row, metric="article_obedience")),
+        *_rows(asked.negations, kept, replace(row, metric="unchanged_by_not")),
+    ]
 
 
 def known_contrasts(
@@ -53,7 +84,7 @@ def known_contrasts(
     return known
 
 
-def _rows(asked: Sequence[Completion | Contrast], outcomes: Sequence[bool], row: Row) -> list[Row]:
+def _rows(asked: Sequence[_Asked], outcomes: Sequence[bool], row: Row) -> list[Row]:
     """The share of the whole set, and of each of its parts."""
     if not asked:
         return []

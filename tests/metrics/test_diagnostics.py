@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.diagnostics import MARGIN, in_top, prefers
+from metrics.diagnostics import MARGIN, in_top, keeps_word, obeys_article, prefers, says
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,46 @@ def test_the_margin_is_in_points_of_probability() -> None:
     assert MARGIN == 0.01
     assert prefers(0.5, [0.375], 0.124)
     assert not prefers(0.5, [0.375], 0.125)
+
+
+def test_only_the_best_word_is_what_a_model_says() -> None:
+    assert says(["Daisy", "flower"], "daisy")
+    assert not says(["flower", "daisy"], "daisy")
+    assert not says([], "daisy")
+
+
+VOWELS = """
+apple Ant egg ice object onion uncle under unimportant unidentified uninformed usher urban urn
+utter hour honest honour heir herbs on only onerous écu
+"""
+CONSONANTS = """
+bird house herbert herbivore honey unit union uniform universe unidirectional useful using usual
+usage urine utility utopia utensil ukrainian ugandan european euro one ones once oneself ewe
+ever yacht
+"""
+
+
+@pytest.mark.parametrize("word", VOWELS.split())
+def test_words_behind_an(word: str) -> None:
+    assert obeys_article([word, "house"], "an")
+    assert not obeys_article([word, "house"], "a")
+
+
+@pytest.mark.parametrize("word", CONSONANTS.split())
+def test_words_behind_a(word: str) -> None:
+    assert obeys_article([word, "apple"], "a")
+    assert not obeys_article([word, "apple"], "an")
+
+
+@pytest.mark.parametrize("said", [[], [""], ["8"], ["##s"], ["."], ["…"]])
+def test_what_is_no_word_obeys_no_article(said: list[str]) -> None:
+    assert not obeys_article(said, "a")
+    assert not obeys_article(said, "an")
+
+
+def test_a_word_is_kept_where_there_is_one() -> None:
+    assert keeps_word(["a", "b"], ["a", "c"])
+    assert not keeps_word(["a", "b"], ["b", "a"])
+    assert not keeps_word(["a"], ["A"])
+    assert not keeps_word([], [])
+    assert not keeps_word([], ["a"])

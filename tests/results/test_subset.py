@@ -6,6 +6,7 @@ import pytest
 
 from results.subset import (
     Answered,
+    Article,
     ChoiceSet,
     ClozeBin,
     Clusters,
@@ -37,6 +38,7 @@ TEXTS = {
     Constraint("high"): "high constraint",
     ClozeBin(0.166666667): "cloze <=.17",
     Statements("affirmative"): "affirmative",
+    Article("an"): "behind an",
     Statements("", "natural"): "natural",
     Statements("negative", "less natural"): "negative less natural",
 }

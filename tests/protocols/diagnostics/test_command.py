@@ -124,6 +124,13 @@ def test_counts_on_the_recorded_outputs_are_the_published_ones(
         "": "18/36", "affirmative": "18/18", "negative": "0/18",
     }  # fmt: skip
     assert of(found, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
+    # All errors repeat the subject (section 9.1), and few words are "an ant is not a ant" (9.3).
+    assert of(found, "neg_simp", "repeated_subject", bert) == {"": "11/11"}
+    assert of(found, "neg_simp", "article_obedience", bert) == {
+        "": "42/44", "behind a": "34/36", "behind an": "8/8",
+    }  # fmt: skip
+    assert of(found, "neg_simp", "unchanged_by_not", bert) == {"": "18/22"}
+    assert of(found, "cprag", "article_obedience", bert) == {"": "5/5", "behind a": "5/5"}
 
 
 @pytest.mark.paper_data

@@ -6,9 +6,18 @@ from pathlib import Path
 import pytest
 
 from probes.diagnostics.sets import load_set
-from protocols.diagnostics.questions import Completion, Contrast, questions_of
+from protocols.diagnostics.questions import (
+    Completion,
+    Continuation,
+    Contrast,
+    Negation,
+    questions_of,
+)
 from results.subset import ClozeBin, Constraint, Statements
-from tests.fixtures.diagnostics import write_released
+from tests.fixtures.diagnostics import FILES, NEG_SIMP, write_released
+
+CPRAG_FILE = "lm-diagnostics/datasets/CPRAG-102/CPRAG-102.tsv"
+NEG_SIMP_FILE = "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
 
 
 @pytest.fixture
@@ -53,6 +62,40 @@ def test_truth_is_compared_within_a_polarity(mirror: Path) -> None:
         Statements("", "less natural"),
         Statements("negative", "less natural"),
     )
+
+
+def test_a_statement_and_its_negation_are_held_together_once_an_article(mirror: Path) -> None:
+    asked = questions_of(load_set("neg_simp", mirror))
+    # "A trout is a" comes of both its words; "An ant is an" and "An ant is a" of one each.
+    assert asked.negations == [Negation(0, 1), Negation(4, 5), Negation(6, 7)]
+    assert asked.articles == [
+        *(Continuation(place, "a") for place in (0, 1)),
+        *(Continuation(place, "an") for place in (4, 5)),
+        *(Continuation(place, "a") for place in (6, 7)),
+    ]
+    assert [one.subject for one in asked.completions] == ["trout", "ant"]
+    natural = questions_of(load_set("neg_nat", mirror))
+    assert natural.negations == [
+        Negation(0, 1, (Statements("", "natural"),)),
+        Negation(4, 5, (Statements("", "less natural"),)),
+    ]
+
+
+def test_what_a_set_does_not_have_is_not_asked(mirror: Path, tmp_path: Path) -> None:
+    for name in ("cprag", "role", "role_1500", "neg_1500_simp_gen"):
+        asked = questions_of(load_set(name, mirror))
+        assert (asked.negations, asked.articles) == ([], [])
+        assert not any(one.subject for one in asked.completions)
+    odd = NEG_SIMP.replace("A trout is not", "Not").replace("An ant is not", "not ant is")
+    write_released(tmp_path / "odd", {NEG_SIMP_FILE: odd})
+    asked = questions_of(load_set("neg_simp", tmp_path / "odd"))
+    assert [one.subject for one in asked.completions] == ["", ""]
+
+
+def test_an_article_ends_a_context_of_three_prompts(tmp_path: Path) -> None:
+    released = FILES[CPRAG_FILE].replace("She ate the", "She ate A")
+    write_released(tmp_path, {CPRAG_FILE: released})
+    assert questions_of(load_set("cprag", tmp_path)).articles == [Continuation(3, "a")]
 
 
 def test_negated_sentences_have_no_right_word(mirror: Path) -> None:

@@ -2,11 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.diagnostics.questions import Completion, Contrast, Questions
+from protocols.diagnostics.questions import (
+    Completion,
+    Continuation,
+    Contrast,
+    Negation,
+    Questions,
+)
 from protocols.diagnostics.rows import diagnostic_rows, known_contrasts
 from results.model_outputs import ModelOutputs
 from results.row import Row
-from results.subset import Constraint
+from results.subset import Constraint, Statements
 from tests.fixtures.results import wilson
 
 HIGH, LOW = (Constraint("high"),), (Constraint("low"),)
@@ -64,6 +70,42 @@ def test_negation_sensitivity_looks_at_the_first_word_alone() -> None:
     asked = Questions(negated=[(0, 1), (2, 3)])
     outputs = ModelOutputs((("a", "b"), ("a", "c"), ("a",), ("b",)), 2)
     assert measured(asked, outputs) == {("negation_sensitivity", ""): (0.5, 2)}
+
+
+def test_errors_that_repeat_the_subject() -> None:
+    words = (("flower", "daisy"), ("Ant",), ("bird", "robin"), ("house",), (), ("x",))
+    asked = Questions(
+        [
+            *(
+                Completion(place, (expected,), subject=subject)
+                for place, (expected, subject) in enumerate(
+                    [("flower", "daisy"), ("insect", "ant"), ("fish", "robin"), ("x", "house")]
+                )
+            ),
+            Completion(4, ("x",), subject="house"),
+            Completion(5, ("y",)),  # without a subject it is none of the errors
+        ]
+    )
+    found = measured(asked, ModelOutputs(words, 2))
+    assert found["repeated_subject", ""] == (0.5, 4)  # ant and house, of ant, bird, house and none
+    right = Questions([Completion(0, ("flower",), subject="daisy")])
+    assert measured(right, ModelOutputs(words[:1], 2)) == {("accuracy@1", ""): (1.0, 1)}
+
+
+def test_articles_that_are_obeyed() -> None:
+    asked = Questions(
+        articles=[Continuation(0, "an"), Continuation(1, "a"), Continuation(3, "a")],
+        negations=[Negation(0, 1, (Statements("", "natural"),)), Negation(2, 3)],
+    )
+    said = ModelOutputs((("ant",), ("ant", "tool"), ("hour",), ("hour",)), 2)
+    assert measured(asked, said) == {
+        ("article_obedience", ""): (1 / 3, 3),
+        ("article_obedience", "behind an"): (1.0, 1),
+        ("article_obedience", "behind a"): (0.0, 2),
+        ("unchanged_by_not", ""): (1.0, 2),
+        ("unchanged_by_not", "natural"): (1.0, 1),
+    }
+    assert measured(asked, ModelOutputs(((),) * 4, 0)) == {}  # no words were recorded
 
 
 def test_intervals_are_wilsons() -> None:
