@@ -38,7 +38,7 @@ utter hour honest honour heir herbs on only onerous écu
 CONSONANTS = """
 bird house herbert herbivore honey unit union uniform universe unidirectional useful using usual
 usage urine utility utopia utensil ukrainian ugandan european euro one ones once oneself ewe
-ever yacht
+ewer yacht
 """
 
 
