@@ -109,12 +109,13 @@ class PublishedProbe:
 
 
 class DiagnosticKey(NamedTuple):
-    """One number of Ettinger (2020): what results.csv calls its model, set, metric and part."""
+    """One number of Ettinger (2020): what results.csv calls its model, set, metric and so on."""
 
     model: str
     probe: str
     metric: str
     part: str = ""
+    perturbation: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -189,14 +190,17 @@ def published_probes() -> tuple[PublishedProbe, ...]:
 
 @lru_cache(maxsize=1)
 def published_diagnostics() -> dict[DiagnosticKey, float]:
-    """Tables 4, 5, 7 to 9, 11, 12 and 14 of Ettinger (2020), unperturbed, as fractions.
+    """Tables 4, 5, 7 to 9, 11, 12 and 14 of Ettinger (2020), as fractions.
 
-    Both polarities of table 14 together are in the text beside it.
+    Standard deviations over shuffles have `_sd` behind their metric. In the text beside the tables
+    stand both polarities of table 14 together, the margin of affirmative statements (table 12: all
+    but one of BERT-B), and that all errors of table 11 repeat the subject.
 
     Raises:
         PublishedError: If the file is damaged.
     """
-    rows = _read("ettinger2020_diagnostics.csv", metric=str, part=str, share=_measured)
+    texts = dict.fromkeys(("metric", "part", "perturbation"), str)
+    rows = _read("ettinger2020_diagnostics.csv", share=_measured, **texts)
     return {
         DiagnosticKey(**{n: row[n] for n in DiagnosticKey._fields}): row["share"] for row in rows
     }

@@ -59,12 +59,19 @@ def test_rows_as_printed_in_the_paper() -> None:
 
 def test_diagnostics_as_printed_in_the_paper() -> None:
     known = published_diagnostics()
-    assert len(known) == 52
+    assert len(known) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
     assert {key.model for key in known} == {"bert-base-uncased", "bert-large-uncased"}
     large = "bert-large-uncased"
     assert known[DiagnosticKey(large, "cprag", "sensitivity_margin")] == 0.588
     assert known[DiagnosticKey(large, "role", "accuracy@5", "cloze <=.77")] == 0.529
     assert known[DiagnosticKey(large, "neg_simp", "sensitivity", "negative")] == 0.0
+    assert known[DiagnosticKey(large, "neg_simp", "sensitivity_margin", "affirmative")] == 1.0
+    assert known[DiagnosticKey(large, "role", "accuracy@5", "", "generic_both")] == pytest.approx(
+        0.148
+    )
+    shuffled = [DiagnosticKey(large, "cprag", metric, "", "shuffled+truncated")
+                for metric in ("accuracy@1", "accuracy@1_sd")]  # fmt: skip
+    assert [known[key] for key in shuffled] == [0.1, 0.03]
     natural = [DiagnosticKey(large, "neg_nat", "sensitivity", f"{polarity}natural")
                for polarity in ("", "affirmative ", "negative ")]  # fmt: skip
     assert [known[key] for key in natural] == [0.875, 0.75, 1.0]
