@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, distinct
 from datamodules.encoding.special_tokens import Template, longest_first
 from probes.record import MASK, Record
 from storage.errors import RecordError
+
+Spans = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -167,21 +168,18 @@ class LikelihoodEncoder:
         )
         rows = zip(places, owners, encoded["input_ids"], encoded["offset_mapping"], strict=True)
         return [
-            self._window(np.asarray(ids, dtype=np.int64), np.asarray(spans), place[1:], owner)
+            self._window(np.asarray(ids, dtype=np.int64), spans, place[1:], owner)
             for place, owner, ids, spans in rows
         ]
 
     def _window(
-        self, ids: Ids, spans: NDArray[np.int64], answer: tuple[int, int], owner: tuple[Record, str]
+        self, ids: Ids, spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
     ) -> FilledText:
         """Finds the answer's tokens by its characters, and cuts what is too long around them."""
         record, choice = owner
-        begin, end = answer
-        spans = spans.reshape(-1, 2)
-        inside = np.flatnonzero((spans[:, 0] < end) & (spans[:, 1] > begin))
-        if len(inside) == 0:
+        first, last = tokens_of(spans, answer)
+        if first == last:
             raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
-        first, last = int(inside[0]), int(inside[-1]) + 1
         room = self.max_length - self.template.num_special - (last - first)
         if room < 0:
             raise RecordError(
@@ -191,6 +189,18 @@ class LikelihoodEncoder:
         before, after = longest_first(first, len(ids) - last, room)
         kept = ids[first - before : last + after]
         return FilledText(kept, before, before + last - first, len(kept) < len(ids))
+
+
+def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
+    """Begin and end of the tokens that hold a character of the answer; equal where none does.
+
+    Args:
+        spans: The characters of each token, from and to.
+        answer: The characters of the answer, from and to.
+    """
+    begin, end = answer
+    inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
+    return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
 
 def _fill(stem: str, choice: str) -> tuple[str, int, int]:

@@ -5,24 +5,23 @@ Shapes: B batch, K choices, P distinct texts, L tokens, R masked copies, H hidde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lightning_modules.base import Batch, mask_choices
+from lightning_modules.base import Batch
 from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.forms import MASKED_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.heads.candidate_head import CandidateHead
 from lightning_modules.heads.last_layer import EncoderAt
 from lightning_modules.scorers.base import Question, Scorer
+from lightning_modules.scorers.sums import Normalise, scores_of_choices
 
 if TYPE_CHECKING:
     from lightning_modules.masked_choice import MaskedChoice
-
-Normalise = Literal["sum", "mean"]
 
 # Masked copies are run in groups of so many padded tokens: an answer of a hundred tokens would
 # otherwise be a hundred texts at once.
@@ -105,20 +104,13 @@ class PseudoLogLikelihood(Scorer):
         from datamodules.encoding.likelihood import LikelihoodEncoder
 
         def answer(batch: Batch) -> Tensor:
-            sums, counts = self.text_scores(batch)
-            scores = sums / counts if normalise == "mean" else sums
-            scores = scores.float().to(batch["choice_mask"].device)
-            return mask_choices(scores[batch["pair_index"]], batch["choice_mask"])
+            return scores_of_choices(batch, *self.token_scores(batch), normalise)
 
         encoder = LikelihoodEncoder(self.tokenizer, max_length=self.max_length)
         return Question(encoder, answer, encoder.num_tokens)
 
-    def text_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Sum of the log-probabilities of each text's answer tokens (P,), and their number (P,).
-
-        In double precision on the CPU (not every accelerator has it): the mean of equal numbers is
-        then that number, however many there are, and a model that prefers no token ties.
-        """
+    def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (R,) of all texts' answer tokens, and how many of each (P,)."""
         answer_mask = batch["answer_mask"]
         text, place = answer_mask.nonzero(as_tuple=True)  # (R,), (R,)
         size = max(1, _MAX_TOKENS // answer_mask.shape[1])
@@ -126,11 +118,7 @@ class PseudoLogLikelihood(Scorer):
             self._token_scores(batch, text[start : start + size], place[start : start + size])
             for start in range(0, len(text), size)
         ]
-        counts = answer_mask.sum(dim=1).cpu()
-        # Split and summed, not `index_add_`: on a GPU that adds in an order of its own each time.
-        found = torch.cat(parts).cpu().double()
-        sums = torch.stack([s.sum() for s in torch.split(found, counts.tolist())])
-        return sums, counts
+        return torch.cat(parts), answer_mask.sum(dim=1)
 
     def _token_scores(self, batch: Batch, text: Tensor, place: Tensor) -> Tensor:
         """Log-probability (R,) of the token at `place` of `text` when it alone is masked."""
