@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from datamodules.choices import ChoiceDataModule
-from probes.record import Record, Setup
+from probes.record import Record
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import nested_sample
 from storage.config.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
@@ -39,7 +41,7 @@ class ProbeDataModule(ChoiceDataModule):
         probe: str | None = None,
         path: str | None = None,
         train_path: str | None = None,
-        setup: Setup | None = None,
+        setup: Literal["mc_mlm", "mc_qa"] | None = None,
         train_split: str = "train",
         eval_split: str = "dev",
         num_train: NumItems | None = None,

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFIG_DIR = ROOT / "configs" / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
-GroupBy = Literal["cluster", "word", "stem", "arguments"]
+GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class ProbeConfig:
 
     Attributes:
         name: The name of its file without ".yaml".
-        setup: "mc_mlm" (fill the mask) or "mc_qa" (choose the answer).
+        setup: "mc_mlm" (fill the mask), "mc_qa" (choose the answer) or "minimal_pair" (tell the
+            right sentence).
         num_choices: The largest number of choices of an item.
         chance: Accuracy of guessing; 1 / num_choices unless `chance_note` says why not.
         description: One line for people.

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,10 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         yield "`nonsense` gives two candidates the same word"
     if config.group_by == "arguments" and not config.arguments:
         yield "`group_by` is `arguments`, so `arguments` must say how to find them"
+    if config.setup == "minimal_pair":
+        parts = ("candidates", "arguments", "key_words", "nonsense", "variants")
+        for key in filter(partial(getattr, config), parts):
+            yield f"`{key}` is not of minimal pairs, which are whole sentences"
     if not config.splits:
         yield "`files` is missing, and there is no `hub` either"
     own = {"": config.arguments}

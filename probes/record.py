@@ -1,4 +1,8 @@
-"""The one record type: a multiple-choice item, validated where it is read."""
+"""The one record type: a multiple-choice item, validated where it is read.
+
+A minimal pair is one without a stem: its choices are two or more whole sentences, the right one of
+which should be the more likely.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any, Literal
 
 from storage.errors import RecordError
 
-Setup = Literal["mc_mlm", "mc_qa"]
+Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
 MASK = "[MASK]"
 # How other programs write a blank.
 OTHER_MASK = re.compile(r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}", re.IGNORECASE)
@@ -24,7 +28,12 @@ META_FIELDS = (
     "template",
     "arguments",
     "source",
+    "paradigm",  # what a minimal pair is a pair of, BLiMP's UID; accuracy is given by it
 )
+
+
+class RepeatedSentenceError(RecordError):
+    """An item that asks which of two equal sentences is the right one."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +42,9 @@ class Record:
 
     Attributes:
         id: The id given in the file; ids may repeat, so (`id`, `position`) names an item.
-        stem: Question or sentence; holds exactly one `[MASK]` in MC-MLM probes.
-        choices: Answer texts, in the order of the file.
+        stem: Question or sentence; holds exactly one `[MASK]` in MC-MLM probes, and is empty in
+            minimal pairs.
+        choices: Answer texts, in the order of the file; whole sentences in minimal pairs.
         answer: Index of the gold choice.
         meta: Named facts about the item, the keys of `META_FIELDS` where they are known.
         position: 1-based line of the item in its file (0 for an item not read from a file).
@@ -75,22 +85,27 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
 
     Args:
         record: The item.
-        setup: "mc_mlm" also asks for exactly one `[MASK]` in the stem.
+        setup: "mc_mlm" also asks for exactly one `[MASK]` in the stem; "minimal_pair" for none,
+            no stem and sentences that differ.
 
     Raises:
+        RepeatedSentenceError: If two sentences of a minimal pair are the same.
         RecordError: If the stem is empty, there are fewer than two choices, a choice is blank,
             the answer is out of range, another choice repeats the gold one, or the number of
-            masks is not one where one is needed.
+            masks is not the one that is needed.
     """
-    if not record.stem.strip():
+    choice = "sentence" if setup == "minimal_pair" else "choice"
+    if setup != "minimal_pair" and not record.stem.strip():
         raise RecordError("the stem is empty")
     if len(record.choices) < 2:
-        raise RecordError(f"{len(record.choices)} choice(s); at least 2 are needed")
-    if any(not choice.strip() for choice in record.choices):
-        raise RecordError("a choice is empty")
+        raise RecordError(f"{len(record.choices)} {choice}(s); at least 2 are needed")
+    if any(not text.strip() for text in record.choices):
+        raise RecordError(f"a {choice} is empty")
     if not 0 <= record.answer < len(record.choices):
         raise RecordError(f"the answer {record.answer} is not one of {len(record.choices)} choices")
-    if sum(choice.strip() == record.gold.strip() for choice in record.choices) > 1:
+    if setup == "minimal_pair":
+        _check_sentences(record)
+    elif sum(text.strip() == record.gold.strip() for text in record.choices) > 1:
         raise RecordError(f"the gold choice {record.gold!r} appears twice")
     if setup == "mc_mlm" and record.stem.count(MASK) != 1:
         raise RecordError(
@@ -98,6 +113,19 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
             + _mask_hint(record.stem)
         )
     return record
+
+
+def _check_sentences(record: Record) -> None:
+    if record.stem.strip():
+        raise RecordError(
+            f"a minimal pair has no stem but whole sentences, and here is one: {record.stem[:60]!r}"
+        )
+    if masked := [text for text in record.choices if MASK in text]:
+        raise RecordError(
+            f"{MASK} in the sentence {masked[0]!r}; those of a minimal pair have no gap to fill"
+        )
+    if len({text.strip() for text in record.choices}) < len(record.choices):
+        raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
 
 
 def _mask_hint(stem: str) -> str:

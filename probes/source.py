@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from probes.catalog import FileSource, ProbeConfig, load_probe_config
-from probes.importers.ai2 import AI2File, notices_of, read_ai2
+from probes.importers.ai2 import read_ai2
 from probes.importers.hub import read_hub
+from probes.importers.items import ItemFile, notices_of
+from probes.importers.minimal_pairs import read_pairs
 from probes.record import Record, Setup
 from probes.released import locate
 from storage.errors import ConfigError, RecordError, nearest
@@ -45,6 +47,7 @@ def load_probe(
     mirror: str | Path | None = None,
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
+    pairs: bool = False,
 ) -> ProbeData:
     """Loads one split of a probe or original-task set.
 
@@ -56,15 +59,23 @@ def load_probe(
             own (it ships with the repository, or its config says where) is read there.
         cache_dir: See `storage.web.download.cache_folder`.
         offline: See `storage.web.download.is_offline`.
+        pairs: Whether minimal pairs are taken: nothing can be trained on them, and they have no
+            place to ask for words at.
 
     Raises:
-        ConfigError: If there is no such probe or split.
+        ConfigError: If there is no such probe or split, or it is of minimal pairs where others are
+            needed.
         RecordError: If a file is malformed; the message names file and line.
         OSError: If a file cannot be had; the message says what to do.
     """
     config = (
         name_or_path if isinstance(name_or_path, ProbeConfig) else load_probe_config(name_or_path)
     )
+    if config.setup == "minimal_pair" and not pairs:
+        raise ConfigError(
+            f"{config.name} is of minimal pairs (setup minimal_pair): whole sentences, in which "
+            "nothing is to fill in or to answer; only `train.py zero-shot` scores them"
+        )
     if split not in config.splits:
         raise ConfigError(
             f"{config.name} has no split {split!r}{nearest(split, config.splits)}; "
@@ -77,9 +88,8 @@ def load_probe(
     source = config.files[split]
     path = locate(config, source, mirror, cache_dir, offline)
     leave_out = config.leave_out.get(split, ())
-    read = read_ai2(
-        path, config.setup, name=config.name, leave_out=leave_out, ids_repeat=config.ids_repeat
-    )
+    options: dict[str, Any] = {"leave_out": leave_out, "ids_repeat": config.ids_repeat}
+    read = _read(path, config.setup, name=config.name, **options)
     notices = read.notices
     if source.sha256 and read.sha256 != source.sha256:
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
@@ -95,17 +105,17 @@ def load_file(path: str | Path, setup: Setup) -> ProbeData:
     `load_probe` takes that config too, as what has one split, `FILE_SPLIT`.
 
     Args:
-        path: A file in the AI2 format, plain or compressed.
-        setup: "mc_mlm" or "mc_qa".
+        path: A file in the AI2 format or of minimal pairs, plain or compressed.
+        setup: "mc_mlm", "mc_qa" or "minimal_pair".
 
     Raises:
-        ValueError: If the setup is neither.
+        ValueError: If the setup is none of these.
         RecordError: If the file is malformed; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
     if setup not in get_args(Setup):
         raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
-    read = read_ai2(path, setup)
+    read = _read(path, setup)
     config = replace(
         _config_of(read.path.name.partition(".")[0], setup, read.records),
         description=f"the file {read.path.name}",
@@ -145,6 +155,12 @@ def load_files(name: str, paths: Mapping[str, str | Path], setup: Setup) -> dict
     }
 
 
+def _read(path: str | Path, setup: Setup, **options: Any) -> ItemFile:
+    if setup == "minimal_pair":
+        return read_pairs(path, **options)
+    return read_ai2(path, setup, **options)
+
+
 def _config_of(name: str, setup: Setup, records: Sequence[Record]) -> ProbeConfig:
     """What can be told of a probe from its items."""
     sets = {frozenset(record.choices) for record in records}
@@ -178,7 +194,7 @@ def _from_hub(
     return ProbeData(config, records, files, notices + unmatched)
 
 
-def _fit(config: ProbeConfig, read: AI2File) -> None:
+def _fit(config: ProbeConfig, read: ItemFile) -> None:
     """Refuses a file that cannot be of this probe."""
     for record in read.records:
         if len(record.choices) > config.num_choices:
@@ -217,5 +233,5 @@ def _with_arguments(
     return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
 
 
-def _data_file(read: AI2File) -> DataFile:
+def _data_file(read: ItemFile) -> DataFile:
     return DataFile(str(read.path), read.sha256, len(read.records))

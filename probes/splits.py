@@ -21,19 +21,20 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
 
     Args:
         record: The item.
-        group_by: "cluster" and "word" are those of its meta; "arguments" is the unordered
-            collection of its arguments, or the stem where no template fits it; "stem" is its
-            words; None makes every item its own group (exact copies share one).
+        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" is the
+            unordered collection of its arguments, or the stem where no template fits it; "stem" is
+            its words, those of the right sentence of a minimal pair; None makes every item its own
+            group (exact copies share one).
 
     Raises:
-        RecordError: If the item has no cluster or word.
+        RecordError: If the item has no cluster, word or paradigm.
     """
     if group_by is None:
         return _content(record)
     if group_by == "arguments" and record.meta.get("arguments"):
         return " | ".join(sorted(str(argument) for argument in record.meta["arguments"]))
     if group_by in {"arguments", "stem"}:
-        return " ".join(record.stem.casefold().split())
+        return " ".join((record.stem or record.gold).casefold().split())
     group = record.meta.get(group_by)
     if group is None or group == "":
         raise RecordError(f"{record.where}: it has no `{group_by}` to be grouped by")

@@ -142,6 +142,19 @@ class Difficulty(Subset):
 
 
 @dataclass(frozen=True)
+class Paradigm(Subset):
+    """The minimal pairs that contrast the same thing; BLiMP's files call it UID."""
+
+    kind = "paradigm"
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The paradigm behind `UID=`."""
+        return f"UID={self.name}"
+
+
+@dataclass(frozen=True)
 class SourceSet(Subset):
     """The items of one set of an original task that has several."""
 
@@ -280,6 +293,6 @@ _KINDS: dict[str, type[Subset]] = {
     part.kind: part
     for part in (
         Template, ChoiceSet, Untouched, Clusters, Difficulty, SourceSet, Answered, GridWording,
-        NearerDistractor, OneModel, Constraint, ClozeBin, Statements, Article,
+        NearerDistractor, OneModel, Constraint, ClozeBin, Statements, Article, Paradigm,
     )
 }  # fmt: skip

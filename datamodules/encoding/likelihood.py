@@ -75,6 +75,8 @@ class LikelihoodSet(EncodedSet):
 class LikelihoodEncoder:
     """Encodes each choice in its place: the mask of the stem, or behind the stem and a space.
 
+    Where the stem is empty, the choice is the whole text.
+
     Stem and choice are tokenised as the one text they are, so a choice gets the pieces that it has
     in running text.
 
@@ -206,7 +208,7 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
 def _fill(stem: str, choice: str) -> tuple[str, int, int]:
     """The text with the choice in its place, and the characters that are the choice."""
     before, mask, after = stem.partition(MASK)
-    if not mask:
+    if not mask and stem:
         before = stem.rstrip() + " "
     text = choice.strip()
     return before + text + after, len(before), len(before) + len(text)

@@ -73,7 +73,8 @@ def load(settings: ScorerSettings, setup: Setup) -> Scorer:
     """What answers: at the mask; by the head that a model was fine-tuned with; else by its words.
 
     MC-QA has no pre-trained head, so a model that was not fine-tuned is asked for the
-    pseudo-log-likelihood of each answer behind its question (Salazar et al. 2020).
+    pseudo-log-likelihood of each answer behind its question (Salazar et al. 2020), and any model
+    for that of the sentences of a minimal pair, whose tokens are masked one at a time.
 
     Raises:
         PretrainedError: If there is no such model, or it is no masked LM.
@@ -93,6 +94,8 @@ def load(settings: ScorerSettings, setup: Setup) -> Scorer:
                 **options,
             )
         )
+    if setup == "minimal_pair":
+        return PseudoLogLikelihood.load(name, "sum", revision=revision, **options)
     if answers_questions(name, revision):
         return TrainedScorer(SentenceChoice(name, revision=revision, **options))
     # The mean over an answer's tokens: the sum would prefer short answers.

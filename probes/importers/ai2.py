@@ -11,32 +11,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from probes.importers.ai2_row import LABELS, MAX_CHOICES, parse_row, record_from_row
+from probes.importers.items import ItemFile, read_items
 from probes.record import Record, Setup, validate
 from storage.errors import RecordError
-from storage.files import content_sha256, read_lines, write_bytes_atomic
-from storage.limits import MAX_ITEMS
-
-
-@dataclass(frozen=True)
-class AI2File:
-    """What one file holds.
-
-    Attributes:
-        path: Where it was read.
-        records: The items, in the order of the file.
-        sha256: Of the decompressed bytes, so that plain and gzipped copies agree.
-        notices: Facts a reader of the results should know ("505 ids repeat").
-    """
-
-    path: Path
-    records: tuple[Record, ...]
-    sha256: str
-    notices: tuple[str, ...]
+from storage.files import write_bytes_atomic
 
 
 def read_ai2(
@@ -46,7 +28,7 @@ def read_ai2(
     name: str | None = None,
     leave_out: Collection[int] = (),
     ids_repeat: bool = False,
-) -> AI2File:
+) -> ItemFile:
     """Reads a whole file; the first malformed row is an error that names file and line.
 
     Args:
@@ -61,38 +43,11 @@ def read_ai2(
             UTF-8.
         FileNotFoundError: If there is no such file.
     """
-    path = Path(path)
-    name = name or path.name.partition(".")[0]
-    records = list[Record]()
-    blank, unnamed = list[int](), list[int]()
-    for line, text in read_lines(path):
-        if line > MAX_ITEMS:
-            raise RecordError(f"{path}:{line}: more than {MAX_ITEMS:,} lines, the most of one file")
-        if not text.strip():
-            blank.append(line)
-            continue
-        if line in leave_out:
-            continue
-        try:
-            row = parse_row(text)
-            if row.get("id") is None:
-                unnamed.append(line)
-            record = record_from_row(row, setup, default_id=f"{name}-{line}", position=line)
-            records.append(replace(record, file=str(path)))
-        except RecordError as error:
-            raise RecordError(f"{path}:{line}: {error}") from None
-    if not records:
-        raise RecordError(f"{path}:1: the file is empty; it holds no item")
-    if not ids_repeat:
-        refuse_repeated_ids(records)
-    notices = notices_of(records)
-    if unnamed:
-        notices += (f"{len(unnamed)} rows have no id and are named by their line",)
-    if blank:
-        notices += (f"{len(blank)} blank lines skipped ({_lines(blank)})",)
-    if leave_out:
-        notices += (f"{len(leave_out)} rows left out by the config ({_lines(sorted(leave_out))})",)
-    return AI2File(path, tuple(records), content_sha256(path), notices)
+
+    def parse(text: str, line: int) -> Record:
+        return record_from_row(parse_row(text), setup, position=line)
+
+    return read_items(path, parse, name=name, leave_out=leave_out, ids_repeat=ids_repeat)
 
 
 def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
@@ -124,36 +79,3 @@ def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
         lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
     data = "".join(lines).encode()
     write_bytes_atomic(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
-
-
-def refuse_repeated_ids(records: Iterable[Record]) -> None:
-    """Two items of one name are a copy, or a mistake that results could not tell apart.
-
-    Raises:
-        RecordError: If an id repeats; the message names both places.
-    """
-    first: dict[str, Record] = {}
-    for record in records:
-        if (other := first.setdefault(record.id, record)) is not record:
-            raise RecordError(
-                f"{record.where}: the id {record.id!r} is that of line {other.position} too; give "
-                "each item an id of its own, or none (then it is named by its line). For a "
-                "released file that is so, write `ids_repeat: true` in the probe's config"
-            )
-
-
-def notices_of(records: Sequence[Record]) -> tuple[str, ...]:
-    """What is odd about the items and read all the same: repeated ids and distractors."""
-    notices = []
-    if repeated := len(records) - len({record.id for record in records}):
-        notices.append(f"{repeated} ids repeat")
-    twice = [r.position for r in records if len({c.strip() for c in r.choices}) < len(r.choices)]
-    if twice:
-        rows = f"{len(twice)} rows repeat" if len(twice) > 1 else "1 row repeats"
-        notices.append(f"{rows} a choice that is not the gold one ({_lines(twice)})")
-    return tuple(notices)
-
-
-def _lines(numbers: Sequence[int], shown: int = 10) -> str:
-    more = f" and {len(numbers) - shown} more" if len(numbers) > shown else ""
-    return f"lines {', '.join(map(str, numbers[:shown]))}{more}"

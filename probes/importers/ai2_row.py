@@ -47,7 +47,7 @@ def parse_row(text: str) -> dict[str, Any]:
 
 
 def record_from_row(
-    row: Mapping[str, Any], setup: Setup | None, *, default_id: str, position: int
+    row: Mapping[str, Any], setup: Setup | None, *, position: int, default_id: str = ""
 ) -> Record:
     """One parsed row as a validated record.
 
@@ -62,7 +62,7 @@ def record_from_row(
     answer = _answer(row, labels)
     identifier = row.get("id")
     record = Record(
-        id=default_id if identifier is None else _label(identifier, "`id`"),
+        id=default_id if identifier is None else label_text(identifier, "`id`"),
         stem=stem,
         choices=texts,
         answer=answer,
@@ -81,7 +81,7 @@ def _choices(choices: object, hint: str) -> tuple[tuple[str, ...], tuple[str, ..
     for number, choice in enumerate(choices, start=1):
         if not isinstance(choice, dict):
             raise RecordError(f"choice {number} is {_kind(choice)}; an object is needed")
-        labels.append(_label(choice.get("label"), f"the label of choice {number}"))
+        labels.append(label_text(choice.get("label"), f"the label of choice {number}"))
         texts.append(_text(choice.get("text"), f"the text of choice {number}"))
     repeated = [label for label, count in Counter(labels).items() if count > 1]
     if repeated:
@@ -97,7 +97,7 @@ def _answer(row: Mapping[str, Any], labels: Sequence[str]) -> int:
         )
     if isinstance(key, list):
         raise RecordError(f"{len(key)} golds: `answerKey` is a list; one label is needed")
-    label = _label(key, "`answerKey`")
+    label = label_text(key, "`answerKey`")
     if label not in labels:
         raise RecordError(f"no gold: `answerKey` {label!r} is not one of {', '.join(labels)}")
     return labels.index(label)
@@ -118,7 +118,7 @@ def _meta(notes: object) -> dict[str, Any]:
     return meta
 
 
-def _label(value: object, what: str) -> str:
+def label_text(value: object, what: str) -> str:
     """A string or an integer as a string: `3` and `"3"` are the same label."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise RecordError(f"{what} is {_kind(value)}; a string or an integer is needed")
@@ -178,6 +178,8 @@ def _row_hint(row: Mapping[str, Any]) -> str:
     question = row.get("question")
     choices = question.get("choices") if isinstance(question, dict) else row.get("choices")
     in_columns = isinstance(choices, dict) and {"text", "label"} <= choices.keys()
+    if "sentence_good" in row:
+        return "; this is a minimal pair: give it as one, with the setup minimal_pair"
     if "question_stem" in row or in_columns or (isinstance(question, str) and choices is not None):
         return (
             f"; this is a row as data sets of the Hub have it: write {QUESTION}, or name the data "

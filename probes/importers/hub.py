@@ -1,4 +1,4 @@
-"""Reads data sets of the Hugging Face Hub whose columns are laid out in one of four known ways."""
+"""Reads data sets of the Hugging Face Hub whose columns are laid out in one of the known ways."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from probes.catalog import HubSource, ProbeConfig
-from probes.importers.ai2 import refuse_repeated_ids
 from probes.importers.ai2_row import LABELS, record_from_row
+from probes.importers.items import refuse_repeated_ids
+from probes.importers.minimal_pairs import ai2_row
 from probes.record import Record
 from storage.errors import RecordError
 from storage.limits import MAX_ITEMS
@@ -162,5 +163,6 @@ _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], dict[str, Any]]], ...] = 
     (frozenset({"question_stem", "choices", "answerKey"}), _openbookqa),
     (frozenset({"question", "choices", "answerKey"}), _arc),
     (frozenset({"question", "correct_answer", "distractor1", "distractor2", "distractor3"}), _sciq),
+    (frozenset({"sentence_good", "sentence_bad"}), ai2_row),
     (frozenset({"article", "question", "options", "answer"}), _race),
 )

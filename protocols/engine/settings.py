@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from datamodules.words.source import vectors_label
+from probes.record import Setup
 from protocols.engine.kinds import KINDS, TRANSFORMER
 from results.row import Role, Row
 from storage.config.ranges import (
@@ -100,12 +101,13 @@ class FileSettings:
     """A probe of one's own, without a config.
 
     Args:
-        path: AI2-format .jsonl or .jsonl.gz file.
-        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa".
+        path: AI2-format .jsonl or .jsonl.gz file; of minimal pairs also BLiMP's fields, or a .tsv
+            or .csv file with the right sentence in its first column.
+        setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences).
     """
 
     path: str | None = None
-    setup: Literal["mc_mlm", "mc_qa"] | None = None
+    setup: Setup | None = None
 
 
 @dataclass(frozen=True)

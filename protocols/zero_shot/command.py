@@ -20,6 +20,7 @@ from protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_config
 from protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
 from results.row import Row
 from results.run_folder import CommandFolder
+from storage.errors import UsageError
 
 
 @command(
@@ -63,12 +64,17 @@ def zero_shot(
         The rows of results.csv.
 
     Raises:
-        UsageError: If neither or both of `probes` and `data.path` are given, or a model is a
-            baseline.
+        UsageError: If neither or both of `probes` and `data.path` are given, a model is a
+            baseline, or ranks are asked of minimal pairs.
     """
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
+    if ranks and (pairs := [one.name for one in sets if one.data.config.setup == "minimal_pair"]):
+        raise UsageError(
+            f"--ranks: {', '.join(pairs)} has minimal pairs, whole sentences with no mask to ask "
+            "for the rank of a word at"
+        )
     config = {
         "command": "zero-shot",
         **_asked_of(chosen),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from jobs.context import RunContext
 from probes.catalog import ProbeConfig, load_probe_config, probe_names
+from probes.record import Setup
 from probes.source import FILE_SPLIT, ProbeData, load_file, load_probe
 from protocols.engine.settings import FileSettings, listed
 from storage.errors import UsageError
@@ -48,9 +50,9 @@ def load_sets(
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
     if data.path:
         if data.setup is None:
-            raise UsageError("--data.path needs --data.setup mc_mlm or --data.setup mc_qa")
+            raise UsageError(f"--data.path needs --data.setup {' or '.join(get_args(Setup))}")
         path = Path(data.path)
-        name = visible(path.name.removesuffix(".gz").removesuffix(".jsonl"))
+        name = visible(re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
         return [LoadedSet(name, "", load_file(path, data.setup), is_own=True)]
     found = []
     for entry in names:
@@ -70,7 +72,7 @@ def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
 def read_set(name: str, split: str, context: RunContext) -> ProbeData:
     """A set as a run's config names it, read once by a process."""
     probe, mirror = context.probe(name), context.mirror
-    read = partial(load_probe, probe, split or FILE_SPLIT, mirror=mirror)
+    read = partial(load_probe, probe, split or FILE_SPLIT, mirror=mirror, pairs=True)
     return context.remembered(f"set {name} {split}", mirror, read)
 
 
@@ -92,13 +94,13 @@ def _refuse_one_name(sets: Iterable[LoadedSet]) -> None:
 
 def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:
     if split is not None:
-        return split, load_probe(name, split, mirror=mirror)
+        return split, load_probe(name, split, mirror=mirror, pairs=True)
     known = load_probe_config(name).splits
     first, *others = [s for s in EVALUATION_SPLITS if s in known] or ["dev"]
     try:
-        return first, load_probe(name, first, mirror=mirror)
+        return first, load_probe(name, first, mirror=mirror, pairs=True)
     except NotThereError:
         if not others:
             raise
     print(f"{name}: no {first} file there, scoring {others[0]}")
-    return others[0], load_probe(name, others[0], mirror=mirror)
+    return others[0], load_probe(name, others[0], mirror=mirror, pairs=True)

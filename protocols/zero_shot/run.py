@@ -33,6 +33,7 @@ from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import read_set
 from protocols.zero_shot.jobs import PROTOCOL
+from protocols.zero_shot.pairs import pair_notices, pair_rows, per_token
 from protocols.zero_shot.ranks import rank_rows, ranks_of
 from results.provenance import check_data, data_files
 from results.record import RunRecord
@@ -64,9 +65,14 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         num_train=0,
         split=config["split"],
     )
-    rows = zero_shot_rows(predictions, loaded, base)
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
+    if setup == "minimal_pair":
+        means = per_token(predictions, scorer)
+        rows = pair_rows(predictions, means, loaded.config.group_by, base)
+        notices += pair_notices(predictions.records)
+    else:
+        rows = zero_shot_rows(predictions, loaded, base)
     if config.get("ranks") and setup == "mc_mlm":
         ranked = ranks_of(scorer, predictions, context.trainer)
         rows += rank_rows(ranked, groups_of(ranked.records, loaded.config.group_by), base)

@@ -124,7 +124,7 @@ def test_a_mistake_is_named_with_file_and_key(
         (
             "setup: mc_mlm",
             "setup: mc_ml",
-            "`setup` must be 'mc_mlm' or 'mc_qa', .*did you mean 'mc_mlm'",
+            "`setup` must be 'mc_mlm', 'mc_qa' or 'minimal_pair', .*did you mean 'mc_mlm'",
         ),
         ("files: {train: a/train.jsonl}", "", "`files` is missing"),
     ],
@@ -148,3 +148,13 @@ def test_a_file_that_holds_something_else_is_refused(config_file: Callable[..., 
 def test_a_name_that_acts_on_a_terminal_is_refused(config_file: Callable[..., Path]) -> None:
     with pytest.raises(ConfigError, match="`name` holds control characters; rename the file"):
         read_config(config_file(MINIMAL, name="a\x1b[31m"))
+
+
+@pytest.mark.parametrize("line", ["candidates: [a, b]", "arguments: '(a)'", "key_words: [a]"])
+def test_what_minimal_pairs_cannot_have_is_refused(
+    line: str, config_file: Callable[..., Path]
+) -> None:
+    text = MINIMAL.replace("mc_mlm", "minimal_pair")
+    assert read_config(config_file(f"{text}group_by: paradigm\n")).group_by == "paradigm"
+    with pytest.raises(ConfigError, match=f"`{line.partition(':')[0]}` is not of minimal pairs"):
+        read_config(config_file(f"{text}{line}\n"))

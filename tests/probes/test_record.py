@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.record import Record, validate
+from probes.record import Record, RepeatedSentenceError, validate
 from storage.errors import RecordError
 
 
@@ -33,3 +33,31 @@ def test_what_is_wrong_is_said(
 ) -> None:
     with pytest.raises(RecordError, match=message):
         validate(Record("x", stem, choices, answer), "mc_mlm")
+
+
+def test_a_minimal_pair_is_whole_sentences_that_differ() -> None:
+    pair = Record("x", "", ("Cats sleep.", "Cats sleeps."), 0)
+    assert validate(pair, "minimal_pair") is pair
+    with pytest.raises(RecordError, match="the stem is empty"):
+        validate(pair)
+
+
+@pytest.mark.parametrize(
+    ("stem", "choices", "message"),
+    [
+        ("Cats", ("sleep.", "sleeps."), "has no stem .* here is one: 'Cats'"),
+        ("", ("Cats sleep.",), r"1 sentence\(s\)"),
+        ("", ("Cats sleep.", "  "), "a sentence is empty"),
+        ("", ("Cats [MASK].", "Cats sleeps."), r"\[MASK\] in the sentence"),
+    ],
+)
+def test_what_is_wrong_with_a_minimal_pair_is_said(
+    stem: str, choices: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(RecordError, match=message):
+        validate(Record("x", stem, choices, 0), "minimal_pair")
+
+
+def test_a_minimal_pair_of_the_same_sentences_is_an_error() -> None:
+    with pytest.raises(RepeatedSentenceError, match="twice: 'Cats sleep'"):
+        validate(Record("x", "", ("Cats sleep", "Cats sleep "), 0), "minimal_pair")

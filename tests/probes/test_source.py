@@ -15,6 +15,7 @@ from probes import catalog
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
 from probes.source import load_file, load_probe
+from probes.splits import groups_of
 from storage.errors import ConfigError, RecordError
 from storage.web.download import DownloadError, NotThereError
 
@@ -198,3 +199,19 @@ def test_a_users_own_file_needs_no_config(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text(json.dumps({"id": "1"}))
     with pytest.raises(RecordError, match=r"bad\.jsonl:1: `question` is missing"):
         load_file(tmp_path / "bad.jsonl", "mc_qa")
+
+
+def test_minimal_pairs_have_a_file_or_a_config_and_are_for_scoring_alone(
+    tmp_path: Path, config_file: Callable[..., Path]
+) -> None:
+    path = tmp_path / "dev.tsv"
+    path.write_text("a b\tb a\na b\ta a\nc d\td c\n")
+    data = load_file(path, "minimal_pair")
+    assert (data.config.chance, data.config.candidates) == (0.5, ())
+    # Pairs that share their right sentence are one group.
+    assert len(set(groups_of(data.records, data.config.group_by))) == 2
+    text = "setup: minimal_pair\nnum_choices: 2\nchance: 0.5\nfiles: {dev: dev.tsv}\n"
+    config = config_file(text + "leave_out: {dev: [2]}\n")
+    assert [r.gold for r in load_probe(config, "dev", pairs=True).records] == ["a b", "c d"]
+    with pytest.raises(ConfigError, match=r"mine is of minimal pairs .* only `train.py zero-shot`"):
+        load_probe(config, "dev")

@@ -103,3 +103,14 @@ def test_padding_items_are_copies_of_weight_0(tokenizer: Any) -> None:
     batch = LikelihoodEncoder(tokenizer).encode([QA]).collate([0, -1])
     assert batch["weights"].tolist() == [1.0, 0.0]
     assert torch.equal(batch["pair_index"][0], batch["pair_index"][1])
+
+
+def test_without_a_stem_the_whole_choice_is_scored(tokenizer: Any) -> None:
+    sentences = ("a cat is older .", "the cats is older .", "zebra", "! é")
+    encoded = LikelihoodEncoder(tokenizer).encode([Record("p", "", (*sentences[:3], " ! é "), 0)])
+    batch = encoded.collate([0])
+    for row, text in zip(batch["pair_index"][0], sentences, strict=True):
+        scored = batch["input_ids"][row][batch["answer_mask"][row]].tolist()
+        assert scored == tokenizer(text, add_special_tokens=False)["input_ids"]
+        length = int(batch["attention_mask"][row].sum())
+        assert batch["input_ids"][row][:length].tolist() == tokenizer(text)["input_ids"]

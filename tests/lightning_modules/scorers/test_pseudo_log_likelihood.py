@@ -9,8 +9,10 @@ from transformers import AutoModelForMaskedLM
 
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.scorers import pseudo_log_likelihood
+from lightning_modules.scorers.masked import load
 from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
 from probes.record import Record
+from protocols.engine.settings import ModelSettings
 
 Checkpoint = Callable[..., Path]
 
@@ -133,3 +135,21 @@ def test_nothing_of_it_is_trained(checkpoint: Checkpoint) -> None:
 def test_an_unknown_normalisation_is_refused(checkpoint: Checkpoint) -> None:
     with pytest.raises(ValueError, match="normalise='max': choose sum or mean"):
         PseudoLogLikelihood.load(str(checkpoint("bert")), normalise="max")  # type: ignore[arg-type]
+
+
+def test_a_sentence_without_a_stem_is_summed_over_all_of_its_tokens(
+    architecture: str, checkpoint: Checkpoint
+) -> None:
+    """As BLiMP asks a masked LM (Salazar et al. 2020), held against a loop over the plain model."""
+    sentences = [["the", "cat", "is", "older", "."], ["the", "ante", "##lo", "##pe", "is", "older"]]
+    pair = Record("4", "", ("the cat is older .", "the antelope is older"), 0)
+    folder = checkpoint(architecture)
+    scorer = load(ModelSettings(str(folder)), "minimal_pair")
+    asked = scorer.choice_scores()
+    with torch.no_grad():
+        found = asked.answer(asked.encoder.encode([pair]).collate([0]))[0].tolist()
+    expected = [sum(_by_hand(folder, [], words, [])) for words in sentences]
+    assert found == pytest.approx(expected, abs=1e-4)
+    counted = scorer.log_likelihoods().num_tokens
+    assert counted is not None
+    assert counted([pair]) == [[5, 6]]

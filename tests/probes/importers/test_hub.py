@@ -144,3 +144,10 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
     assert data.notices == ("1 ids repeat",)
     assert data.files[0].path == f"hub:{source.repo}/train"
     assert data.files[0].num_items == 2
+
+
+def test_blimps_layout(tmp_path: Path) -> None:
+    row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
+    probe = ProbeConfig("p", "minimal_pair", 2, 0.5)
+    found = read_hub(probe, hub(tmp_path / "data", row), "train", cache_dir=tmp_path / "cache")
+    assert found == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)
