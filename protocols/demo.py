@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.cli.command import Command, command
 from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
+from protocols.engine.auto_kind import with_kind
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
 from protocols.inoculation.command import inoculate_here
@@ -75,9 +76,11 @@ def demo(
         UsageError: If the model is a baseline, which has no zero-shot score.
     """
     start = time.perf_counter()
-    model = plan.model
+    model = with_kind(plan.model)
     refuse_untrained([model], "the zero-shot part of demo")
-    folder = CommandFolder(Path(output_dir), {"command": "demo", **asdict(plan)})
+    folder = CommandFolder(
+        Path(output_dir), {"command": "demo", **asdict(replace(plan, model=model))}
+    )
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.curve import Asked

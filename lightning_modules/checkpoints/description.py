@@ -115,12 +115,30 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
         return _load_tokenizer(resolve(name_or_path), hub_options(revision))
 
 
+def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
+    """Reads a checkpoint's settings, whatever its kind.
+
+    Raises:
+        PretrainedError: If there are none, they cannot be read, or transformers knows no such kind.
+    """
+    with quiet_transformers():
+        return _read_config(resolve(name_or_path), hub_options(revision))
+
+
 def _load_config(form: Form, source: str, options: dict[str, Any]) -> PreTrainedConfig:
-    with one_error(source, "configuration"):
-        if Path(source).is_dir():
+    config = _read_config(source, options)
+    refuse_other_families(form, config, source)
+    return config
+
+
+def _read_config(source: str, options: dict[str, Any]) -> PreTrainedConfig:
+    is_folder = Path(source).is_dir()
+    revision = None if is_folder else options.get("revision")
+    # The config is read first of all, so it is here that a revision turns out to be missing.
+    with one_error(f"{source}@{revision}" if revision else source, "configuration"):
+        if is_folder:
             check_config(Path(source))
         config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options)
-    refuse_other_families(form, config, source)
     return config
 
 

@@ -6,7 +6,12 @@ import sys
 from typing import Any, TypeVar
 
 from torch import nn
-from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
 from lightning_modules.checkpoints.forms import Form
@@ -23,15 +28,16 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
     """
     if form.admits(config):
         return
-    name = f"{source}: {config.model_type} ({type(config).__name__}) is"
-    found = "of a kind"
+    found = "no model of the kind that is asked for"
     if getattr(config, "is_encoder_decoder", False):
-        found = "an encoder-decoder model, a kind"
+        found = "an encoder-decoder model"
     elif type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
-        found = "a causal language model, a kind"
+        found = "a causal language model"
+    elif type(config) in MODEL_FOR_MASKED_LM_MAPPING:
+        found = "a masked language model"
     raise PretrainedError(
-        f"{name} {found} that is not supported yet; masked language models such as BERT and "
-        "RoBERTa are"
+        f"{source}: {config.model_type} ({type(config).__name__}) is {found}, and was to be read "
+        "as another kind; if it is to be read as what it is, give --model.kind auto"
     )
 
 

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import logging as transformers_logging
-
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
 from storage.folders import user_path
 
@@ -51,6 +49,9 @@ def hub_options(revision: str | None) -> dict[str, Any]:
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
     """Silences load reports and progress bars: what matters in them is an error here."""
+    # Only here: whoever asks where a model lies should not wait for it.
+    from transformers.utils import logging as transformers_logging
+
     verbosity = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.ERROR)

@@ -10,10 +10,13 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from probes.catalog import ROOT
-from protocols.engine.kinds import kind_of
+from protocols.engine.auto_kind import with_kind
+from protocols.engine.kinds import AUTO, kind_of
+from protocols.engine.model_source import EMBEDDED
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from results.model_names import told_apart
 from storage.errors import UsageError
+from storage.folders import user_path
 
 MODEL_CONFIGS = ROOT / "configs" / "model"
 
@@ -25,18 +28,24 @@ def chosen_models(
 
     Args:
         names: Configs in configs/model/ (names or paths of .yaml files), folders, or names on the
-            Hub, separated by commas; empty takes `model`.
+            Hub, separated by commas; empty takes `model`. What stands behind an `@` is a revision
+            on the Hub, and part of the name in tables.
         model: The one model where no names are given.
         random_weights: Add the same architectures with fresh weights (SPEC E9).
 
     Raises:
-        UsageError: If names and a model are given, a config is malformed, or two models have the
-            same name in tables. Folders of one name are told apart by their paths.
+        UsageError: If names and a model are given, a config is malformed, it is not clear of what
+            kind a model is (`with_kind`), or two have the same name in tables. Folders of one name
+            are told apart by their paths.
+        PretrainedError: If there is no model of a name.
     """
     given = listed(names)
     if given and model != DEFAULT_MODEL:
         raise UsageError("give either --models a,b or --model, not both")
-    models = _named_apart([model_of(name) for name in given]) if given else [model]
+    models = [with_kind(model)]
+    if given:
+        models = _named_apart([with_kind(model_of(name)) for name in given])
+        models = [_named_by(split_revision(n)[1], m) for n, m in zip(given, models, strict=True)]
     if random_weights:
         models += [
             replace(one, random_weights=True)
@@ -67,15 +76,49 @@ def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
 def model_of(name: str) -> ModelSettings:
     """The settings that a name stands for: a config's, or those of a folder or Hub name.
 
+    Of what kind the latter is, is not found out yet.
+
     Raises:
-        UsageError: If a config is missing or malformed; the message names the file.
+        UsageError: If a config is missing or malformed; the message names the file. If what has no
+            revisions is given one.
     """
+    name, revision = split_revision(name)
+    model = _unrevised(name)
+    if revision is None:
+        return model
+    if not (name and revision):
+        raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
+    has_checkpoint = model.kind == AUTO or kind_of(model).has_checkpoint
+    source = model.name_or_path
+    if not has_checkpoint or source == EMBEDDED or user_path(source).exists():
+        raise UsageError(
+            f"--models {name}@{revision}: {name} is not on the Hub, so it has no revisions; a "
+            "folder with @ in its name must be there"
+        )
+    return replace(model, revision=revision)
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """A name and what stands behind its last @; a path that is there has no revision."""
+    is_path = name.endswith((".yaml", ".yml")) or user_path(name).exists()
+    base, at, revision = name.rpartition("@")
+    return (base, revision) if at and not is_path else (name, None)
+
+
+def _named_by(revision: str | None, model: ModelSettings) -> ModelSettings:
+    """The model, called by the revision that was given with its name."""
+    if revision is None:
+        return model
+    return replace(model, name=f"{replace(model, random_weights=False).label}@{revision}")
+
+
+def _unrevised(name: str) -> ModelSettings:
     path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
     if path.is_file():
         return _read(path)
     if path == Path(name):
         raise UsageError(f"--models {name}: there is no such file")
-    return ModelSettings(name_or_path=name)
+    return ModelSettings(name_or_path=name, kind=AUTO)
 
 
 def _read(path: Path) -> ModelSettings:

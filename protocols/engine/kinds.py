@@ -45,6 +45,7 @@ class ModelKind:
     """What a kind of model is.
 
     Attributes:
+        forms: The forms of checkpoint that it is loaded in, as "module:FORM".
         scorer: Module with its `load` and `check` (`lightning_modules.scorers.base.KindOfScorer`),
             which answers without training; none of a baseline, which begins with random weights.
         trained: How it is trained, for each setup that it can be trained for.
@@ -57,6 +58,7 @@ class ModelKind:
             where the checkpoint's files tell.
     """
 
+    forms: tuple[str, ...] = ()
     scorer: str | None = None
     trained: Mapping[Setup, Trained] = field(default_factory=dict)
     title: str | None = None
@@ -71,23 +73,26 @@ class ModelKind:
 
 
 TRANSFORMER = "transformer"
+AUTO = "auto"  # no kind: a setting that `auto_kind` resolves
+_FORMS = "lightning_modules.checkpoints.forms"
 _CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length")
 
 KINDS: dict[str, ModelKind] = {
     TRANSFORMER: ModelKind(
+        forms=(f"{_FORMS}:MASKED_LM", f"{_FORMS}:ENCODER"),
         scorer="lightning_modules.scorers.masked",
         has_checkpoint=True,
         trained={
             "mc_mlm": Trained(
                 "lightning_modules.masked_choice:MaskedChoice",
                 (*_CHECKPOINT, "answer_prefix", "multi_token"),
-                loads="lightning_modules.checkpoints.forms:MASKED_LM",
+                loads=f"{_FORMS}:MASKED_LM",
                 modes=("mlp", "linear"),
             ),
             "mc_qa": Trained(
                 "lightning_modules.sentence_choice:SentenceChoice",
                 (*_CHECKPOINT, "head"),
-                loads="lightning_modules.checkpoints.forms:ENCODER",
+                loads=f"{_FORMS}:ENCODER",
             ),
         },
     ),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from datamodules.words.source import vectors_label
 from probes.record import Setup
-from protocols.engine.kinds import KINDS, TRANSFORMER
+from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
 from results.row import Role, Row
 from storage.config.ranges import (
     BatchSize,
@@ -40,7 +40,7 @@ class ModelSettings(Settings):
         max_length: Longest input in tokens.
         random_weights: The same architecture with fresh weights (the architecture control).
         kind: "transformer", or a baseline over word vectors: "mlm_baseline" for probes with a
-            mask, "esim" for questions with answers.
+            mask, "esim" for questions with answers. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several).
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
@@ -53,7 +53,7 @@ class ModelSettings(Settings):
     head: Literal["mlp", "linear", "pooler"] = "mlp"
     max_length: MaxLength = 256
     random_weights: bool = False
-    kind: Annotated[str, OneOf(KINDS)] = TRANSFORMER
+    kind: Annotated[str, OneOf(KINDS, AUTO)] = TRANSFORMER
     vectors: str = "embedded"
     name: str | None = None
 
@@ -92,6 +92,7 @@ class ModelSettings(Settings):
 
         So runs have the keys that they had before models could be named.
         """
+        assert self.kind != AUTO, "`with_kind` comes first: one model, one key"
         plain = asdict(self)
         return plain if self.name else {k: v for k, v in plain.items() if k != "name"}
 

@@ -11,6 +11,7 @@ from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs
 from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from protocols.cli.command import Command, command
+from protocols.engine.auto_kind import with_kind
 from protocols.engine.kinds import check_questions
 from protocols.engine.own_files import own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
@@ -96,6 +97,7 @@ def inoculate(
         probe = fitting_probe(probe, own)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
+    model = with_kind(model)
     check_questions(model, original.checkpoint)
     setting = Setting(
         dose, extra, seed, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size
@@ -175,6 +177,7 @@ def original_task(
     Raises:
         UsageError: If the model cannot be the original task's, see `check_questions`.
     """
+    model = with_kind(model)
     check_questions(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, engine=engine)
     splits = original_splits(original, context)

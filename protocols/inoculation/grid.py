@@ -9,11 +9,12 @@ report items, which nothing else reads (Richardson & Sabharwal 2020, section 4.1
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from jobs.context import RunContext
 from jobs.job import Job
+from protocols.engine.auto_kind import with_kind
 from protocols.engine.kinds import check_questions
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.jobs import BEFORE, CELL, INOCULATION, SubjectJobs
@@ -92,6 +93,7 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
             than there are.
     """
     jobs: dict[str, Job] = {}
+    grid = replace(grid, models={name: with_kind(model) for name, model in grid.models.items()})
     for number, row in enumerate(grid.rows, start=1):
         for job in _row_jobs(grid, row, f"rows: number {number}", context):
             jobs.setdefault(job.key, job)

@@ -82,16 +82,18 @@ class OneOf:
 
     Args:
         names: The names; what is added to them later is known too.
+        also: One more.
     """
 
     names: Collection[str]
+    also: str | None = None
 
     def admits(self, value: Any) -> bool:
         """Whether it is one of them."""
-        return not isinstance(value, str) or value in self.names
+        return not isinstance(value, str) or value == self.also or value in self.names
 
     def __str__(self) -> str:
-        return f"one of {', '.join(self.names)}"
+        return f"one of {', '.join([*self.names, *filter(None, [self.also])])}"
 
 
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take

@@ -1,15 +1,29 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from lightning_modules.checkpoints.folder import PretrainedError
 from protocols.engine.chosen_models import chosen_models, model_of
 from protocols.engine.settings import ModelSettings
 from storage.errors import UsageError
+from tests.fixtures.hub_cache import HubCache
+
+BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
 
 
-def test_names_configs_and_folders_stand_for_models(tmp_path: Path) -> None:
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "config.json").write_text(json.dumps(BERT))
+    return path
+
+
+def test_names_configs_and_folders_stand_for_models(
+    tmp_path: Path, hub_cache: HubCache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub_cache("other/one", {"main": BERT})
     path = tmp_path / "mine.yaml"
     path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
     models = chosen_models(f"embedded, bert-base-uncased,{path},other/one", ModelSettings(), False)
@@ -19,6 +33,9 @@ def test_names_configs_and_folders_stand_for_models(tmp_path: Path) -> None:
         ("some/model", "pooler", 64),
         ("other/one", "mlp", 256),
     ]
+    assert [m.kind for m in models] == ["transformer"] * 4
+    line = "other/one: masked language model (architectures BertForMaskedLM)\n"
+    assert capsys.readouterr().out == line  # of what a config says, nothing is found out
     assert chosen_models("", ModelSettings(name_or_path="one"), False) == [
         ModelSettings(name_or_path="one")
     ]
@@ -44,8 +61,50 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         model_of(str(path))
 
 
-def test_folders_of_one_name_are_told_apart_by_path() -> None:
-    models = chosen_models("runs/a/best,runs/b/best,embedded", ModelSettings(), True)
+def test_folders_of_one_name_are_told_apart_by_path(tmp_path: Path) -> None:
+    one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
+    models = chosen_models(f"{one},{other},embedded", ModelSettings(), True)
     names = ["a/best", "b/best", "embedded"]
     assert [m.label for m in models] == [*names, *(f"{name} (random weights)" for name in names)]
     assert models[2].name is None
+
+
+def test_revisions_of_a_model_are_models_with_names_of_their_own(
+    tmp_path: Path, hub_cache: HubCache
+) -> None:
+    revisions = {"step1000": BERT, "main": BERT, "refs/pr/1": BERT}
+    hub_cache("org/name", revisions)
+    hub_cache("copy/name", revisions)
+    names = "org/name@step1000,org/name,org/name@main,org/name@refs/pr/1"
+    models = chosen_models(names, ModelSettings(), True)[:4]
+    assert [m.label for m in models] == ["name@step1000", "name", "name@main", "name@refs/pr/1"]
+    assert [m.revision for m in models] == ["step1000", None, "main", "refs/pr/1"]
+    assert {m.name_or_path for m in models} == {"org/name"}
+
+    models = chosen_models("org/name@step1000,copy/name@step1000", ModelSettings(), True)
+    assert models[0].label == "org/name@step1000"
+    assert models[3].label == "copy/name@step1000 (random weights)"
+
+    preset = model_of("bert-base-uncased@abc")  # of a config as of a bare name
+    assert (preset.name_or_path, preset.revision) == ("bert-base-uncased", "abc")
+
+    there = folder(tmp_path / "runs@home" / "model@2")
+    assert [m.label for m in chosen_models(str(there), ModelSettings(), False)] == ["model@2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("org/name@step2000", "configuration of 'org/name@step2000' .a name on the Hub"),
+        ("org/name@", "org/name@: give NAME@REVISION"),
+        ("@step1", "@step1: give NAME@REVISION"),
+        ("embedded@step1", "embedded is not on the Hub, so it has no revisions"),
+        ("esim@step1", "esim is not on the Hub, so it has no revisions"),
+        ("tests@nowhere/model", "tests is not on the Hub.*a folder with @ in its name must be"),
+        ("a@b.yaml", "a@b.yaml: there is no such file"),
+    ],
+)
+def test_a_revision_that_is_not_there_is_named(name: str, said: str, hub_cache: HubCache) -> None:
+    hub_cache("org/name", {"step1000": BERT})
+    with pytest.raises((UsageError, PretrainedError), match=said):
+        chosen_models(name, ModelSettings(), False)

@@ -1,0 +1,144 @@
+"""`--model.kind auto`: which kind of model a checkpoint is, by its config and never by its name.
+
+"auto" is a setting and no kind: it is resolved before a config or a key is made of the settings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from lightning_modules.baselines.word_settings import is_word_folder
+from lightning_modules.checkpoints.folder import check_config
+from lightning_modules.checkpoints.source import resolve
+from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER, saved_kind
+from storage.errors import UsageError
+from storage.escaping import visible
+
+if TYPE_CHECKING:
+    from protocols.engine.settings import ModelSettings
+
+# A class that ends so was trained for something else than to say which words come.
+_OTHER_HEAD = re.compile(
+    r"For(?!CausalLM|ConditionalGeneration|MaskedLM|PreTraining|MultipleChoice)\w+$"
+)
+_CALLED = {"causal": "causal language model", "seq2seq": "encoder-decoder language model"}
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a checkpoint's config says of its kind.
+
+    Attributes:
+        source: The checkpoint, as people gave it.
+        family: Its `model_type`.
+        architectures: The classes that it was saved from; none in some configs.
+        is_one_way: Whether a family that could read both ways is set to read one way.
+    """
+
+    source: str
+    family: str
+    architectures: tuple[str, ...]
+    is_one_way: bool
+
+    @classmethod
+    def of(cls, source: str, facts: dict[str, Any]) -> _Said:
+        """Reads the keys of a config.json, or of transformers' settings as a mapping."""
+        given = facts.get("architectures")
+        names = tuple(map(str, given)) if isinstance(given, list | tuple) else ()
+        # The last one is XLM's word for it.
+        one_way = any(facts.get(key) for key in ("is_encoder_decoder", "is_decoder", "causal"))
+        return cls(source, str(facts.get("model_type")), names, one_way)
+
+    @property
+    def shown(self) -> str:
+        """What the decision went by, for people."""
+        names = ", ".join(self.architectures)
+        return visible(f"architectures {names}" if names else f"model_type {self.family}")
+
+    def ends_in(self, *endings: str) -> bool:
+        """Whether it was saved from a class with such a name."""
+        return any(name.endswith(endings) for name in self.architectures)
+
+
+def with_kind(model: ModelSettings) -> ModelSettings:
+    """The settings with their kind, where it is "auto", found out and said on a line.
+
+    Raises:
+        UsageError: If the config leaves several kinds, or says that this is no language model.
+        PretrainedError: If there is no such model, or its config cannot be read.
+    """
+    if model.kind != AUTO:
+        return model
+    kind, line = found_kind(model.name_or_path, model.revision)
+    print(line)
+    return replace(model, kind=kind)
+
+
+def found_kind(name_or_path: str, revision: str | None = None) -> tuple[str, str]:
+    """The kind of a checkpoint, and a line that says what was taken and by what.
+
+    Raises:
+        UsageError: As `with_kind`.
+        PretrainedError: As `with_kind`.
+    """
+    source = visible(f"{name_or_path}@{revision}" if revision else name_or_path)
+    if is_word_folder(name_or_path):
+        kind = saved_kind(name_or_path)
+        raise UsageError(
+            f"{source} holds a baseline that was trained (kind {kind}), which is only gone on with "
+            f"as --original.checkpoint; --models {kind} trains a new one"
+        )
+    folder = Path(resolve(name_or_path))
+    if folder.is_dir():
+        said = _Said.of(source, check_config(folder))
+        if said.ends_in("ForMaskedLM") and not said.is_one_way:
+            return TRANSFORMER, _line(TRANSFORMER, said)  # nothing heavy is imported for most
+    kind, said = _by_forms(source, name_or_path, revision)
+    _refuse_unclear(kind, said)
+    return kind, _line(kind, said)
+
+
+def _by_forms(source: str, name_or_path: str, revision: str | None) -> tuple[str, _Said]:
+    """The one kind that is loaded in a form which admits the config."""
+    from lightning_modules.checkpoints.description import read_config
+
+    config = read_config(name_or_path, revision)
+    said = _Said.of(source, config.to_dict())
+    fitting = [
+        name
+        for name, kind in KINDS.items()
+        if any(resolve_name(form).admits(config) for form in kind.forms)
+    ]
+    if len(fitting) == 1:
+        return fitting[0], said
+    what = f"{source}: {said.family} ({said.shown})"
+    if fitting:
+        either = " or ".join(f"--model.kind {kind}" for kind in fitting)
+        raise UsageError(f"{what} can be read in more than one way: give {either}")
+    end = "; its encoder alone says no words" if said.ends_in("EncoderModel") else ""
+    raise UsageError(f"{what} is of no kind of language model that is read here{end}")
+
+
+def _refuse_unclear(kind: str, said: _Said) -> None:
+    """Refuses what was saved for something else than what it would be loaded as."""
+    # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
+    one_way = said.ends_in("ForCausalLM", "LMHeadModel") and not said.ends_in("WithLMHeadModel")
+    if kind == "causal" and said.ends_in("ForMaskedLM"):
+        why = "fills masks, but its config says that it reads one way"
+    elif kind == TRANSFORMER and (one_way or said.is_one_way):
+        why = "says both that it reads one way and that it does not"
+    elif kind != TRANSFORMER and any(map(_OTHER_HEAD.search, said.architectures)):
+        why = "was trained for another task than to say which words come"
+    else:
+        return
+    raise UsageError(f"{said.source} ({said.shown}) {why}: give --model.kind {kind} if you mean it")
+
+
+def _line(kind: str, said: _Said) -> str:
+    fills_masks = said.ends_in("ForMaskedLM", "ForPreTraining", "LMHeadModel")
+    called = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
+    return f"{said.source}: {called} ({said.shown})"

@@ -1,0 +1,110 @@
+"""What `--model.kind auto` takes a checkpoint for, by configs as transformers writes them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+
+import train
+from lightning_modules.checkpoints.folder import PretrainedError
+from protocols.engine.auto_kind import found_kind, with_kind
+from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
+from protocols.engine.settings import ModelSettings
+from storage.errors import UsageError
+from tests.fixtures.hub_cache import HubCache
+
+MASKED, ENCODER = "masked language model", "encoder"
+
+
+def written(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
+    """A folder with the config.json that transformers writes of a family."""
+    config = getattr(transformers, f"{family}Config")(**options)
+    config.architectures = [architecture] if architecture else None
+    config.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "options", "kind", "called"),
+    [
+        ("Bert", "BertForMaskedLM", {}, TRANSFORMER, MASKED),
+        ("Bert", "BertForPreTraining", {}, TRANSFORMER, MASKED),
+        ("Bert", "BertModel", {}, TRANSFORMER, ENCODER),
+        ("Bert", "BertForMultipleChoice", {}, TRANSFORMER, ENCODER),
+        ("Bert", "BertForSequenceClassification", {}, TRANSFORMER, ENCODER),
+        ("Roberta", "", {}, TRANSFORMER, ENCODER),
+        ("XLM", "XLMWithLMHeadModel", {}, TRANSFORMER, MASKED),
+    ],
+)
+def test_the_kind_is_that_of_the_config(
+    family: str, architecture: str, options: Any, kind: str, called: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
+    by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
+    assert found_kind(folder) == (kind, f"{folder}: {called} ({by})")
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "options", "said"),
+    [
+        ("Bert", "BertLMHeadModel", {}, "both that it reads one way.*give --model.kind transf"),
+        ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both that it reads one way"),
+        ("XLNet", "XLNetLMHeadModel", {}, "XLNetLMHeadModel"),
+        ("T5", "T5EncoderModel", {"is_encoder_decoder": False}, "its encoder alone says no words"),
+        ("ViT", "ViTForImageClassification", {}, "vit .architectures ViT.* no kind of language"),
+        ("Whisper", "WhisperForConditionalGeneration", {}, "whisper .* no kind of language"),
+    ],
+)
+def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
+    family: str, architecture: str, options: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        found_kind(written(tmp_path, family, architecture, **options))
+
+
+def test_names_on_the_hub_are_told_by_their_config(hub_cache: HubCache) -> None:
+    hub_cache("org/name", {"step1": {"model_type": "bert", "architectures": ["BertModel"]}})
+    line = "org/name@step1: encoder (architectures BertModel)"
+    assert found_kind("org/name", "step1") == (TRANSFORMER, line)
+    with pytest.raises(PretrainedError, match=r"'org/name@step2' \(a name on the Hub\)"):
+        found_kind("org/name", "step2")
+
+
+def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = with_kind(ModelSettings(kind=AUTO))
+    assert found == ModelSettings()
+    assert capsys.readouterr().out.startswith("embedded: masked language model")
+    baseline = {"format": 1, "kind": "esim"}
+    (tmp_path / "word_module.json").write_text(json.dumps(baseline))
+    with pytest.raises(UsageError, match=r"baseline that was trained .kind esim.*--models esim"):
+        found_kind(str(tmp_path))
+
+
+def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    auto = with_kind(ModelSettings(folder, kind=AUTO))
+    assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
+    assert AUTO not in KINDS
+    with pytest.raises(AssertionError):
+        ModelSettings(folder, kind=AUTO).config()
+
+
+def test_the_usual_kind_is_found_without_importing_transformers(tmp_path: Path) -> None:
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    code = (
+        "import sys; from protocols.engine.auto_kind import found_kind; "
+        f"found_kind({folder!r}); sys.exit('transformers' in sys.modules or 'torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_mistyped_kind_is_told_that_there_is_auto(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.kind=atuo"]
+    assert train.main(command) == train.USAGE_ERROR
+    assert "auto" in capsys.readouterr().err
