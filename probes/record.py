@@ -107,11 +107,8 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
         _check_sentences(record)
     elif sum(text.strip() == record.gold.strip() for text in record.choices) > 1:
         raise RecordError(f"the gold choice {record.gold!r} appears twice")
-    if setup == "mc_mlm" and record.stem.count(MASK) != 1:
-        raise RecordError(
-            f"{record.stem.count(MASK)} {MASK} in the stem; exactly one is needed"
-            + _mask_hint(record.stem)
-        )
+    if setup == "mc_mlm":
+        check_mask(record.stem)
     return record
 
 
@@ -126,6 +123,18 @@ def _check_sentences(record: Record) -> None:
         )
     if len({text.strip() for text in record.choices}) < len(record.choices):
         raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
+
+
+def check_mask(stem: str) -> None:
+    """Checks that a sentence has one mask.
+
+    Raises:
+        RecordError: If it has none, or several.
+    """
+    if stem.count(MASK) != 1:
+        raise RecordError(
+            f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed" + _mask_hint(stem)
+        )
 
 
 def _mask_hint(stem: str) -> str:

@@ -15,8 +15,11 @@ class ModelOutputs:
             where not every piece of a vocabulary makes a word.
         probabilities: Of the prompt's target, over the whole vocabulary; None for a target that
             the vocabulary does not have as one word. None in all where they were not recorded.
+        split: Words of the set that the vocabulary does not have as one, where that is known: none
+            of them is among the predictions, and it says nothing of the model.
     """
 
     predictions: tuple[tuple[str, ...], ...]
     depth: int
     probabilities: tuple[float | None, ...] | None = None
+    split: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from datamodules.sampler import PADDING_ITEM
-from probes.record import Record, validate
+from probes.record import Record, check_mask
 from storage.errors import RecordError
 
 Ids = NDArray[np.int64]
@@ -187,15 +187,16 @@ def distinct_texts(
 
 
 def masked_stem(record: Record) -> str:
-    """The sentence of an MC-MLM record.
+    """The sentence of an MC-MLM record, or of one that has no choices, or a single one.
 
     Raises:
-        RecordError: If the record is none; the message names its place.
+        RecordError: If it has not exactly one mask; the message names the record's place.
     """
     try:
-        return validate(record, "mc_mlm").stem
+        check_mask(record.stem)
     except RecordError as error:
         raise RecordError(f"{record.where}: {error}") from None
+    return record.stem
 
 
 class ChoiceEncoder(Protocol):

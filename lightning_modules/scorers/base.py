@@ -76,8 +76,9 @@ class Scorer(nn.Module, ABC):
     def vocabulary(self) -> Question:
         """(B, V): log-probabilities of what stands at the item's mask, or next behind its stem.
 
-        They are over the tokenizer's entries. Batches hold `candidate_ids` (B, K), the entries of
-        the item's choices; items with a choice that is not one entry are skipped.
+        They are over the entries of the encoder's `tokenizer`. Batches hold `candidate_ids` (B, K),
+        the entries of the item's choices; items with a choice that is not one entry are skipped.
+        An item may have one choice, or none.
 
         Raises:
             UsageError: If this kind has none.

@@ -2,62 +2,120 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 
-from jobs.context import RunContext
+from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs, unfinished
+from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probes.diagnostics.sets import SETS, load_set
 from protocols.cli.command import Command, command
-from protocols.diagnostics.jobs import PROTOCOL, RECORDED, recorded_job
+from protocols.diagnostics.jobs import PROTOCOL, RECORDED, label_of, model_job, recorded_job
 from protocols.diagnostics.run import asked_of
-from results.importers.recorded import find_recorded, read_recorded
+from protocols.engine.chosen_models import chosen_models
+from protocols.engine.kinds import refuse_untrained
+from protocols.engine.models import check_scorer
+from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
+from results.importers.recorded import Recorded, find_recorded, read_recorded
+from results.provenance import FromFiles
 from results.row import Row
 from results.run_folder import CommandFolder
+from storage.errors import UsageError, nearest
 
 
 @command(
     Command(
         "psycholinguistic diagnostics",
-        example="train.py diagnose --recorded outputs --output_dir runs/diagnose",
-        shown="output_dir recorded mirror",
+        example="train.py diagnose --models embedded --output_dir runs/diagnose",
+        shown="output_dir models model.name_or_path random_weights sets recorded mirror "
+        "trainer.accelerator trainer.precision engine.kind",
     )
 )
-def diagnose(output_dir: str, recorded: str, mirror: str | None = None) -> list[Row]:
+def diagnose(
+    output_dir: str,
+    models: str | list[str] = "",
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    sets: str | list[str] = "",
+    recorded: str | None = None,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
+) -> list[Row]:
     """Word prediction and sensitivity on CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP.
 
-    No model is needed: measured are outputs that another program has recorded.
+    The same command goes on where it stopped: a set that a model has answered is not asked again.
 
     Args:
         output_dir: Folder of the results.
-        recorded: Folder of outputs, as modelpreds-SET-MODEL and modeltgtprobs-SET-MODEL (SET is
-            cprag, role, negsimp or negnat), or as SET/MODEL.txt (SET is ROLE-1500,
-            NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`; none is asked where `recorded` alone is given.
+        random_weights: Also every model with random weights (the architecture control).
+        sets: Which of cprag, role, neg_simp, neg_nat, role_1500, neg_1500_simp_temp and
+            neg_1500_simp_gen, by commas; none takes all.
+        recorded: Folder of outputs that another program recorded, as modelpreds-SET-MODEL and
+            modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or negnat), or as SET/MODEL.txt
+            (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
         mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
 
     Returns:
         The rows of results.csv.
 
     Raises:
-        UsageError: If there are no outputs, or one of a model's files is missing.
+        UsageError: If there is no such set, a model is a baseline, there are no recorded outputs,
+            or one of their files is missing.
         RecordError: If a file is malformed.
     """
     from reports.terminal import print_tables
 
-    found = find_recorded(Path(recorded), [source.recorded_as for source in SETS.values()])
-    names = {source.recorded_as: name for name, source in SETS.items()}
-    sets = {
-        name: load_set(names[name], mirror) for name in dict.fromkeys(o.recorded_as for o in found)
-    }
-    for one in found:  # all of them, before the first is measured
-        read_recorded(one, asked_of(sets[one.recorded_as]))
-    plan = [recorded_job(sets[one.recorded_as], one) for one in found]
+    names = _chosen_sets(sets)
+    asked: list[ModelSettings] = []
+    if listed(models) or model != DEFAULT_MODEL or random_weights or recorded is None:
+        asked = chosen_models(models, model, random_weights)
+        refuse_untrained(asked, "diagnose")
+    found = [] if recorded is None else _found(recorded, names)
+    if not asked:
+        names = list(dict.fromkeys(name for name, _ in found))
+    loaded = {name: load_set(name, mirror) for name in names}
+    for name, one in found:  # all of them, before the first is measured
+        read_recorded(one, asked_of(loaded[name]))
+    for own in asked:
+        check_scorer(own, "mc_mlm", [])
+    plan = [recorded_job(loaded[name], one) for name, one in found]
+    plan += [model_job(data, own, trainer) for own in asked for data in loaded.values()]
     config = {"command": PROTOCOL, "runs": [dict(job.config) for job in plan]}
-    folder = CommandFolder(Path(output_dir), config, chain(sets.values(), found))
+    files: list[FromFiles] = [*loaded.values(), *(one for _, one in found)]
+    folder = CommandFolder(Path(output_dir), config, files)
     missing = {job.key for job in unfinished(plan, folder)}
     for job in plan:
         if job.key not in missing:
-            print(f"{job.config['probe']}, {job.config['model']}: complete")
-    run_jobs([Part(plan)], folder, RunContext(mirror=mirror, paths={RECORDED: recorded}))
+            print(f"{job.config['probe']}, {label_of(job)}: complete")
+    paths = {} if recorded is None else {RECORDED: recorded}
+    context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
+    run_jobs([Part([job]) for job in plan], folder, context)
     print_tables(folder.path, PROTOCOL)
     return folder.rows()
+
+
+def _chosen_sets(sets: str | list[str]) -> list[str]:
+    chosen = listed(sets) or list(SETS)
+    for name in chosen:
+        if name not in SETS:
+            known = ", ".join(SETS)
+            raise UsageError(
+                f"--sets {name}: there is no such set{nearest(name, list(SETS))}; "
+                f"choose from {known}"
+            )
+    return list(dict.fromkeys(chosen))
+
+
+def _found(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
+    """The recorded outputs on some sets, each with the set's name."""
+    sets = {source.recorded_as: name for name, source in SETS.items()}
+    every = find_recorded(Path(recorded), list(sets))
+    found = [(sets[one.recorded_as], one) for one in every if sets[one.recorded_as] in names]
+    if not found:
+        there = ", ".join(dict.fromkeys(sets[one.recorded_as] for one in every))
+        raise UsageError(f"{recorded}: recorded are {there}, and none of --sets {','.join(names)}")
+    return found

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from jobs.context import TrainerSettings
 from jobs.job import Job
 from probes.diagnostics.sets import DiagnosticSet
+from protocols.engine.settings import ModelSettings
 from results.importers.recorded import Recorded
 
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
 RUNNER = "protocols.diagnostics.run:measure_recorded"
+MODEL_RUNNER = "protocols.diagnostics.run:measure_model"
+
+
+def model_job(data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings) -> Job:
+    """The job that asks a model.
+
+    Args:
+        data: The set.
+        model: The model.
+        trainer: How it is run; its precision changes numbers.
+    """
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "probe": data.source.name,
+        "data": [file.sha256 for file in data.files],
+        "precision": trainer.precision,
+    }
+    return Job(f"diagnose-{data.source.name}-{model.label}", config, MODEL_RUNNER)
+
+
+def label_of(job: Job) -> str:
+    """What tables call the model of a job."""
+    model = job.config["model"]
+    return model if isinstance(model, str) else ModelSettings(**model).label
 
 
 def recorded_job(data: DiagnosticSet, one: Recorded) -> Job:

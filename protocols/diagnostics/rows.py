@@ -31,10 +31,11 @@ def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[R
         row: The columns that all rows share.
     """
     said = outputs.predictions
+    completions = known_completions(asked, outputs)
     rows: list[Row] = []
     for k in (k for k in TOPS if k <= outputs.depth):
-        right = [in_top(said[one.prompt], one.expected, k) for one in asked.completions]
-        rows += _rows(asked.completions, right, replace(row, metric=f"accuracy@{k}"))
+        right = [in_top(said[one.prompt], one.expected, k) for one in completions]
+        rows += _rows(completions, right, replace(row, metric=f"accuracy@{k}"))
     if outputs.probabilities is not None:
         known = known_contrasts(asked, outputs.probabilities)
         contrasts = [one for one, *_ in known]
@@ -59,7 +60,7 @@ def _first_word_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[
     if not outputs.depth:
         return []
     said = outputs.predictions
-    about = [one for one in asked.completions if one.subject]
+    about = [one for one in known_completions(asked, outputs) if one.subject]
     errors = [one for one in about if not in_top(said[one.prompt], one.expected, 1)]
     repeated = [says(said[one.prompt], one.subject) for one in errors]
     obeyed = [obeys_article(said[one.prompt], one.article) for one in asked.articles]
@@ -69,6 +70,11 @@ def _first_word_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[
         *_rows(asked.articles, obeyed, replace(row, metric="article_obedience")),
         *_rows(asked.negations, kept, replace(row, metric="unchanged_by_not")),
     ]
+
+
+def known_completions(asked: Questions, outputs: ModelOutputs) -> list[Completion]:
+    """The completions of which the vocabulary has an expected word, as far as that is known."""
+    return [one for one in asked.completions if not outputs.split.issuperset(one.expected)]
 
 
 def known_contrasts(

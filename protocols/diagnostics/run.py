@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jobs.context import RunContext
 from probes.diagnostics.sets import SETS, DiagnosticSet, load_set
+from protocols.diagnostics.ask import ask_words
 from protocols.diagnostics.jobs import PROTOCOL, RECORDED
 from protocols.diagnostics.questions import Questions, questions_of
-from protocols.diagnostics.rows import diagnostic_rows, known_contrasts
+from protocols.diagnostics.rows import diagnostic_rows, known_completions, known_contrasts
+from protocols.engine.model_source import source_of
+from protocols.engine.models import scorer_for
+from protocols.engine.settings import ModelSettings
 from results.importers.recorded import Recorded, find_recorded, read_recorded
 from results.model_outputs import ModelOutputs
 from results.provenance import changed_since, check_data, data_files
@@ -29,28 +34,74 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
         RecordError: If a file is malformed.
     """
     start = time.perf_counter()
-    name, model = config["probe"], config["model"]
+    data, model = _planned_set(config, context), config["model"]
+    recorded = planned(config, context)
+    outputs = read_recorded(recorded, asked_of(data))
+    row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
+    record = _measured(run, data, outputs, row)
+    files = data_files([data, recorded])
+    run.finish(replace(record, data=files, seconds=round(time.perf_counter() - start, 3)))
+
+
+def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run of a model of ours.
+
+    Raises:
+        UsageError: If the set is another one than when the run was planned, or this kind of model
+            has no probabilities over a vocabulary.
+        RecordError: If a context cannot be posed.
+    """
+    start = time.perf_counter()
+    data, model = _planned_set(config, context), ModelSettings(**config["model"])
+    # A model is loaded once, for all sets that come one after the other.
+    scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
+    answers = ask_words(scorer, words_of(data), context.trainer)
+    row = replace(model.row, protocol=PROTOCOL, probe=data.source.name)
+    record = _measured(run, data, answers.outputs(data.prompts), row)
+    on = f"{model.label} on {data.source.title}"
+    run.finish(
+        replace(
+            record,
+            notices=(*record.notices, *(f"{on}: {notice}" for notice in answers.notices)),
+            data=data_files([data]),
+            model_sha256=scorer.fingerprint(),
+            source=source_of(model),
+            seconds=round(time.perf_counter() - start, 3),
+        )
+    )
+
+
+def words_of(data: DiagnosticSet) -> dict[str, list[str]]:
+    """For each context of a set the words that something is asked about: targets and expected."""
+    words: dict[str, list[str]] = {}
+    for prompt in data.prompts:
+        words.setdefault(prompt.context, []).append(prompt.target)
+    for one in questions_of(data).completions:
+        words[data.prompts[one.prompt].context] += one.expected
+    return words
+
+
+def _planned_set(config: Mapping[str, Any], context: RunContext) -> DiagnosticSet:
+    name = config["probe"]
     load = partial(load_set, name, context.mirror)
     data = context.remembered(f"diagnostic {name}", context.mirror, load)
     check_data(config["data"], [data])
-    recorded = planned(config, context)
-    outputs = read_recorded(recorded, asked_of(data))
+    return data
+
+
+def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row) -> RunRecord:
+    """What a run records of a model's outputs; its files are written."""
     asked = questions_of(data)
-    row = Row(protocol=PROTOCOL, model=model, probe=name, role="model", kind=RECORDED)
     rows = diagnostic_rows(asked, outputs, row)
     run.write_lines("predictions.jsonl", prediction_lines(data, asked, outputs))
     run.write_metrics(rows)
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=model,
-            probe=name,
-            rows=tuple(rows),
-            counts={"items": len(data.items), "prompts": len(data.prompts)},
-            notices=(*data.notices, *left_out(asked, outputs, f"{model} on {data.source.title}")),
-            data=data_files([data, recorded]),
-            seconds=round(time.perf_counter() - start, 3),
-        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=row.model,
+        probe=row.probe,
+        rows=tuple(rows),
+        counts={"items": len(data.items), "prompts": len(data.prompts)},
+        notices=(*data.notices, *left_out(asked, outputs, f"{row.model} on {data.source.title}")),
     )
 
 
@@ -91,9 +142,22 @@ def prediction_lines(
 
 
 def left_out(asked: Questions, outputs: ModelOutputs, name: str) -> list[str]:
-    """How many items have no sensitivity, as a target has no probability."""
-    if outputs.probabilities is None:
-        return []
-    number = len(asked.contrasts) - len(known_contrasts(asked, outputs.probabilities))
-    said = f"{name}: {number} of {len(asked.contrasts)} comparisons left out of the sensitivities"
-    return [f"{said}, as a word has no probability"] if number else []
+    """How many items have no accuracy, or no sensitivity, as the vocabulary splits a word."""
+    notices = []
+    known = len(asked.completions) - len(known_completions(asked, outputs))
+    if known:
+        notices.append(
+            f"{name}: {known} of {len(asked.completions)} contexts left out of the accuracies, as "
+            "the vocabulary has none of their expected words as one entry"
+        )
+    if outputs.probabilities is not None:
+        number = len(asked.contrasts) - len(known_contrasts(asked, outputs.probabilities))
+        said = f"{name}: {number} of {len(asked.contrasts)} comparisons left out of the"
+        if number:
+            notices.append(f"{said} sensitivities, as a word has no probability")
+    if outputs.split:
+        notices.append(
+            f"{name}: {len(outputs.split)} words asked for are not one entry of the vocabulary: "
+            f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
+        )
+    return notices

@@ -93,18 +93,7 @@ def ask(
     Records whose choices the question takes one piece at a time, and which are to be scored by
     their pieces, get their choices' log-likelihoods.
     """
-    data = ChoiceDataModule(
-        train=None,
-        evaluation=dict(sets),
-        max_eval_tokens=settings.max_eval_tokens,
-        num_workers=settings.num_workers,
-        cache_dir=cache_folder(),
-    )
-    trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
-    with stoppable():
-        output = trainer.predict(Asked(scorer, question), datamodule=data)
-    assert output is not None
-    per_set: list[Any] = output if len(sets) > 1 else [output]
+    data, per_set = _asked(scorer, question, sets, settings)
     found = {}
     for (name, records), batches in zip(sets.items(), per_set, strict=True):
         scores = {i: row for batch in batches for i, row in scores_by_item(batch).items()}
@@ -118,6 +107,44 @@ def ask(
             name, [records[i] for i in kept], [scores[i] for i in kept], data.notices(name)
         )
     return found
+
+
+def ask_about(
+    scorer: Scorer, question: Question, records: Sequence[Record], settings: TrainerSettings
+) -> tuple[dict[int, list[float]], tuple[str, ...]]:
+    """The numbers that a question gives of each record, by its place, and what is to be said.
+
+    Unlike those of `ask` they need not be one a choice.
+    """
+    data, [batches] = _asked(scorer, question, {"contexts": records}, settings)
+    found = {
+        item: row
+        for batch in batches
+        for item, row in zip(batch["item"].tolist(), batch["scores"].tolist(), strict=True)
+        if item >= 0
+    }
+    return gather_scores(found), data.notices("contexts")
+
+
+def _asked(
+    scorer: Scorer,
+    question: Question,
+    sets: Mapping[str, Sequence[Record]],
+    settings: TrainerSettings,
+) -> tuple[ChoiceDataModule, list[Any]]:
+    """The data as it was posed, and the batches of answers of each set."""
+    data = ChoiceDataModule(
+        train=None,
+        evaluation=dict(sets),
+        max_eval_tokens=settings.max_eval_tokens,
+        num_workers=settings.num_workers,
+        cache_dir=cache_folder(),
+    )
+    trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
+    with stoppable():
+        output: Any = trainer.predict(Asked(scorer, question), datamodule=data)
+    assert output is not None
+    return data, output if len(sets) > 1 else [output]
 
 
 def score_notices(*said: Predictions) -> list[str]:

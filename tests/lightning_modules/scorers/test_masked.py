@@ -70,6 +70,13 @@ def test_its_vocabulary_skips_what_it_has_no_entry_for(scorer: MaskedScorer) -> 
     assert (encoded.kept, [one.position for one in encoded.skipped]) == ([1], [0])
 
 
+def test_its_vocabulary_is_answered_without_choices(scorer: MaskedScorer) -> None:
+    bare = Record("3", RECORD.stem, (), 0)
+    assert torch.equal(answers(scorer.vocabulary(), bare), answers(scorer.vocabulary(), RECORD))
+    with pytest.raises(RecordError, match=r"4@0: 0 \[MASK\] in the stem; exactly one is needed"):
+        answers(scorer.vocabulary(), Record("4", "a cat", (), 0))
+
+
 def test_its_log_likelihoods_take_several_pieces(scorer: MaskedScorer) -> None:
     own = PseudoLogLikelihood.of(scorer.module)
     found = answers(scorer.log_likelihoods(), PIECES)

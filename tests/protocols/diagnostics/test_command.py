@@ -155,3 +155,45 @@ def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirro
         changed = sum(said[i][0] != said[i + 1][0] for i in range(0, len(said), 2))
         share = {"": f"{changed}/{len(said) // 2}"} if step == 2 else {}
         assert of(found, name, "negation_sensitivity", model) == share
+
+
+def test_a_model_of_ours_beside_recorded_outputs(
+    tmp_path: Path, asked_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirror = write_released(tmp_path / "mirror")
+    command = [
+        "diagnose", f"--models={asked_model}", "--sets=cprag,role,neg_1500_simp_gen",
+        f"--recorded={write_recorded(tmp_path / 'outputs')}", f"--mirror={mirror}",
+        f"--output_dir={tmp_path / 'out'}", "--trainer.accelerator=cpu",
+        "--trainer.progress_bar=false",
+    ]  # fmt: skip
+    assert train.main(command) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {(row["model"], row["probe"], row["role"], row["kind"]) for row in rows} == {
+        ("bert", "cprag", "model", "recorded"),
+        *(
+            ("asked", probe, "model", "transformer")
+            for probe in ("cprag", "role", "neg_1500_simp_gen")
+        ),
+    }
+    # "tipped", an expected word of one context, is not known; the other three are.
+    assert {r["num_items"] for r in rows if (r["probe"], r["metric"]) == ("role", "accuracy@20")
+            and not r["subset"]} == {"3"}  # fmt: skip
+    capsys.readouterr()
+    assert train.main(command) == 0
+    assert capsys.readouterr().out.count(": complete\n") == 4
+    assert read_results(tmp_path / "out" / "results.csv") == rows
+
+
+def test_mistyped_sets_and_models_that_know_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = write_recorded(tmp_path / "outputs")
+    for options, said in (
+        (["--sets=cprag,rol"], "--sets rol: there is no such set (did you mean 'role'?); choose"),
+        ([f"--recorded={outputs}", "--sets=role"], "recorded are cprag, and none of --sets role"),
+        (["--models=mlm_baseline"], "knows nothing before it is trained, and diagnose trains"),
+    ):
+        assert train.main(["diagnose", *options, f"--output_dir={tmp_path / 'out'}"]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
