@@ -14,6 +14,7 @@ from probes.record import MASK, Record
 from storage.errors import RecordError
 
 MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
+INSIDE = "a "  # the shortest text that stands before an answer inside a sentence
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Blank:
         before, _, after = stem.partition(MASK)
         kept = before.rstrip()
         before = before if kept else ""
-        carrier = "a " if kept != before else kept[-1:]
+        carrier = INSIDE if kept != before else kept[-1:]
         return cls(text=f"{kept}{mask_token}{after}", carrier=carrier)
 
 

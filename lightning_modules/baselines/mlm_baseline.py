@@ -18,15 +18,13 @@ from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, mask_choices
 from lightning_modules.baselines.word_module import WordModule
 from lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
-from lightning_modules.checkpoints.weights import own_random_state
+from lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
 from storage.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
 
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
 _MODES = ("zero_shot", "mlp", "linear")
-_SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
-_EPSILON = 1e-12  # BERT's
 
 
 class WordHead(nn.Module):
@@ -42,12 +40,8 @@ class WordHead(nn.Module):
 
     def __init__(self, size: int, seed: int) -> None:
         super().__init__()
-        with own_random_state(seed):
-            self.dense = nn.Linear(size, size)
-            self.layer_norm = nn.LayerNorm(size, eps=_EPSILON)
-            nn.init.normal_(self.dense.weight, std=_SPREAD)
-            nn.init.zeros_(self.dense.bias)
-        self.decoder = WordRows(SeededRows(size, _SPREAD, seed), trainable=True, bias=True)
+        self.dense, self.layer_norm = fresh_hidden_layer(size, seed)
+        self.decoder = WordRows(SeededRows(size, SPREAD, seed), trainable=True, bias=True)
 
     @property
     def weight(self) -> nn.Parameter:

@@ -104,6 +104,17 @@ class Scorer(nn.Module, ABC):
         """
         self._refuse("features")
 
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """(U, H) and (U,): the row and the bias with which a head over `features` begins a word.
+
+        They are those of the model's own head at the word's one piece, or the mean of its pieces'.
+
+        Raises:
+            UsageError: If this kind has none.
+            RecordError: If a word has no pieces.
+        """
+        self._refuse("rows of words")
+
     def fingerprint(self) -> str:
         """What tells this scorer's answers from another's: the sha256 of its weights, as hex."""
         return model_fingerprint(self)
@@ -132,8 +143,8 @@ class ScorerSettings(Protocol):
 class KindOfScorer(Protocol):
     """What the module of a kind of language model holds; the factory finds it by its kind."""
 
-    def load(self, settings: ScorerSettings, setup: Setup) -> Scorer:
-        """The scorer that answers probes of a setup.
+    def load(self, settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+        """The scorer that answers probes of a setup, its random weights of a seed.
 
         Raises:
             PretrainedError: If there is no such model, or it is of another kind.

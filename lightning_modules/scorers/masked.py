@@ -69,7 +69,7 @@ class MaskedScorer(Scorer):
         return model_fingerprint(self.module)
 
 
-def load(settings: ScorerSettings, setup: Setup) -> Scorer:
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
     """What answers: at the mask; by the head that a model was fine-tuned with; else by its words.
 
     MC-QA has no pre-trained head, so a model that was not fine-tuned is asked for the
@@ -83,6 +83,7 @@ def load(settings: ScorerSettings, setup: Setup) -> Scorer:
     options: dict[str, Any] = {
         "max_length": settings.max_length,
         "random_weights": settings.random_weights,
+        "seed": seed,
     }
     if setup == "mc_mlm":
         return MaskedScorer(

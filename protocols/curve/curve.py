@@ -100,11 +100,11 @@ class Curve:
     @cached_property
     def modes(self) -> list[Mode]:
         """How the model is trained on the probe; nothing where it cannot answer it."""
-        trained = kind_of(self.model).trained.get(self.data.setup)
-        if trained is None:
+        traced = kind_of(self.model).modes(self.data.setup)
+        if traced is None:
             return []
-        own: list[Mode] = [mode for mode in self.settings.modes if mode in trained.modes]
-        return own if trained.modes else [FULL]
+        own: list[Mode] = [mode for mode in self.settings.modes if mode in traced]
+        return own if traced else [FULL]
 
     @property
     def sizes(self) -> list[int]:

@@ -9,11 +9,12 @@ from jobs.job import Job
 from lightning_modules.modes import HeadMode
 from protocols.curve.curve import Curve
 from protocols.curve.full import FullPoint, full_points
-from protocols.curve.settings import FULL, PROTOCOL
+from protocols.curve.settings import FULL, PROTOCOL, UNTRAINED
 from protocols.curve.stage import PROTOCOL as FIRST_STAGE
 from protocols.engine.kinds import kind_of
 
 RUNNER = "protocols.curve.runs:run_job"
+_DRAWN = "drawn from each seed"
 
 
 def curve_jobs(curve: Curve) -> list[Job]:
@@ -26,7 +27,25 @@ def curve_jobs(curve: Curve) -> list[Job]:
         own = [_full_job(curve, point, stages[point.control]) for point in points]
         return [*learned.values(), *own]
     modes = [mode for mode in curve.modes if mode != FULL]
+    if modes and kind_of(curve.model).heads:
+        trained = [_frozen_job(curve, mode, size) for mode in modes for size in curve.sizes]
+        return [_untrained_job(curve), *trained]
     return [_frozen_job(curve, mode, size) for mode in modes for size in (0, *curve.sizes)]
+
+
+def _untrained_job(curve: Curve) -> Job:
+    """N = 0 of both modes, where the heads do not begin with what the model itself says."""
+    config = {
+        **_common(curve),
+        "mode": UNTRAINED,
+        "num_train": 0,
+        "controls": curve.settings.controls,
+        "precision": curve.context.trainer.precision,
+    }
+    if curve.model.random_weights:
+        config |= {"weights": _DRAWN, "seeds": curve.settings.seeds}
+    name = f"curve-{curve.data.config.name}-{UNTRAINED}-0-{curve.model.label}"
+    return Job(name, config, RUNNER)
 
 
 def _frozen_job(curve: Curve, mode: HeadMode, size: int) -> Job:
@@ -43,7 +62,7 @@ def _frozen_job(curve: Curve, mode: HeadMode, size: int) -> Job:
     else:
         config["fit"] = asdict(curve.fit)
     if model.random_weights:
-        config["weights"] = "drawn from each seed"
+        config["weights"] = _DRAWN
     name = f"curve-{curve.data.config.name}-{mode}-{size}-{model.label}"
     return Job(name, config, RUNNER)
 

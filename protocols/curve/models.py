@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from datamodules.encoding.candidates import CandidateTable
+from datamodules.encoding.candidates import INSIDE, CandidateTable
 from datamodules.encoding.masked import MaskedChoiceEncoder
 from datamodules.encoding.token_store import tokenise
 from lightning_modules.checkpoints.description import load_tokenizer
@@ -16,8 +16,6 @@ from protocols.curve.data import CurveData
 from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from storage.errors import UsageError
-
-CARRIER = "a "  # what stands before an answer inside a sentence
 
 
 def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[str, str]:
@@ -106,10 +104,10 @@ def _split_words(model: ModelSettings, words: Sequence[str]) -> list[str]:
     tokenizer = load_tokenizer(model.name_or_path, model.revision)
     table = CandidateTable(tokenizer, model.answer_prefix)
     for word in words:
-        table.add(CARRIER, word)
+        table.add(INSIDE, word)
     store, _ = tokenise(tokenizer, list(table.texts))
     return [
         word
         for word in words
-        if any(table.problems(Record("nonsense", "", (word,), 0), CARRIER, store))
+        if any(table.problems(Record("nonsense", "", (word,), 0), INSIDE, store))
     ]

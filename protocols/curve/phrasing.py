@@ -57,7 +57,7 @@ def best_phrasing(
         if config.setup != "mc_mlm":
             raise UsageError(f"--phrasings: {config.name} is no mc_mlm probe")
     if not judges:
-        raise UsageError("--phrasings: none of the models is a pre-trained transformer")
+        raise UsageError("--phrasings: none of the models is a pre-trained language model")
     plan = [
         _job(model, name, _load(name, split, context), split) for model in judges for name in names
     ]

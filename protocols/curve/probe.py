@@ -16,6 +16,7 @@ from jobs.context import TrainerSettings
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import HeadRows, StackedHeads, sample_orders
+from lightning_modules.heads.feature_head import FrozenFeatures
 from lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
 from lightning_modules.modes import HeadMode
 from probes.record import Record
@@ -26,51 +27,59 @@ from protocols.engine.evaluation import Predictions
 from protocols.engine.kinds import KINDS, TRANSFORMER
 from storage.errors import RecordError
 
+Frozen = ChoiceModule | FrozenFeatures
 Place = tuple[str, str]  # control and part
 PARTS = ("train", "held_out", "evaluation")
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a model's weights: the head that its runs begin with, and what it read.
+    """One draw of a model's weights: the heads that its runs begin with, and what it read.
 
     Attributes:
         head: The head, with a row for each word of `CurveProbe.num_words`.
         sets: Encoded items by control and part: "train", "held_out" or "evaluation".
+        fresh: By seed the head of mode `mlp`, where each seed has first weights of its own.
     """
 
     head: HeadRows
     sets: Mapping[Place, CachedItems]
+    fresh: Mapping[int, HeadRows]
+
+    def start(self, mode: HeadMode, seed: int) -> HeadRows:
+        """What a run begins with."""
+        return self.fresh.get(seed, self.head) if mode == "mlp" else self.head
 
 
 class CurveProbe:
     """One probe's texts under every control, each encoded once, and the points trained on them.
 
     Args:
-        module: A `MaskedChoice`, or a baseline with its features, its head and `fresh_head`;
-            nothing below the head is trained.
+        module: A `MaskedChoice`, or a baseline or `FrozenFeatures` with `fresh_head`; nothing below
+            the head is trained.
         data: The probe's rows.
         settings: The curve.
         trainer: Batch settings of the encoding.
         kind: The model's kind, which says how its head is trained.
         redraw: Makes the same architecture with the random weights of a seed; `module` is that of
-            the first seed. None where all seeds begin with the weights of `module`. The
-            MLM-baseline has a fresh head for each seed without it.
+            the first seed. None where all seeds read what `module` does; a module with
+            `fresh_head` has a head of mode `mlp` for each seed without it.
 
     Attributes:
         notices: What the encoding has to say (cuts, unknown words).
+        shared: Whether all seeds read the same features.
         one_start: Whether all seeds begin with the same weights; then N = 0 is one measurement.
         fingerprints: Checksums of the weights below the heads by seed; by 0 where seeds share them.
     """
 
     def __init__(
         self,
-        module: ChoiceModule,
+        module: Frozen,
         data: CurveData,
         settings: CurveSettings,
         trainer: TrainerSettings,
         kind: str = TRANSFORMER,
-        redraw: Callable[[int], ChoiceModule] | None = None,
+        redraw: Callable[[int], Frozen] | None = None,
     ) -> None:
         self.settings = settings
         self.kind = kind
@@ -78,8 +87,9 @@ class CurveProbe:
         # Tokens are the same for all draws of the weights.
         posed = {place: pose(module, rows) for place, rows in self.records.items()}
         self.notices = list(dict.fromkeys(n for part in posed.values() for n in part.notices))
-        fresh_heads = not KINDS[kind].is_pretrained
-        self.one_start = redraw is None and not fresh_heads
+        fresh = hasattr(module, "fresh_head")
+        self.shared = redraw is None
+        self.one_start = self.shared and not fresh
         self.fingerprints: dict[int, str] = {}
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
@@ -91,27 +101,24 @@ class CurveProbe:
             }
             words, sets = _numbered(read)
             self.num_words = len(words)
-            self.fingerprints[seed] = model_fingerprint(cast(Any, getattr(own, "model", own)))
-            self.draws[seed] = Draw(HeadRows(cast(Any, own.head), words), sets)
-        if fresh_heads:
-            [shared] = self.draws.values()
-            self.draws = {
-                seed: Draw(HeadRows(cast(Any, module).fresh_head(seed), words), shared.sets)
-                for seed in settings.seeds
-            }
+            self.fingerprints[seed] = _fingerprint(own)
+            begin = settings.seeds if self.shared else [seed]
+            first = {n: HeadRows(cast(Any, own).fresh_head(n), words) for n in begin if fresh}
+            self.draws[seed] = Draw(HeadRows(cast(Any, own.head), words), sets, first)
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Trains every control and seed at one N together and measures them; N = 0 trains none."""
         settings = self.settings
         seeds = settings.seeds if size or not self.one_start else [0]
         cells = [(control, seed) for control in settings.controls for seed in seeds]
-        draws = [self.draws[0 if self.one_start else seed] for _, seed in cells]
+        draws = [self.draws[0 if self.shared else seed] for _, seed in cells]
+        starts = [draw.start(mode, seed) for draw, (_, seed) in zip(draws, cells, strict=True)]
         train, held_out, evaluation = (
             [draw.sets[control, part] for draw, (control, _) in zip(draws, cells, strict=True)]
             for part in PARTS
         )
         words = torch.arange(self.num_words)
-        heads = StackedHeads([draw.head for draw in draws], words, len(cells), mode)
+        heads = StackedHeads(starts, words, len(cells), mode)
         epochs = [0] * len(cells)
         if size:
             plan = self._plan(mode)
@@ -154,6 +161,18 @@ class CurveProbe:
         return Predictions(f"{control}-seed{seed}", records, scores)
 
 
+def candidate_words(data: CurveData, settings: CurveSettings) -> list[str]:
+    """All candidates of a probe's rows under every control, each once."""
+    rows = [record for part in _rows(data, settings).values() for record in part]
+    return sorted({choice.strip() for record in rows for choice in record.choices})
+
+
+def _fingerprint(module: Frozen) -> str:
+    if isinstance(module, FrozenFeatures):
+        return module.fingerprint()
+    return model_fingerprint(cast(Any, getattr(module, "model", module)))
+
+
 def _rows(data: CurveData, settings: CurveSettings) -> dict[Place, list[Record]]:
     """The records of every part under every control."""
     found: dict[Place, list[Record]] = {}
@@ -174,7 +193,7 @@ def _numbered(sets: Mapping[Place, CachedItems]) -> tuple[Tensor, dict[Place, Ca
     }
 
 
-def encode(module: ChoiceModule, records: Sequence[Record], max_tokens: int) -> CachedItems:
+def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
     """h, candidates and labels of records, each distinct text through the encoder once.
 
     Raises:
@@ -183,7 +202,7 @@ def encode(module: ChoiceModule, records: Sequence[Record], max_tokens: int) -> 
     return run_through(module, pose(module, records), records, max_tokens)
 
 
-def pose(module: ChoiceModule, records: Sequence[Record]) -> EncodedSet:
+def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
     """The tokens of records.
 
     Raises:
@@ -210,7 +229,7 @@ def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
 
 @torch.no_grad()
 def run_through(
-    module: ChoiceModule, encoded: EncodedSet, records: Sequence[Record], max_tokens: int
+    module: Frozen, encoded: EncodedSet, records: Sequence[Record], max_tokens: int
 ) -> CachedItems:
     """H of posed records, each distinct text through the encoder once."""
     if not records:
@@ -235,5 +254,5 @@ def run_through(
     )
 
 
-def _to(module: ChoiceModule, batch: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _to(module: Frozen, batch: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.to(module.device) for name, tensor in batch.items()}

@@ -43,7 +43,7 @@ class Point:
 
     Attributes:
         model: The model.
-        mode: "mlp", "linear" or "full".
+        mode: "mlp", "linear" or "full", or a scorer's mode where that is asked without training.
         size: N; 0 is zero-shot.
         learning_rate: Peak rate; None where nothing is trained.
         with_levels: Whether it gives chance and the majority's accuracy, which a curve has once.
@@ -73,6 +73,13 @@ class Measurement:
     epoch: int
     said: Predictions
     on_sample: Predictions | None = None
+
+
+def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
+    """Checksums of the weights that a curve began with, where each seed has its own."""
+    if len(fingerprints) == 1:
+        return {}
+    return {str(seed): sha256 for seed, sha256 in fingerprints.items()}
 
 
 def finish_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -12,13 +12,15 @@ import torch
 
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.base import ChoiceModule
+from lightning_modules.heads.feature_head import FrozenFeatures
 from protocols.curve.curve import Curve
 from protocols.curve.full import FullPoint, early_stopping, run_point
-from protocols.curve.probe import CurveProbe
-from protocols.curve.rows import Measurement, Point, finish_run
-from protocols.curve.settings import FULL, PROTOCOL
+from protocols.curve.probe import CurveProbe, Frozen, candidate_words
+from protocols.curve.rows import Measurement, Point, by_seed, finish_run
+from protocols.curve.settings import FULL, PROTOCOL, UNTRAINED
 from protocols.curve.stage import PROTOCOL as FIRST_STAGE
 from protocols.curve.stage import train_facts
+from protocols.curve.untrained import frozen_scorer, score_untrained
 from protocols.engine.kinds import kind_of
 from protocols.engine.models import module_for
 from protocols.engine.settings import ModelSettings
@@ -46,6 +48,8 @@ def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> N
         stage_run = config.get("first_stage", {}).get("run")
         start = RunFolder.at(run.path.parent / stage_run).best_dir if stage_run else None
         run_point(run, curve, point, start)
+    elif config["mode"] == UNTRAINED:
+        score_untrained(run, curve)
     else:
         _run_heads(run, curve, config["mode"], config["num_train"])
 
@@ -63,7 +67,7 @@ def _run_heads(run: RunFolder, curve: Curve, mode: Any, size: int) -> None:
         notices=tuple(probe.notices),
         model_sha256=next(iter(probe.fingerprints.values())),
         seconds=round(time.perf_counter() - start, 3),
-        curve=CurveFacts(early_stopping=stopping, sha256_by_seed=_by_seed(probe.fingerprints)),
+        curve=CurveFacts(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
     )
     rate = _rate(curve, mode) if size else None
     point = Point(curve.model, mode, size, rate, with_levels=size == 0)
@@ -72,12 +76,23 @@ def _run_heads(run: RunFolder, curve: Curve, mode: Any, size: int) -> None:
 
 def _encoded(curve: Curve) -> CurveProbe:
     model, context, settings = curve.model, curve.context, curve.settings
-    draw = partial(_drawn, model, context.trainer)
-    # The next probe of the model is read with the same weights.
-    key = (model, settings.seeds[0])
-    module = context.remembered("frozen module", key, lambda: draw(settings.seeds[0]))
+    first = settings.seeds[0]
+    draw: Callable[[int], Frozen] = partial(_drawn, model, context.trainer)
+    module: Frozen
+    if kind_of(model).heads:
+        draw = partial(_features, curve, candidate_words(curve.rows, settings))
+        module = draw(first)
+    else:
+        # The next probe of the model is read with the same weights.
+        module = context.remembered("frozen module", (model, first), lambda: draw(first))
     redraw = draw if model.random_weights else None
     return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw)
+
+
+def _features(curve: Curve, words: Sequence[str], seed: int) -> FrozenFeatures:
+    """The features of a scorer, its random weights drawn from a seed where it has some."""
+    scorer = frozen_scorer(curve, seed).to(device_of(curve.context.trainer))
+    return FrozenFeatures(scorer, words)
 
 
 def _drawn(model: ModelSettings, trainer: TrainerSettings, seed: int) -> ChoiceModule:
@@ -95,13 +110,6 @@ def _stopping(curve: Curve, measured: Sequence[Measurement]) -> str | None:
     if kind_of(curve.model).is_pretrained:
         return None
     return early_stopping(curve.rows, curve.fit, [one.epoch for one in measured])
-
-
-def _by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
-    """Checksums of the weights that a curve began with, where each seed has its own."""
-    if len(fingerprints) == 1:
-        return {}
-    return {str(seed): sha256 for seed, sha256 in fingerprints.items()}
 
 
 def device_of(trainer: TrainerSettings) -> torch.device:

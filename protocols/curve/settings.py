@@ -28,6 +28,7 @@ _NO_CONTROL = (
 )
 PROTOCOL = "curve"
 FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
+UNTRAINED: Final = "zero_shot"  # of a job that asks a scorer, whose own mode is in its rows
 
 # The authors' settings of the MLM-baseline and of ESIM (SPEC A).
 MLM_FIT = FitSettings(

@@ -12,7 +12,7 @@ from protocols.curve.full import forget_states
 from protocols.curve.jobs import curve_jobs
 from protocols.curve.probe import refuse_unposed
 from protocols.curve.settings import FULL
-from protocols.engine.kinds import kind_of
+from protocols.engine.kinds import kind_of, trained_for
 from protocols.engine.models import check_module, check_scorer
 from results.run_folder import CommandFolder
 from storage.errors import UsageError
@@ -26,8 +26,16 @@ def trace_curves(
     Every row is put under every control before anything is computed, and every model is asked
     whether it reads the candidates: what does not fit stops the command at once. results.csv is
     rewritten behind each (model, probe).
+
+    Raises:
+        UsageError: If a first stage has no questions to be followed by, or a model whose heads
+            alone are trained is given questions.
     """
     curves = [Curve(asked, probe, model, context) for model in asked.models for probe in probes]
+    for curve in curves:
+        if kind_of(curve.model).heads and curve.data.setup == "mc_qa":
+            # Not left out as a baseline is: it answers such questions, but is not fine-tuned here.
+            trained_for(curve.model, "mc_qa", f"{curve.data.config.name} is posed as questions")
     plans = [curve_jobs(curve) for curve in curves]
     setups = {curve.data.setup for curve in curves}
     if asked.options.first_stage and "mc_qa" not in setups:

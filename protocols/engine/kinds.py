@@ -49,6 +49,8 @@ class ModelKind:
         scorer: Module with its `load` and `check` (`lightning_modules.scorers.base.KindOfScorer`),
             which answers without training; none of a baseline, which begins with random weights.
         trained: How it is trained, for each setup that it can be trained for.
+        heads: Heads on its scorer's frozen features that a curve traces for MC-MLM probes, of a
+            kind that is not trained itself.
         title: What tables call it, before the name of its vectors; none calls it by the last part
             of `name_or_path`.
         has_checkpoint: Whether `name_or_path` is a model's folder or its name on the Hub, with a
@@ -61,6 +63,7 @@ class ModelKind:
     forms: tuple[str, ...] = ()
     scorer: str | None = None
     trained: Mapping[Setup, Trained] = field(default_factory=dict)
+    heads: tuple[str, ...] = ()
     title: str | None = None
     has_checkpoint: bool = False
     fit: str = "full"
@@ -70,6 +73,12 @@ class ModelKind:
     def is_pretrained(self) -> bool:
         """Whether it knows something before it is trained."""
         return self.scorer is not None
+
+    def modes(self, setup: Setup) -> tuple[str, ...] | None:
+        """Heads that a curve of a setup traces; none where the whole is trained; None: no curve."""
+        if setup in self.trained:
+            return self.trained[setup].modes
+        return self.heads if self.heads and setup == "mc_mlm" else None
 
 
 TRANSFORMER = "transformer"
@@ -169,7 +178,8 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     kind = kind_of(model)
     if setup in kind.trained:
         return kind.trained[setup]
-    own = " and ".join(_POSED[known] for known in kind.trained) or "is not trained here"
+    alone = "is not trained here, but for heads on its frozen features in `train.py curve`"
+    own = " and ".join(_POSED[known] for known in kind.trained) or alone
     others = [n for n, k in KINDS.items() if setup in k.trained]
     # The one that is nearest: a baseline for a baseline.
     near = [name for name in others if KINDS[name].is_pretrained == kind.is_pretrained]

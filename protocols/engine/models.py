@@ -33,8 +33,13 @@ Refuse = Callable[[Sequence[Record], Sequence[int]], None]
 _ARGUMENTS = {"name_or_path": "model_name_or_path"}
 
 
-def scorer_for(model: ModelSettings, setup: Setup) -> Scorer:
+def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """What answers probes of a setup as it is, without being trained here.
+
+    Args:
+        model: The model.
+        setup: The setup.
+        seed: Of its weights, where they are random.
 
     Raises:
         UsageError: If its kind knows nothing before it is trained, or does not answer the setup.
@@ -43,7 +48,7 @@ def scorer_for(model: ModelSettings, setup: Setup) -> Scorer:
     """
     source = _scorers_of(model)
     check_model(model.name_or_path)
-    return source.load(model, setup)
+    return source.load(model, setup, seed) if seed else source.load(model, setup)
 
 
 def check_scorer(

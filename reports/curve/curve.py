@@ -25,6 +25,8 @@ from reports.kit.measured import Bounds, Estimate
 from results.hits import Hits, Place, runs_by_place
 from results.row import Role, Row
 
+FULL = "full"  # the mode of MC-QA
+MODES = ("mlp", "linear", FULL)
 Part = tuple[float, "Curve", str, int]  # a weight and a point: curve, control, N
 
 
@@ -40,6 +42,11 @@ class Point:
     num_train: int
     by_seed: Mapping[int | None, Row]
     trained: Mapping[int | None, Row] = field(default_factory=dict)
+
+    @property
+    def mode(self) -> str:
+        """What was trained; of N = 0 how the choices got their scores, where no head gave them."""
+        return next(iter(self.by_seed.values())).mode
 
     @property
     def values(self) -> list[float]:
@@ -158,6 +165,11 @@ class Curve:
     def where(self) -> str:
         """The split measured, with what tells the curve from another one of the same name."""
         return ": ".join(filter(None, (self.split, self.told_apart)))
+
+    @property
+    def modes(self) -> set[str]:
+        """Its mode, and that of its point without training."""
+        return {self.mode, *(point.mode for line in self.points.values() for point in line)}
 
     @property
     def num_groups(self) -> int | None:

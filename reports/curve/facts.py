@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from probes.controls import STANDARD
-from reports.curve.curve import Curve, Point
+from reports.curve.curve import MODES, Curve, Point
 from reports.kit.paper_identity import paper_model
 from reports.zero_shot.facts import chance_levels
 from results.hits import joined
@@ -19,6 +19,8 @@ from results.row import Row
 NO_LANGUAGE = "no_language"
 PERTURBED = "perturbed_language"
 TRAIN_ACCURACY = "train_accuracy"
+_Where = tuple[str, str, str, str, str, bool]  # probe, model, mode, split, train rows, first stage
+_Found = tuple[Row, Run]
 
 
 @lru_cache(maxsize=2)
@@ -28,12 +30,13 @@ def curves(results: Results) -> tuple[Curve, ...]:
     A folder can hold several commands: runs with other train rows, or with a first stage, are other
     curves.
     """
-    by_place: dict[tuple[str, str, str, str, str, bool], list[tuple[Row, Run]]] = {}
+    by_place: dict[_Where, list[_Found]] = {}
     for run in results.of("curve"):
         origin = origin_of(run)
         for row in filter(_is_point, run.rows):
             place = (row.probe, row.model, row.mode, row.split, *origin)
             by_place.setdefault(place, []).append((row, run))
+    by_place = _with_untrained(by_place)
     chances = chance_levels(results)
     found = []
     for place, own in sorted(by_place.items(), key=lambda item: item[0]):
@@ -66,6 +69,22 @@ def curves(results: Results) -> tuple[Curve, ...]:
                 )
             )
     return _told_apart(found)
+
+
+def _with_untrained(found: Mapping[_Where, list[_Found]]) -> dict[_Where, list[_Found]]:
+    """The same, with what a scorer said without training as N = 0 of each curve of its model.
+
+    Models whose heads do not begin with what they themselves say have such a point, in the
+    scorer's own mode; where nothing was trained it stays alone.
+    """
+    whole = dict(found)
+    for place, own in found.items():
+        probe, model, mode, *origin = place
+        trained = [p for p in found if p[2] in MODES and p == (probe, model, p[2], *origin)]
+        if mode not in MODES and trained:
+            del whole[place]
+            whole |= {other: [*own, *whole[other]] for other in trained}
+    return whole
 
 
 def origin_of(run: Run) -> tuple[str, bool]:

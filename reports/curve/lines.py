@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metrics.learning_curve import WEIGHTS
-from reports.curve.summary import FULL, MODES, Summary
+from reports.curve.curve import FULL, MODES
+from reports.curve.summary import Summary
 from reports.kit.columns import accuracy_cell
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedCurve, ScoreKey, short_name

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from reports.curve.curve import Curve
+from reports.curve.curve import FULL, Curve
 from reports.curve.facts import NO_LANGUAGE
 from reports.curve.summary import (
-    FULL,
     Summary,
     baselines,
     difference,

@@ -97,7 +97,7 @@ def curve_parts_table(results: Results) -> Table | None:
 
 
 def _parts(curve: Curve, results: Results) -> Iterator[CurvePart]:
-    place = (curve.probe, curve.model, curve.mode, curve.split)
+    place, modes = (curve.probe, curve.model, curve.split), curve.modes
     rows = [
         row
         for run in results.of("curve")
@@ -105,7 +105,8 @@ def _parts(curve: Curve, results: Results) -> Iterator[CurvePart]:
         for row in run.rows
         if row.subset
         and row.metric == "accuracy"
-        and (row.probe, row.model, row.mode, row.split) == place
+        and (row.probe, row.model, row.split) == place
+        and row.mode in modes
         and row.learning_rate in (None, curve.learning_rate)
     ]
     for part in dict.fromkeys(row.subset for row in rows if row.subset):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from metrics.learning_curve import is_complete, lang_sense, weighted_sum, weights_over
 from probes.controls import STANDARD
-from reports.curve.curve import Curve, interval_of
+from reports.curve.curve import FULL, MODES, Curve, interval_of
 from reports.curve.facts import NO_LANGUAGE, PERTURBED, curves
 from reports.curve.sums import best, estimate, less, shared, untrained, weighted, weighted_gap
 from reports.kit.measured import Estimate
@@ -18,8 +18,6 @@ from reports.kit.published import published_curves as _published_curves
 from results.load import Results
 from results.row import Role
 
-FULL = "full"  # the mode of MC-QA
-MODES = ("mlp", "linear", FULL)
 SENSE = "langsense_"
 LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the paper calls them
 PAPER_SPLIT = "dev"

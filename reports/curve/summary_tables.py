@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from reports.curve.curve import FULL
 from reports.curve.lines import (
     PAPER,
     TRAINED,
@@ -16,7 +17,7 @@ from reports.curve.lines import (
     owner_of,
     points_text,
 )
-from reports.curve.summary import FULL, LANGUAGE, PAPER_SPLIT, Summary, published, summaries
+from reports.curve.summary import LANGUAGE, PAPER_SPLIT, Summary, published, summaries
 from reports.kit.columns import gap_cell, shown, text
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedCurve, ScoreKey

@@ -72,7 +72,7 @@ def curve_table(results: Results) -> Table | None:
     columns: list[Column[Place]] = [
         text("probe", lambda p: p.curve.probe, "probe split", lambda p: p.curve.where),
         text("model", lambda p: p.curve.model, "model"),
-        text("trained", lambda p: p.curve.mode, "mode", lambda p: _rate(p.curve)),
+        text("trained", lambda p: p.point.mode, "mode", lambda p: _rate(p.curve)),
         attributes("learning_rate", lambda p: p.curve),
         attributes("control"),
         whole("N", lambda p: p.point.num_train, "num_train"),

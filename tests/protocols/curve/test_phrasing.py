@@ -85,7 +85,7 @@ def test_what_has_no_say_or_no_mask_is_refused(
 ) -> None:
     folder, mirror = CommandFolder(tmp_path / "out", {}), str(curve_probes / "mirror")
     esim = [ModelSettings(kind="esim")]
-    with pytest.raises(UsageError, match="none of the models is a pre-trained transformer"):
+    with pytest.raises(UsageError, match="none of the models is a pre-trained language model"):
         best_phrasing(folder, wordings, esim, "train", RunContext(mirror=mirror))
     asked = [str(curve_probes / "asked.yaml")]
     with pytest.raises(UsageError, match="asked is no mc_mlm probe"):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from reports.curve.facts import curves
 from reports.curve.parts import curve_parts_table
 from reports.curve.summary import peers, summaries
+from reports.curve.tables import curve_table
 from results.load import load_results
 from results.subset import Template
 
@@ -57,3 +58,38 @@ def test_other_train_rows_and_stages_are_curves_of_their_own(
     parts = curve_parts_table(results)
     assert parts is not None
     assert [record["trained"] for record in parts.records] == [0.6, 0.7, 0.8]
+
+
+def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name, sizes, mode in (
+        ("a", {0: [50]}, "causal_likelihood"),
+        ("b", {62: [60]}, "mlp"),
+        ("c", {62: [61]}, "linear"),
+    ):
+        [row] = rows.curve("p", "standard", sizes, 100, mode=mode)
+        write_run(tmp_path, name, [row, {**row, "subset": Template("t")}])
+    other = rows.curve("p", "standard", {0: [40]}, 100, mode="causal_likelihood", model="alone")
+    write_run(tmp_path, "d", other)
+    results = load_results(tmp_path)
+    found = {(curve.model, curve.mode): curve for curve in curves(results)}
+    assert {place: curve.means() for place, curve in found.items()} == {
+        ("alone", "causal_likelihood"): {0: 0.4},
+        ("embedded", "linear"): {0: 0.5, 62: 0.61},
+        ("embedded", "mlp"): {0: 0.5, 62: 0.6},
+    }
+    table = curve_table(results)
+    assert table is not None
+    said = [(r["model"], r["mode"], r["num_train"]) for r in table.records]
+    likely = "causal_likelihood"
+    assert said == [
+        ("alone", likely, 0),
+        ("embedded", likely, 0),
+        ("embedded", "linear", 62),
+        ("embedded", likely, 0),
+        ("embedded", "mlp", 62),
+    ]
+    parts = curve_parts_table(results)
+    assert parts is not None
+    assert [(r["zero_shot"], r["trained"]) for r in parts.records] == [(0.5, 0.61), (0.5, 0.6)]

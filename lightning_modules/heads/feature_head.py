@@ -1,0 +1,113 @@
+"""Heads on the frozen features of a scorer whose candidates may be of any number of pieces.
+
+A candidate has one row of its own, however many pieces it is: what a head learns is which word
+belongs to a text, and not how that word is spelled.
+
+Shapes: B batch, H hidden, U candidate words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lightning_modules.base import Batch
+from lightning_modules.checkpoints.weights import own_random_state
+from lightning_modules.scorers.base import Scorer
+
+if TYPE_CHECKING:
+    from datamodules.encoding.encoded_set import ChoiceEncoder
+
+SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
+_EPSILON = 1e-12  # BERT's
+
+
+def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
+    """The dense map (H -> H) and the norm of a hidden layer, between which GELU stands.
+
+    Args:
+        size: H.
+        seed: Of the weights.
+    """
+    with own_random_state(seed):
+        dense, norm = nn.Linear(size, size), nn.LayerNorm(size, eps=_EPSILON)
+        nn.init.normal_(dense.weight, std=SPREAD)
+        nn.init.zeros_(dense.bias)
+    return dense, norm
+
+
+class FeatureHead:
+    """A row and a bias a word, behind a hidden layer or none.
+
+    It has what stacked heads need of a `CandidateHead`.
+
+    Args:
+        weight: (U, H).
+        bias: (U,).
+        hidden_layer: What features go through before, one after the other.
+    """
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor, hidden_layer: Sequence[Callable[[Tensor], Tensor]] = ()
+    ) -> None:
+        self.weight = weight
+        self.bias = bias
+        self._steps = tuple(hidden_layer)
+
+    def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
+        """The modules and functions of the hidden layer, in order."""
+        return self._steps
+
+
+class FrozenFeatures(nn.Module):
+    """What a curve reads of a language model that is not trained, and begins its heads with.
+
+    The head of mode `linear` is `head`, whose rows begin as `Scorer.word_rows` has them. These
+    models have no transform that was pre-trained before their rows, as masked LMs have: that of
+    mode `mlp`, a dense map of H to H, GELU and a norm, begins with weights of each run's own seed
+    (`fresh_head`), before the same rows.
+
+    Args:
+        scorer: The model; it is used, not copied.
+        words: (U,) all candidates that records will have, each once.
+
+    Raises:
+        UsageError: If the scorer gives no features.
+        RecordError: If its tokenizer makes nothing of a word.
+    """
+
+    def __init__(self, scorer: Scorer, words: Sequence[str]) -> None:
+        super().__init__()
+        self.scorer = scorer
+        self.words = tuple(words)
+        self.question = scorer.features()
+        self.head = FeatureHead(*scorer.word_rows(self.words))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.head.weight.device
+
+    def encoder(self) -> ChoiceEncoder:
+        """What poses records, with the places of their candidates among the words."""
+        from datamodules.encoding.numbered import NumberedEncoder
+
+        return NumberedEncoder(self.question.encoder, self.words)
+
+    def features(self, batch: Batch) -> Tensor:
+        """The model's output (B, H)."""
+        return self.question.answer(batch)
+
+    def fresh_head(self, seed: int) -> FeatureHead:
+        """The head of mode `mlp`, whose hidden layer has the first weights of a seed."""
+        weight, bias = self.head.weight, self.head.bias
+        dense, norm = fresh_hidden_layer(weight.shape[1], seed)
+        return FeatureHead(weight, bias, (dense.to(self.device), F.gelu, norm.to(self.device)))
+
+    def fingerprint(self) -> str:
+        """The sha256 of the model's weights, as hex."""
+        return self.scorer.fingerprint()
