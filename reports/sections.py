@@ -13,6 +13,7 @@ from reports.inoculation.section import INOCULATION
 from reports.kit.section import Made, Section, flat
 from reports.kit.table import Table
 from reports.page.provenance import PROVENANCE
+from reports.steps.section import STEPS
 from reports.zero_shot.section import ZERO_SHOT
 from results.load import Results
 
@@ -24,7 +25,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
         rule: When a model has earned a medal; the shipped rule where it is None.
     """
     curves = curve_section(rule or read_rule())
-    return ZERO_SHOT, GRIDS, curves, ANALYSES, DIAGNOSTICS, INOCULATION, PROVENANCE
+    return ZERO_SHOT, GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

@@ -1,0 +1,14 @@
+"""What the report says of a model's pre-training checkpoints."""
+
+from __future__ import annotations
+
+from reports.kit.section import Section
+from reports.steps.tables import steps_tables
+
+STEPS = Section(
+    name="steps",
+    title="By training step",
+    tables=(steps_tables,),
+    figures=("reports.steps.figures:steps_figure",),
+    printed={"zero_shot": (steps_tables,), "diagnose": (steps_tables,)},
+)
