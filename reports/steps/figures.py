@@ -37,8 +37,8 @@ def steps_figure(results: Results) -> Figure | None:
             "training_steps",
             "When was it learned?",
             "Shares against the training step that a revision's name holds (log axis, step 0 on "
-            "its left); bands are 95% intervals, and a dotted line is chance. Revisions without a step are in the table alone."
-            + left_out(len(places)),
+            "its left); bands are 95% intervals, dotted lines chance. Revisions without a step are "
+            "in the table alone." + left_out(len(places)),
             canvas,
         )
 
