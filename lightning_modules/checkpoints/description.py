@@ -84,10 +84,21 @@ def check_pretrained(
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
     """
+    return checked(form, name_or_path, revision, random_weights).tokenizer
+
+
+def checked(
+    form: Form, name_or_path: str, revision: str | None, random_weights: bool
+) -> Checkpoint:
+    """A checkpoint that is not refused by what can be told without reading its weights.
+
+    Raises:
+        PretrainedError: As `check_pretrained`.
+    """
     found = describe(form, name_or_path, revision, random_weights)
     with quiet_transformers():
         refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
-    return found.tokenizer
+    return found
 
 
 def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:

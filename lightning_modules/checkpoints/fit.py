@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
-from lightning_modules.checkpoints.forms import Form
+from lightning_modules.checkpoints.forms import SEQ2SEQ_LM, Form
 
 T = TypeVar("T")
 _SPOKEN = {"pad_token": "padding token"}
@@ -28,16 +28,22 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
     """
     if form.admits(config):
         return
+    name = f"{source}: {config.model_type} ({type(config).__name__}) is"
     found = "no model of the kind that is asked for"
     if getattr(config, "is_encoder_decoder", False):
         found = "an encoder-decoder model"
+        if not SEQ2SEQ_LM.admits(config):
+            raise PretrainedError(
+                f"{name} {found} that was not taught to fill blanks, as T5 and BART were: it is of "
+                "no kind that is read here"
+            )
     elif type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
         found = "a causal language model"
     elif type(config) in MODEL_FOR_MASKED_LM_MAPPING:
         found = "a masked language model"
     raise PretrainedError(
-        f"{source}: {config.model_type} ({type(config).__name__}) is {found}, and was to be read "
-        "as another kind; if it is to be read as what it is, give --model.kind auto"
+        f"{name} {found}, and was to be read as another kind; if it is to be read as what it is, "
+        "give --model.kind auto"
     )
 
 

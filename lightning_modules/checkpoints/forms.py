@@ -15,6 +15,7 @@ from transformers import (
     AutoModel,
     AutoModelForMaskedLM,
     AutoModelForMultipleChoice,
+    AutoModelForSeq2SeqLM,
     PreTrainedConfig,
 )
 
@@ -44,6 +45,17 @@ def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
     return admits
 
 
+# Families of encoder-decoder models that were taught to fill blanks: with what stands between two
+# sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else.
+FILLED_BLANK = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+FILLED_SENTENCE = ("bart", "mbart", "plbart", "led")
+
+
+def _fills_blanks(config: PreTrainedConfig) -> bool:
+    known = config.model_type in (*FILLED_BLANK, *FILLED_SENTENCE)
+    return known and bool(config.is_encoder_decoder)
+
+
 _is_encoder = _encoder_in(MODEL_FOR_MASKED_LM_MAPPING, MODEL_FOR_MULTIPLE_CHOICE_MAPPING)
 
 # With its masked-token head; without heads; with the head that gives choices their logits.
@@ -52,3 +64,5 @@ MASKED_LM = Form(
 )
 ENCODER = Form(AutoModel, _is_encoder)
 MULTIPLE_CHOICE = Form(AutoModelForMultipleChoice, _is_encoder)
+# With the head over the decoder's next token.
+SEQ2SEQ_LM = Form(AutoModelForSeq2SeqLM, _fills_blanks)

@@ -129,6 +129,11 @@ KINDS: dict[str, ModelKind] = {
             )
         },
     ),
+    "seq2seq": ModelKind(
+        forms=(f"{_FORMS}:SEQ2SEQ_LM",),
+        scorer="lightning_modules.scorers.seq2seq",
+        has_checkpoint=True,
+    ),
 }
 
 _ASKED: dict[Setup, str] = {
