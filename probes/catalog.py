@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import regex  # it can be told when to stop, which `re` cannot
 
-from probes.record import Setup
+from probes.record import MASK, Setup
 from storage.errors import ConfigError, nearest
 from storage.limits import MATCH_SECONDS
 from storage.typed import STRICT, typed
@@ -25,6 +25,8 @@ CONFIG_DIR = ROOT / "configs" / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
 GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
+# What is asked in place of a stem where a config does not say it; whole sentences have none.
+DOMAIN_STEMS: Mapping[Setup, str] = {"mc_mlm": f"{MASK} .", "mc_qa": "Answer:"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class ProbeConfig:
         hub: Where the Hugging Face Hub has it, if it has.
         get: What to do by hand where there is neither address nor Hub.
         candidates: The closed set of answers; empty where they vary.
+        domain_stem: A stem that says no more than what kind of answer is asked for; `pmi` takes off
+            what a choice has there (`metrics.scoring_rules`). Empty: that of `DOMAIN_STEMS`.
         arguments: Template name to the regular expression whose groups are the argument tokens;
             a group named `kept` is none, but the no-language control keeps it too.
         key_words: Words that the perturbed-language control replaces.
@@ -103,6 +107,7 @@ class ProbeConfig:
     hub: HubSource | None = None
     get: str = ""
     candidates: tuple[str, ...] = ()
+    domain_stem: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     key_words: tuple[str, ...] = ()
     nonsense: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,8 @@ from typing import Any
 
 import regex
 
-from probes.catalog import EMBEDDED, KEPT, ProbeConfig
+from probes.catalog import DOMAIN_STEMS, EMBEDDED, KEPT, ProbeConfig
+from probes.record import MASK
 from storage.config.yaml_file import read_yaml
 from storage.errors import ConfigError
 from storage.escaping import visible
@@ -90,6 +91,8 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         yield "`nonsense` must name each of the candidates, and nothing else"
     if len(set(config.nonsense.values())) < len(config.nonsense):
         yield "`nonsense` gives two candidates the same word"
+    if config.domain_stem and (problem := _domain_problem(config)):
+        yield f"`domain_stem` {problem}"
     if config.group_by == "arguments" and not config.arguments:
         yield "`group_by` is `arguments`, so `arguments` must say how to find them"
     if config.setup == "minimal_pair":
@@ -104,6 +107,18 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         for name, expression in arguments.items():
             if problem := _pattern_problem(expression):
                 yield f"`{place}arguments.{name}` {problem}"
+
+
+def _domain_problem(config: ProbeConfig) -> str:
+    """Why the items' choices cannot stand at the domain stem; empty where they can."""
+    num_masks = config.domain_stem.count(MASK)
+    if config.setup not in DOMAIN_STEMS:
+        return f"is for stems with choices, and {config.setup} has none; leave it out"
+    if config.setup == "mc_mlm" and num_masks != 1:
+        return f"has {num_masks} {MASK}; it needs exactly one, where the candidates stand"
+    if config.setup == "mc_qa" and num_masks:
+        return f"has a {MASK}; answers stand behind it, so leave that out"
+    return ""
 
 
 def _pattern_problem(expression: str) -> str:

@@ -207,8 +207,8 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
 
 def _fill(stem: str, choice: str) -> tuple[str, int, int]:
     """The text with the choice in its place, and the characters that are the choice."""
-    before, mask, after = stem.partition(MASK)
+    before, mask, after = stem.rpartition(MASK)
     if not mask and stem:
-        before = stem.rstrip() + " "
+        before, after = stem.rstrip() + " ", ""
     text = choice.strip()
     return before + text + after, len(before), len(before) + len(text)

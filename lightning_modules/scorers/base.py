@@ -89,7 +89,8 @@ class Scorer(nn.Module, ABC):
         """(B, K): for each choice the sum of its tokens' log-probabilities in its place.
 
         The place is the mask of the stem, or behind the stem and a space. Choices of any number of
-        pieces are answered; a text of one's own is a stem with one choice.
+        pieces are answered; a text of one's own is a stem with one choice. Of several `[MASK]` the
+        last is the place, and the others are text.
 
         Raises:
             UsageError: If this kind has none.

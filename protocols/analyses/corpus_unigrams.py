@@ -18,6 +18,7 @@ from typing import Any
 from jobs.context import RunContext
 from jobs.job import Job
 from metrics.correlation import spearman
+from metrics.scoring_rules import RULES
 from probes.catalog import load_probe_config
 from probes.source import ProbeData, load_probe
 from probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_records
@@ -129,7 +130,7 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
         if row.metric == "accuracy" and not (row.subset or row.perturbation)
         if row.protocol in ("zero_shot", "curve") and row.control in STANDARD
         if (not row.num_train) == (measure == "zero_shot")
-        if not row.num_train or row.mode in MODES
+        if (row.mode in MODES if row.num_train else row.mode not in RULES)
     ]
     rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
     points = rows.groupby(["probe", "model", "size"])["value"].mean()

@@ -10,25 +10,33 @@ from typing import Any
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs, unfinished
 from jobs.settings import DEFAULT_ENGINE, EngineSettings
+from metrics.scoring_rules import OF_THE_ITEM, RULES
+from probes.catalog import DOMAIN_STEMS
 from probes.source import ProbeData
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.models import check_scorer
-from protocols.engine.settings import DEFAULT_FILE, DEFAULT_MODEL, FileSettings, ModelSettings
+from protocols.engine.settings import (
+    DEFAULT_FILE,
+    DEFAULT_MODEL,
+    FileSettings,
+    ModelSettings,
+    listed,
+)
 from protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_configs
 from protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
 from results.row import Row
 from results.run_folder import CommandFolder
-from storage.errors import UsageError
+from storage.errors import UsageError, nearest
 
 
 @command(
     Command(
         "what a model knows before any training",
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
-        shown="output_dir probes models model.name_or_path data.path data.setup split ranks mirror "
-        "trainer.accelerator trainer.precision engine.kind",
+        shown="output_dir probes models model.name_or_path data.path data.setup split ranks "
+        "scoring mirror trainer.accelerator trainer.precision engine.kind",
     )
 )
 def zero_shot(
@@ -40,6 +48,7 @@ def zero_shot(
     split: str | None = None,
     mirror: str | None = None,
     ranks: bool = False,
+    scoring: str | list[str] = "",
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -57,6 +66,8 @@ def zero_shot(
         split: Split of the probes; none takes dev, or test where there is no dev file.
         mirror: Folder or address that stands for the addresses of the released files.
         ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
+        scoring: Also the accuracy by these rules, and the items whose answer hangs on them: sum,
+            mean_token, mean_char, pmi, calibrated, by commas.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -65,8 +76,10 @@ def zero_shot(
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, a model is a
-            baseline, or ranks are asked of minimal pairs.
+            baseline, ranks are asked of minimal pairs, or there is no such rule or none for a
+            probe.
     """
+    rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
@@ -75,6 +88,7 @@ def zero_shot(
             f"--ranks: {', '.join(pairs)} has minimal pairs, whole sentences with no mask to ask "
             "for the rank of a word at"
         )
+    _refuse_rules(rules, sets)
     config = {
         "command": "zero-shot",
         **_asked_of(chosen),
@@ -83,10 +97,41 @@ def zero_shot(
         ],
         "precision": trainer.precision,
         **({"ranks": True} if ranks else {}),
+        **({"scoring": rules} if rules else {}),
     }
     folder = CommandFolder(Path(output_dir), config, [one.data for one in sets])
-    score_sets(folder, sets, chosen, RunContext(trainer, mirror=mirror, engine=engine), ranks)
+    context = RunContext(trainer, mirror=mirror, engine=engine)
+    score_sets(folder, sets, chosen, context, ranks, rules)
     return folder.rows()
+
+
+def chosen_rules(scoring: str | list[str]) -> list[str]:
+    """The rules that are asked for, in the order of `metrics.scoring_rules.RULES`.
+
+    Raises:
+        UsageError: If there is no such rule, or one is given twice.
+    """
+    given = listed(scoring)
+    for rule in given:
+        if rule not in RULES:
+            near = nearest(rule, RULES)
+            raise UsageError(
+                f"--scoring: there is no rule {rule!r}{near}; choose of {', '.join(RULES)}"
+            )
+        if given.count(rule) > 1:
+            raise UsageError(f"--scoring names {rule} twice")
+    return [rule for rule in RULES if rule in given]
+
+
+def _refuse_rules(rules: Sequence[str], sets: Sequence[LoadedSet]) -> None:
+    """Refuses rules that ask for other stems where the items have none."""
+    whole = [one.name for one in sets if one.data.config.setup not in DOMAIN_STEMS]
+    unfit = [rule for rule in rules if rule not in OF_THE_ITEM]
+    if whole and unfit:
+        raise UsageError(
+            f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
+            f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
+        )
 
 
 def score_sets(
@@ -95,6 +140,7 @@ def score_sets(
     models: Sequence[ModelSettings],
     context: RunContext,
     ranks: bool = False,
+    scoring: Sequence[str] = (),
 ) -> None:
     """Scores each set with each model in a run of its own, and prints the table.
 
@@ -104,7 +150,7 @@ def score_sets(
 
     context = replace(context, own=own_configs(sets))
     asked = [
-        (model, one, zero_shot_job(model, one, context.trainer, ranks))
+        (model, one, zero_shot_job(model, one, context.trainer, ranks, scoring))
         for model in models
         for one in sets
     ]

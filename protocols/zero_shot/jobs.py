@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jobs.context import TrainerSettings
 from jobs.job import Job
+from probes.catalog import DOMAIN_STEMS
 from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import LoadedSet, checksums
 
@@ -12,7 +15,11 @@ RUNNER = "protocols.zero_shot.run:score_set"
 
 
 def zero_shot_job(
-    model: ModelSettings, one: LoadedSet, trainer: TrainerSettings, ranks: bool = False
+    model: ModelSettings,
+    one: LoadedSet,
+    trainer: TrainerSettings,
+    ranks: bool = False,
+    scoring: Sequence[str] = (),
 ) -> Job:
     """The job that scores a set with a model.
 
@@ -21,7 +28,10 @@ def zero_shot_job(
         one: The set.
         trainer: How it is run; its precision changes numbers.
         ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
+        scoring: Rules by which the choices are scored as well.
     """
+    data = one.data.config
+    domain_stem = data.domain_stem or DOMAIN_STEMS.get(data.setup, "")
     config = {
         "protocol": PROTOCOL,
         "model": model.config(),
@@ -30,5 +40,7 @@ def zero_shot_job(
         "data": checksums(one.data),
         "precision": trainer.precision,
         **({"ranks": True} if ranks else {}),
+        **({"scoring": list(scoring)} if scoring else {}),
+        **({"domain_stem": domain_stem} if "pmi" in scoring else {}),
     }
     return Job(f"zero-shot-{one.name}-{model.label}", config, RUNNER)

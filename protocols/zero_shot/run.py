@@ -34,6 +34,7 @@ from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import read_set
 from protocols.zero_shot.jobs import PROTOCOL
 from protocols.zero_shot.pairs import pair_notices, pair_rows, per_token
+from protocols.zero_shot.panel import Stems, panel_of
 from protocols.zero_shot.ranks import rank_rows, ranks_of
 from results.provenance import check_data, data_files
 from results.record import RunRecord
@@ -77,8 +78,17 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         ranked = ranks_of(scorer, predictions, context.trainer)
         rows += rank_rows(ranked, groups_of(ranked.records, loaded.config.group_by), base)
         notices += [n for n in ranked.notices if n not in notices]
-    run.write_lines("predictions.jsonl", predictions.rows())
     run.write_metrics(rows)
+    lines = predictions.rows()
+    if rules := config.get("scoring"):
+        stems = Stems.of(setup, config.get("domain_stem", ""))
+        panel = panel_of(scorer, predictions, rules, stems, context.trainer)
+        lines = panel.lines()
+        found = panel.rows(groups_of(predictions.records, loaded.config.group_by), base)
+        known = {(row.metric, row.mode) for row in rows}  # minimal pairs have one anyway
+        rows += [row for row in found if (row.metric, row.mode) not in known]
+        notices += [n for n in panel.notices if n not in notices]
+    run.write_lines("predictions.jsonl", lines)
     run.finish(
         RunRecord(
             protocol=PROTOCOL,

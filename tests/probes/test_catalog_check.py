@@ -87,6 +87,9 @@ MISTAKES = {
     "regex that keeps alone": ("arguments: '(?P<kept>a)'", "`arguments.1` has no group"),
     "candidates": ("candidates: [a, b, c]", "`candidates` must be 2 different words"),
     "nonsense": ("candidates: [a, b]\nnonsense: {a: x}", "`nonsense` must name each"),
+    "domain without a mask": ("domain_stem: It is so .", r"`domain_stem` has 0 \[MASK\]"),
+    "domain with two masks": ("domain_stem: '[MASK] [MASK]'", r"`domain_stem` has 2 \[MASK\]"),
+    "domain that is a list": ("domain_stem: [MASK]", "`domain_stem` must be"),
     "same nonsense": ("candidates: [a, b]\nnonsense: {a: x, b: x}", "two candidates the same"),
     "name": ("name: other", "`name` must be the name of the file, 'mine'"),
     "ids_repeat": ("ids_repeat: often", "`ids_repeat` must be true or false, not 'often'"),
@@ -127,6 +130,11 @@ def test_a_mistake_is_named_with_file_and_key(
             "`setup` must be 'mc_mlm', 'mc_qa' or 'minimal_pair', .*did you mean 'mc_mlm'",
         ),
         ("files: {train: a/train.jsonl}", "", "`files` is missing"),
+        (
+            "setup: mc_mlm",
+            "setup: mc_qa\ndomain_stem: 'It is [MASK]'",
+            r"`domain_stem` has a \[MASK\]; answers stand behind it",
+        ),
     ],
 )
 def test_wrong_needed_values(

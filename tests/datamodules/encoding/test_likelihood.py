@@ -43,6 +43,13 @@ def test_the_tokens_of_each_choice_are_counted_in_the_order_of_the_records(token
     assert encoder.num_tokens([]) == []
 
 
+def test_of_several_masks_the_last_is_the_place(tokenizer: Any) -> None:
+    encoder = LikelihoodEncoder(tokenizer)
+    batch = encoder.encode([Record("t", "[MASK] [MASK] .", ("dog",), 0)]).collate([0])
+    assert batch["input_ids"][0].tolist() == tokenizer("[MASK] dog .")["input_ids"]
+    assert tokenizer.decode(batch["input_ids"][batch["answer_mask"]]).strip() == "dog"
+
+
 def test_the_tokens_are_those_of_the_running_text(tokenizer: Any) -> None:
     batch = LikelihoodEncoder(tokenizer).encode([MLM]).collate([0])
     for row, text in zip(

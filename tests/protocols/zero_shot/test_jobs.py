@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jobs.context import TrainerSettings
 from protocols.engine.settings import FileSettings, ModelSettings
 from protocols.zero_shot.data import load_sets
@@ -27,5 +29,19 @@ def test_what_decides_the_numbers_is_in_the_config_and_nothing_else_is() -> None
         zero_shot_job(MODEL, one, TrainerSettings(), ranks=True),
         zero_shot_job(MODEL, one, TrainerSettings(precision="bf16-mixed")),
         zero_shot_job(MODEL, one._replace(split="test"), TrainerSettings()),
+        zero_shot_job(MODEL, one, TrainerSettings(), scoring=["sum"]),
     ]
-    assert len({job.key, *(one.key for one in other)}) == 4
+    assert len({job.key, *(one.key for one in other)}) == 5
+
+
+def test_the_domain_stem_decides_numbers_where_it_is_asked_for() -> None:
+    [one] = load_sets("age_small", FileSettings(), None, None)
+    job = zero_shot_job(MODEL, one, TrainerSettings(), scoring=["sum", "pmi"])
+    assert (job.config["scoring"], job.config["domain_stem"]) == (["sum", "pmi"], "[MASK] .")
+    config = replace(one.data.config, domain_stem="Older is [MASK] .")
+    own = one._replace(data=replace(one.data, config=config))
+    assert zero_shot_job(MODEL, own, TrainerSettings(), scoring=["sum", "pmi"]).key != job.key
+    without = [
+        zero_shot_job(MODEL, this, TrainerSettings(), scoring=["sum"]) for this in (one, own)
+    ]
+    assert without[0].key == without[1].key

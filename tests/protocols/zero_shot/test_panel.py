@@ -1,0 +1,199 @@
+"""Rules by which one model's choices are scored, against loops over the raw transformers model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from jobs.context import TrainerSettings
+from lightning_modules.checkpoints.source import EMBEDDED_DIR
+from lightning_modules.scorers.base import Scorer
+from lightning_modules.scorers.trained import TrainedScorer
+from metrics.scoring_rules import RULES
+from probes.record import Record, Setup
+from protocols.engine.evaluation import Predictions, predict
+from protocols.engine.models import scorer_for
+from protocols.engine.settings import ModelSettings
+from protocols.zero_shot.command import chosen_rules
+from protocols.zero_shot.panel import Panel, Stems, panel_of
+from results.row import Row
+from storage.errors import UsageError
+
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
+LogLikelihood = Callable[[str, str, str], tuple[float, int]]
+MLM = [
+    Record("1", "A cat is a kind of [MASK].", ("animal", "tool", "fruit"), 0),
+    Record("2", "The opposite of cold is [MASK] .", ("hot", "animal"), 0),
+]
+QA = [
+    Record("1", "What is a cat?", ("an animal with fur", "tool", "a fruit"), 0),
+    Record("2", "What is hot?", ("fire", "an animal with fur"), 0),
+]
+
+
+@pytest.fixture(scope="module")
+def log_likelihood() -> LogLikelihood:
+    """Sum of log p of each piece of an answer, masked alone, and the number of pieces."""
+    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
+
+    def found(before: str, answer: str, after: str) -> tuple[float, int]:
+        parts = [
+            tokenizer(t, add_special_tokens=False)["input_ids"] for t in (before, answer, after)
+        ]
+        ids = [tokenizer.cls_token_id, *parts[0], *parts[1], *parts[2], tokenizer.sep_token_id]
+        total = 0.0
+        for place in range(1 + len(parts[0]), 1 + len(parts[0]) + len(parts[1])):
+            masked = torch.tensor([ids])
+            masked[0, place] = tokenizer.mask_token_id
+            with torch.no_grad():
+                logits = model(masked).logits[0, place]
+            total += float(logits.log_softmax(0)[ids[place]])
+        return total, len(parts[1])
+
+    return found
+
+
+def asked(setup: Setup, records: list[Record], domain: str = "") -> Panel:
+    scorer = scorer_for(ModelSettings(), setup)
+    own = predict(scorer, {"mine": records}, TRAINER)["mine"]
+    return panel_of(scorer, own, RULES, Stems.of(setup, domain), TRAINER)
+
+
+def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
+    panel = asked("mc_qa", QA, "It is")
+    assert list(panel.by_rule) == list(RULES)
+    for place, record in enumerate(QA):
+        known = [log_likelihood(record.stem, choice, "") for choice in record.choices]
+        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
+
+        def behind(stem: str, choices: tuple[str, ...] = record.choices) -> torch.Tensor:
+            return torch.tensor([log_likelihood(stem, c, "")[0] for c in choices]).double()
+
+        free = torch.stack([behind(stem).softmax(0) for stem in ("N/A", "[MASK]", "")])
+        expected = {
+            "sum": sums,
+            "mean_token": sums / torch.tensor([number for _, number in known]),
+            "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
+            "pmi": sums - behind("It is"),
+            "calibrated": (ratio := sums.softmax(0) / free.mean(0)) / ratio.sum(),
+        }
+        for rule, scores in expected.items():
+            found = panel.by_rule[rule].scores[place]
+            assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
+    # An untrained model goes by the mean per token, so that by this rule nothing flips.
+    assert panel.by_rule["mean_token"].best == panel.own.best
+
+
+def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
+    log_likelihood: LogLikelihood,
+) -> None:
+    panel = asked("mc_mlm", MLM, "[MASK] .")
+    assert list(panel.by_rule) == ["sum", "mean_char", "pmi", "calibrated"]
+    [notice] = panel.notices
+    assert notice.startswith("mean_token gives every item of mine the answer of sum")
+    for place, record in enumerate(MLM):
+        before, _, after = record.stem.partition("[MASK]")
+
+        def of(first: str, then: str, choices: tuple[str, ...] = record.choices) -> torch.Tensor:
+            return torch.tensor([log_likelihood(first, c, then)[0] for c in choices]).double()
+
+        sums = of(before, after)
+        free = torch.stack([of(text, ".").softmax(0) for text in ("N/A", "[MASK]", "")])
+        ratio = sums.softmax(0) / free.mean(0)
+        for rule, scores in {
+            "sum": sums,
+            "pmi": sums - of("", "."),
+            "calibrated": ratio / ratio.sum(),
+        }.items():
+            found = panel.by_rule[rule].scores[place]
+            assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
+    assert panel.by_rule["sum"].best == panel.own.best
+
+
+def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
+    from protocols.zero_shot import panel as module
+
+    given: list[dict[str, Any]] = []
+    whole = module.ask
+
+    def ask(scorer: Scorer, question: Any, sets: dict[str, Any], trainer: Any) -> Any:
+        given.append(sets)
+        return whole(scorer, question, sets, trainer)
+
+    monkeypatch.setattr(module, "ask", ask)
+    asked("mc_mlm", MLM, "[MASK] .")
+    [sets] = given
+    _, others = sets.values()
+    # The domain stem is the content-free one of the empty text; four words are in two items.
+    texts = [(record.stem, *record.choices) for record in others]
+    assert len(texts) == len(set(texts)) == 3 * 4
+    assert {stem for stem, _ in texts} == {"[MASK] .", "N/A [MASK] .", "[MASK] [MASK] ."}
+
+
+def test_what_was_not_asked_for_is_not_there() -> None:
+    scorer = scorer_for(ModelSettings(), "mc_qa")
+    own = predict(scorer, {"mine": QA}, TRAINER)["mine"]
+    found = panel_of(scorer, own, ["mean_char"], Stems.of("mc_qa", ""), TRAINER)
+    assert list(found.by_rule) == ["mean_char"]
+
+
+def test_rows_and_lines_by_hand() -> None:
+    records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
+    own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
+    other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
+    panel = Panel(own, {"pmi": other, "sum": own})
+    rows = panel.rows(["a", "b", "c", "c"], Row(model="m", mode="zero_shot"))
+    assert [(row.metric, row.mode, row.value, row.num_groups) for row in rows] == [
+        ("accuracy", "pmi", 0.75, 3),
+        ("flipped_share", "pmi", 0.75, 3),  # the second, the tie, and what is answered no more
+        ("accuracy", "sum", 0.625, 3),
+        ("flipped_share", "sum", 0.0, 3),
+    ]
+    lines = panel.lines()
+    assert [line["best"] for line in lines] == [(0,), (1,), (0, 1), (0,)]
+    assert lines[2]["by_rule"]["pmi"] == {"scores": [2.0, 1.0], "best": (0,)}
+    assert lines[3]["by_rule"]["pmi"]["best"] == ()
+    assert lines[2]["by_rule"]["sum"]["best"] == (0, 1)
+
+
+def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
+    from lightning_modules.sentence_choice import SentenceChoice
+
+    scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
+    own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
+    with pytest.raises(UsageError, match=r"TrainedScorer \(mode fine_tuned\) gives no log-likeli"):
+        panel_of(scorer, own, ["sum"], Stems.of("mc_qa", ""), TRAINER)
+
+
+@pytest.mark.parametrize(
+    ("given", "rules"),
+    [
+        ("", []),
+        ("pmi, sum", ["sum", "pmi"]),
+        (["calibrated"], ["calibrated"]),
+        (",".join(reversed(RULES)), list(RULES)),
+    ],
+)
+def test_rules_are_those_that_are_named(given: str | list[str], rules: list[str]) -> None:
+    assert chosen_rules(given) == rules
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "sum,mean_tokens",
+            r"no rule 'mean_tokens' \(did you mean 'mean_token'\?\); choose of sum",
+        ),
+        ("PMI", "no rule 'PMI'; choose of sum, mean_token, mean_char, pmi, calibrated"),
+        ("sum,pmi,sum", "--scoring names sum twice"),
+    ],
+)
+def test_a_mistaken_rule_is_named(given: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        chosen_rules(given)
