@@ -16,6 +16,7 @@ from results.load import load_results
 from storage.escaping import visible
 
 _MOST_SIDEWAYS = 4  # rows that fit side by side
+_FRAME = 3  # the line before a cell, and a blank on each side of it
 
 
 def print_tables(folder: Path, protocol: str) -> None:
@@ -39,13 +40,13 @@ def _rich(table: Table, width: int) -> Iterator[RichTable]:
     """
     labels = [f"{c.group} {c.label}".strip() for c in table.columns]
     cells = [[f"{cell.text} {cell.detail}".strip() for cell in row] for row in table.rows]
-    needed = sum(max(map(len, column)) + 3 for column in zip(labels, *cells, strict=True))
+    needed = sum(max(map(len, column)) + _FRAME for column in zip(labels, *cells, strict=True))
     if needed <= width:
         yield _upright(table, labels, cells, range(len(labels)))
     elif len(cells) <= _MOST_SIDEWAYS:
         view = RichTable(title=Text(table.title), title_justify="left", title_style="bold")
         for _ in range(len(cells) + 1):
-            view.add_column("")
+            view.add_column("", overflow="fold")
         view.show_header = False
         for line in zip(labels, *cells, strict=True):
             view.add_row(*map(Text, line))
@@ -53,8 +54,10 @@ def _rich(table: Table, width: int) -> Iterator[RichTable]:
     else:
         labels = [f"{c.group}\n{c.label}".strip() for c in table.columns]
         cells = [[f"{cell.text}\n{cell.detail}".strip() for cell in row] for row in table.rows]
-        for number, places in enumerate(_fitting(labels, cells, width)):
-            view = _upright(table, labels, cells, places)
+        for number, widths in enumerate(_fitting(labels, cells, width)):
+            view = _upright(table, labels, cells, list(widths))
+            for column, needed in list(zip(view.columns, widths.values(), strict=True))[1:]:
+                column.width = needed - _FRAME  # the first one is folded before a number is
             view.title = Text(f"{table.title} (continued)" if number else table.title)
             yield view
 
@@ -72,18 +75,18 @@ def _upright(
 
 def _fitting(
     labels: Sequence[str], cells: Sequence[Sequence[str]], width: int
-) -> Iterator[list[int]]:
-    """Columns side by side that fit, each time with the first, which may be folded to a third."""
+) -> Iterator[dict[int, int]]:
+    """Columns that fit, with their widths, each time with the first, folded to a third at most."""
     # A heading may be folded between its words, a number with its interval may not.
     widths = [
-        3 + max(len(part) for text in (*column, *label.split()) for part in text.split("\n"))
+        _FRAME + max(len(part) for text in (*column, *label.split()) for part in text.split("\n"))
         for label, column in zip(labels, zip(*cells, strict=True), strict=True)
     ]
     widths[0] = min(widths[0], width // 3)
     places = [0]
     for place in range(1, len(labels)):
         if len(places) > 1 and sum(widths[p] for p in places) + widths[place] + 1 > width:
-            yield places
+            yield {p: widths[p] for p in places}
             places = [0]
         places.append(place)
-    yield places
+    yield {p: widths[p] for p in places}

@@ -2,94 +2,202 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from probes.diagnostics.sets import SETS
-from reports.diagnostics.runs import labelled_runs
-from reports.kit.columns import attributes, column, field, share, text
-from reports.kit.published import DiagnosticKey, published_diagnostics, short_name
+from reports.diagnostics.facts import (
+    MARGIN,
+    MEASURES,
+    PAPER_MODELS,
+    SENSITIVITY,
+    SPREAD,
+    Asked,
+    accuracy_metrics,
+    asked,
+    other_metrics,
+)
+from reports.kit.columns import attributes, column, field, text
+from reports.kit.published import short_name
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from reports.kit.text import between, count, percent
 from results.load import Results
 from results.row import Row
 
-PAPER_MODELS = ("bert-base-uncased", "bert-large-uncased")
-METRICS = {
-    "sensitivity_margin": "sensitivity > 0.01",
-    "negation_sensitivity": "negation sensitivity",
-}
+COUNTED = "Beside each share stand the exact count and, below it, Wilson's 95% interval."
+PAPER = "Paper: Ettinger (2020), tables"
+
+
+def accuracy_table(results: Results) -> Table | None:
+    """Tables 4, 7, 8 and 11: which of the words that people expect the models have."""
+    metrics = accuracy_metrics(results)
+    headings = {metric: f"{metric.removeprefix('accuracy')} %" for metric in metrics}
+    note = (
+        "@k: an expected word is among the model's k best, over contexts; in NEG-136 and NEG-1500 "
+        "over the affirmative statements, since behind “not” hardly any word is wrong. "
+        f"{COUNTED} ± is the standard deviation over shuffles."
+    )
+    return _table(
+        Titled("diagnostics_accuracy", "Words that people expect", note, f"{PAPER} 4, 7, 8, 11."),
+        headings,
+        asked(results, metrics),
+    )
+
+
+def sensitivity_table(results: Results) -> Table | None:
+    """Tables 5, 9, 12 and 14: which completions the models prefer."""
+    note = (
+        "How often the good completion is more probable than the bad one, and how often it is by "
+        "more than 0.01. CPRAG-102: than both bad ones (33.3% by chance); "
+        "ROLE-88: than in the context with the roles reversed; NEG-136: the true one than the "
+        f"false one (50% by chance). {COUNTED}"
+    )
+    return _table(
+        Titled(
+            "diagnostics_sensitivity", "Good or bad completions", note, f"{PAPER} 5, 9, 12, 14."
+        ),
+        {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
+        asked(results, (SENSITIVITY, MARGIN)),
+    )
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """A number of a model, as tables call that."""
+class Titled:
+    """What stands above a table.
 
-    row: Row
-    label: str
+    Attributes:
+        source: Where the paper has its numbers; said where there are any.
+    """
 
-    @property
-    def paper(self) -> dict[str, float]:
-        """The paper's numbers for the same, by model."""
-        row, known = self.row, published_diagnostics()
-        keys = [DiagnosticKey(m, row.probe, row.metric, row.subset_text) for m in PAPER_MODELS]
-        return {key.model: known[key] for key in keys if key in known}
+    name: str
+    title: str
+    note: str
+    source: str
 
 
-def diagnostics_table(results: Results) -> Table | None:
-    """Accuracies and sensitivities: rows are what was measured, columns are models."""
-    found = _measurements(results)
-    with_paper = any(one.paper for one in found)
-
-    def of_model(label: str) -> list[Column[Measurement]]:
-        return [
-            column(
-                Heading("share %", group=label),
-                lambda e: e.row,
-                _counted,
-                "value ci_low ci_high num_items",
-                lambda row: (row.value, row.ci_low, row.ci_high, row.num_items),
-            )
-        ]
-
-    return Declared[Measurement](
-        "diagnostics",
-        "What a model expects, and what it is sensitive to",
-        "Accuracy@k: an expected word is among the model's k best, over contexts; of negations "
-        "over the affirmative statements. Sensitivity: the good completion is more probable than "
-        "the bad ones (CPRAG-102: than both; ROLE-88: than in the context with the roles reversed; "
-        "NEG-136: the true one than the false one), and by more than 0.01. Negation sensitivity: "
-        "the first word changes with the negation. With each share stand the exact count and "
-        "Wilson's 95% interval, as most of these sets are small."
-        + (" Paper: Ettinger (2020), tables 4 to 14, unperturbed." if with_paper else ""),
+def first_words_table(results: Results) -> Table | None:
+    """Sections 9.1 to 9.4: what the first words tell; rows are measures, columns models."""
+    metrics = [name for name in other_metrics(results) if not name.endswith(SPREAD)]
+    found = [
+        Measure(one, name, one.rows[name])
+        for one in asked(results, metrics)
+        for name in metrics
+        if name in one.rows
+    ]
+    order = list(SETS)
+    found.sort(key=lambda e: (order.index(e.of.probe), metrics.index(e.metric)))
+    return Declared[Measure](
+        "diagnostics_first_words",
+        "What the first word goes by",
+        "Of a model's best word alone: how often it repeats the subject where it is not the "
+        "expected one (“a daisy is a daisy”; as all errors of both BERTs do in section 9.1 of the "
+        "paper), how often it begins with the sound that the article before it asks for, and how "
+        "often it is the same, or another, when “not” is put into the statement. " + COUNTED,
         [
-            field("model", lambda e: e.label),
-            text("set", lambda e: SETS[e.row.probe].title),
-            attributes("probe metric", lambda e: e.row),
-            text(
-                "measured",
-                lambda e: METRICS.get(e.row.metric, e.row.metric),
-                small=lambda e: e.row.subset_text,
-            ),
-            field("subset", lambda e: e.row.subset_text),
-            *(map(_paper, PAPER_MODELS) if with_paper else ()),
+            text("set", lambda e: e.of.title, small=lambda e: e.of.condition),
+            text("measured", lambda e: MEASURES.get(e.metric, e.metric.replace("_", " "))),
+            attributes("probe subset perturbation", lambda e: e.of),
+            field("model", lambda e: e.of.label),
+            field("metric", lambda e: e.metric),
         ],
-        Across(lambda e: e.label, lambda e: (e.row.probe, e.row.metric, e.row.subset), of_model),
-        "model probe metric subset value ci_low ci_high num_items",
+        Across(
+            lambda e: e.of.label,
+            lambda e: (e.of.place, e.metric),
+            lambda label: [
+                column(
+                    Heading("share %", group=label),
+                    lambda e: (e.row, e.of.spread(e.metric)),
+                    _cell,
+                    "value ci_low ci_high num_items",
+                    lambda known: _numbers(known[0]),
+                )
+            ],
+        ),
+        "model probe metric subset perturbation value ci_low ci_high num_items",
     ).of(found)
 
 
-def _paper(model: str) -> Column[Measurement]:
-    return share(short_name(model), lambda e: e.paper.get(model), f"paper_{model}", "paper %")
+@dataclass(frozen=True)
+class Measure:
+    """One number of a model."""
+
+    of: Asked
+    metric: str
+    row: Row
 
 
-def _measurements(results: Results) -> list[Measurement]:
-    """All rows, set by set."""
-    runs = labelled_runs(results)
-    return [Measurement(row, label) for run, label in runs for row in run.rows]
+def _table(titled: Titled, headings: dict[str, str], found: list[Asked]) -> Table | None:
+    """Rows are parts of the sets, columns the metrics of the paper's models and of others."""
+    papers = [
+        _paper(model, metric, heading)
+        for model in PAPER_MODELS
+        for metric, heading in headings.items()
+        if any(one.paper(model, metric) is not None for one in found)
+    ]
+    return Declared[Asked](
+        titled.name,
+        titled.title,
+        f"{titled.note} {titled.source}" if papers else titled.note,
+        [
+            field("model", lambda e: e.label),
+            text("set", lambda e: e.title, small=lambda e: e.condition),
+            attributes("probe subset perturbation num_items"),
+            *papers,
+        ],
+        Across(
+            lambda e: e.label,
+            lambda e: e.place,
+            lambda label: [
+                one
+                for metric, heading in headings.items()
+                if any(metric in own.rows for own in found if own.label == label)
+                for one in _measured(label, metric, heading)
+            ],
+        ),
+        "model probe subset perturbation num_items",
+    ).of(found)
 
 
-def _counted(row: Row) -> Cell:
-    """A share with its exact count."""
-    number = round(row.value * (row.num_items or 0))
-    counted = f"{percent(row.value)} ({count(number)}/{count(row.num_items)})"
-    return Cell(counted, between(row.ci_low, row.ci_high))
+def _measured(label: str, metric: str, heading: str) -> Iterator[Column[Asked]]:
+    """A metric of a model."""
+    yield column(
+        Heading(heading, group=label),
+        lambda e: (e.rows.get(metric), e.spread(metric)),
+        _cell,
+        f"{metric} {metric}_ci_low {metric}_ci_high",
+        lambda known: _numbers(known[0])[:3],
+    )
+    yield field(f"{metric}{SPREAD}", lambda e: e.spread(metric))
+
+
+def _paper(model: str, metric: str, heading: str) -> Column[Asked]:
+    """A metric of one of the paper's models."""
+    return column(
+        Heading(heading, group=f"{short_name(model)} (paper)"),
+        lambda e: (e.paper(model, metric), e.paper(model, metric + SPREAD)),
+        lambda known: Cell(_spread(*known)),
+        f"{model}_{metric} {model}_{metric}{SPREAD}",
+        lambda known: known,
+    )
+
+
+def _cell(known: tuple[Row | None, float | None]) -> Cell:
+    """A share with its exact count; a mean over shuffles has a spread instead."""
+    row, spread = known
+    if row is None:
+        return Cell(_spread(None, None))
+    interval = between(row.ci_low, row.ci_high)
+    if spread is not None or not row.num_items:
+        return Cell(_spread(row.value, spread), interval)
+    right = count(round(row.value * row.num_items))
+    return Cell(f"{percent(row.value)} ({right}/{count(row.num_items)})", interval)
+
+
+def _spread(value: float | None, spread: float | None) -> str:
+    return percent(value) if spread is None else f"{percent(value)} ± {percent(spread)}"
+
+
+def _numbers(row: Row | None) -> Sequence[float | None]:
+    if row is None:
+        return (None,) * 4
+    return row.value, row.ci_low, row.ci_high, row.num_items

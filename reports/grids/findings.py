@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from reports.grids.facts import SIZES, Grid, grids
-from reports.kit.text import percent
+from reports.kit.text import listed, percent
 from results.load import Results
 
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
@@ -24,14 +24,14 @@ def compared(results: Results) -> list[str]:
 def _one(model: str, wording: str, members: list[Grid]) -> str:
     parts = [f"{percent(grid.accuracy.value)}% with {_what(grid)}" for grid in members]
     text = f"Asked about every pair of values ({wording} wording, chance 50%), {model} was right on"
-    sentences = [f"{text} {_listed(parts)}."]
+    sentences = [f"{text} {listed(parts)}."]
     stuck: dict[str, list[str]] = {}
     for grid in members:
         if word := _stuck(grid):
             stuck.setdefault(word, []).append(grid.name if grid.name != SIZES else "sizes")
     if stuck:
         said = [f"“{word}” ({', '.join(names)})" for word, names in stuck.items()]
-        sentences.append(f"It said almost always the same: {_listed(said)}.")
+        sentences.append(f"It said almost always the same: {listed(said)}.")
     return " ".join(sentences)
 
 
@@ -45,7 +45,3 @@ def _stuck(grid: Grid) -> str:
     if share is None or 1 - STUCK < share < STUCK:
         return ""
     return grid.candidates[0] if share >= STUCK else grid.candidates[1]
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -62,6 +62,11 @@ def text(
     )
 
 
+def prose(label: str, get: Callable[[Item], str], csv: str = "") -> Column[Item]:
+    """Sentences, which go on in further lines."""
+    return column(Heading(label, "left", prose=True), get, Cell, csv)
+
+
 def whole(
     label: str, get: Callable[[Item], int | None], csv: str = "", group: str = ""
 ) -> Column[Item]:

@@ -33,12 +33,14 @@ class Heading:
         align: Numbers are aligned right, so that their decimals stand below each other.
         group: Heading over this column and its neighbours with the same group.
         code: The cells are identifiers (checksums, keys), set in fixed width.
+        prose: The cells are sentences, which go on in further lines.
     """
 
     label: str
     align: Align = "right"
     group: str = ""
     code: bool = False
+    prose: bool = False
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,11 @@ def probability(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
+def listed(parts: list[str]) -> str:
+    """Parts of a sentence, the last one behind an "and"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
 def few(sentences: list[str], noun: str) -> list[str]:
     """The first of many findings of a kind, and how many more `noun` there are."""
     rest = len(sentences) - MAX_TOLD

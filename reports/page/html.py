@@ -74,11 +74,10 @@ def title(results: Results) -> str:
     if results.of("zero_shot") or results.of("grid"):
         also = ", and what inoculation cost" if results.of("inoculation") else " before training"
         return f"What {who} knew{also}"
-    return (
-        f"What inoculation gave {who}, and what it cost"
-        if results.of("inoculation")
-        else (f"What {who} learned")
-    )
+    if results.of("inoculation"):
+        return f"What inoculation gave {who}, and what it cost"
+    expected = results.of("diagnose") and not results.of("curve")
+    return f"What {who} {'expected' if expected else 'learned'}"
 
 
 def facts(results: Results) -> list[str]:

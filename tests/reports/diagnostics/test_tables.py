@@ -4,63 +4,136 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reports.diagnostics.tables import diagnostics_table
-from reports.kit.table import to_markdown
-from results.load import load_results
-from results.subset import ClozeBin
-from tests.fixtures.results import accuracy
+from reports.diagnostics.tables import accuracy_table, first_words_table, sensitivity_table
+from reports.kit.table import Table, to_csv, to_markdown
+from results.subset import Article, ClozeBin, Constraint, Statements
+from tests.fixtures.diagnostics import results_of, share
+from tests.fixtures.report import labels, named
 
 WriteRun = Callable[..., Path]
+ROLE: dict[str, Any] = {"probe": "role"}
+SIMP: dict[str, Any] = {"probe": "neg_simp"}
 
 
-def row(right: int, number: int, model: str = "m", **columns: Any) -> dict[str, Any]:
-    common = {"protocol": "diagnose", "model": model, "probe": "cprag"}
-    return accuracy(right, number, **common) | {"metric": "accuracy@1"} | columns
+def texts(table: Table | None) -> list[list[str]]:
+    assert table is not None
+    return [[cell.text for cell in line] for line in table.rows]
 
 
-def test_counts_and_intervals_stand_beside_the_papers_models(
+def test_accuracies_stand_beside_the_papers_models(tmp_path: Path, write_run: WriteRun) -> None:
+    results = results_of(
+        tmp_path,
+        write_run,
+        [
+            share(8, 34),
+            share(4, 18, subset=Constraint("high")),
+            share(18, 34, "accuracy@5"),
+            share(1, 34, "sensitivity"),
+        ],
+        [
+            share(2, 17, **ROLE, subset=ClozeBin(0.77)),
+            share(3, 25, **ROLE, subset=ClozeBin(0.166666667)),
+            share(13, 88, **ROLE),
+        ],
+    )
+    table = accuracy_table(results)
+    assert table is not None
+    # Quarters stand by their cloze value, whatever the order of the rows.
+    assert texts(table) == [
+        ["CPRAG-102", "23.5", "52.9", "35.3", "52.9", "23.5 (8/34)", "52.9 (18/34)"],
+        ["CPRAG-102", "–", "–", "–", "–", "22.2 (4/18)", "–"],
+        ["ROLE-88", "14.8", "27.3", "13.6", "37.5", "14.8 (13/88)", "–"],
+        ["ROLE-88", "12.0", "24.0", "8.0", "28.0", "12.0 (3/25)", "–"],
+        ["ROLE-88", "11.8", "41.1", "29.4", "52.9", "11.8 (2/17)", "–"],
+    ]
+    assert labels(table)[1] == "BERT-B (paper): @1 %"
+    assert named(table, 0)["m: @1 %"].detail == "12.4–40.0"
+    assert [line[0].detail for line in table.rows][1:4:2] == ["high constraint", "cloze <=.17"]
+    first = table.records[0]
+    assert (first["accuracy@1"], first["num_items"]) == (8 / 34, 34)
+    assert first["bert-large-uncased_accuracy@1"] == 0.353
+    assert "cloze" in to_markdown(table)
+    assert to_csv(table).startswith("model,probe,subset,perturbation,num_items,")
+
+
+def test_a_mean_over_shuffles_has_its_spread_and_no_count(
     tmp_path: Path, write_run: WriteRun
 ) -> None:
-    write_run(tmp_path, "one", [row(8, 34), row(6, 34, metric="sensitivity_margin")])
-    role: dict[str, Any] = {"probe": "role"}
-    write_run(tmp_path, "two", [row(3, 25, **role, subset=ClozeBin(0.166666667))])
-    table = diagnostics_table(load_results(tmp_path))
-    assert table is not None
-    cells = [[cell.text for cell in line] for line in table.rows]
-    assert cells == [
-        ["CPRAG-102", "accuracy@1", "23.5", "35.3", "23.5 (8/34)"],
-        ["CPRAG-102", "sensitivity > 0.01", "44.1", "58.8", "17.6 (6/34)"],
-        ["ROLE-88", "accuracy@1", "12.0", "8.0", "12.0 (3/25)"],
+    shuffled: dict[str, Any] = {"perturbation": "shuffled"}
+    spread = share(1, 34, "accuracy@1_sd", **shuffled) | {"value": 0.031}
+    rows = [share(8, 34), share(5, 34, **shuffled), spread]
+    rows.append(share(5, 34, perturbation="another_one"))
+    table = accuracy_table(results_of(tmp_path, write_run, rows))
+    assert texts(table) == [
+        ["CPRAG-102", "23.5", "35.3", "23.5 (8/34)"],
+        ["CPRAG-102", "14.1 ± 3.1", "17.4 ± 3.5", "14.7 ± 3.1"],
+        ["CPRAG-102", "–", "–", "14.7 (5/34)"],
     ]
-    assert table.rows[0][-1].detail == "12.4–40.0"
-    assert table.rows[2][1].detail == "cloze <=.17"
-    assert table.records[0]["paper_bert-large-uncased"] == 0.353
-    assert "cloze" in to_markdown(table)
+    assert table is not None
+    assert [line[0].detail for line in table.rows] == ["", "1st sentence shuffled", "another one"]
+    assert table.records[1]["accuracy@1_sd"] == 0.031
+    assert table.records[1]["bert-base-uncased_accuracy@1_sd"] == 0.031
+
+
+def test_sensitivities_with_and_without_the_margin(tmp_path: Path, write_run: WriteRun) -> None:
+    negative = Statements("negative")
+    rows = [
+        share(18, 36, "sensitivity", **SIMP),
+        share(0, 18, "sensitivity", **SIMP, subset=negative),
+        share(0, 18, "sensitivity_margin", **SIMP, subset=negative),
+    ]
+    table = sensitivity_table(results_of(tmp_path, write_run, rows))
+    assert texts(table) == [
+        ["NEG-136-SIMP", "–", "–", "50.0 (18/36)", "–"],
+        ["NEG-136-SIMP", "0.0", "0.0", "0.0 (0/18)", "0.0 (0/18)"],
+    ]
+
+
+def test_what_else_was_measured_stands_in_the_third_table(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    rows = [
+        share(8, 34),
+        share(42, 44, "article_obedience", **SIMP),
+        share(8, 8, "article_obedience", **SIMP, subset=Article("an")),
+        share(11, 11, "repeated_subject", **SIMP),
+        share(1, 2, "some_new_measure", perturbation="shuffled"),
+    ]
+    table = first_words_table(results_of(tmp_path, write_run, rows))
+    assert texts(table) == [
+        ["CPRAG-102", "some new measure", "50.0 (1/2)"],
+        ["NEG-136-SIMP", "first word that “a” or “an” asks for", "95.5 (42/44)"],
+        ["NEG-136-SIMP", "first word that “a” or “an” asks for", "100.0 (8/8)"],
+        ["NEG-136-SIMP", "errors that repeat the subject", "100.0 (11/11)"],
+    ]
+    assert table is not None
+    assert [line[0].detail for line in table.rows[:3]] == ["1st sentence shuffled", "", "behind an"]
 
 
 def test_without_the_papers_sets_it_is_not_named(tmp_path: Path, write_run: WriteRun) -> None:
-    write_run(tmp_path, "one", [row(5, 770, probe="neg_1500_simp_gen")])
-    table = diagnostics_table(load_results(tmp_path))
+    rows = [share(5, 770, f"accuracy@{k}", probe="neg_1500_simp_gen") for k in (10, 5)]
+    table = accuracy_table(results_of(tmp_path, write_run, rows))
     assert table is not None
-    assert [heading.label for heading in table.columns] == ["set", "measured", "share %"]
+    assert labels(table) == ["set", "m: @5 %", "m: @10 %"]
     assert "Paper" not in table.note
 
 
 def test_models_stand_side_by_side_and_outputs_of_one_name_apart(
     tmp_path: Path, write_run: WriteRun
 ) -> None:
-    for name, model, right in (("a", "m", 1), ("b", "m", 2), ("c", "other", 3)):
-        write_run(tmp_path, name, [row(right, 4, model)])
-    table = diagnostics_table(load_results(tmp_path))
+    runs = [[share(right, 4, model=model)] for model, right in (("m", 1), ("m", 2), ("other", 3))]
+    table = accuracy_table(results_of(tmp_path, write_run, *runs))
     assert table is not None
     [*_, first, second, other] = [heading.group for heading in table.columns]
     assert other == "other"
-    assert first.startswith("m (runs/a-")
-    assert second.startswith("m (runs/b-")
-    [cells] = table.rows
-    assert [cell.text for cell in cells][-3:] == ["25.0 (1/4)", "50.0 (2/4)", "75.0 (3/4)"]
+    assert first.startswith("m (runs/run0-")
+    assert second.startswith("m (runs/run1-")
+    [cells] = texts(table)
+    assert cells[-3:] == ["25.0 (1/4)", "50.0 (2/4)", "75.0 (3/4)"]
 
 
 def test_nothing_without_diagnostics(tmp_path: Path, write_run: WriteRun) -> None:
-    write_run(tmp_path, "one", [row(1, 2) | {"protocol": "zero_shot"}])
-    assert diagnostics_table(load_results(tmp_path)) is None
+    results = results_of(tmp_path, write_run, [share(1, 2) | {"protocol": "zero_shot"}])
+    assert accuracy_table(results) is None
+    assert sensitivity_table(results) is None
+    assert first_words_table(results) is None

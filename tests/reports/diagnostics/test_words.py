@@ -23,30 +23,45 @@ def line(context: str, words: str, *expected: str) -> dict[str, Any]:
 
 
 def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path, write_run: WriteRun) -> None:
-    first = [line("He is a", "b c d e f g", "x", "y"), line("He is a", "b c d e f g")]
+    first = [line("He is a", "b c d e f g", "x", "e"), line("He is a", "b c d e f g")]
     not_a = [line("He is not a", "h")]
     write(tmp_path, "m-1", "neg_simp", [*first, *not_a], write_run)
-    write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "y"), *not_a], write_run)
+    write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "e"), *not_a], write_run)
     write(tmp_path, "m-2", "role", [line("She", "l", "z")], write_run)
     role, simp = words_tables(load_results(tmp_path))
     assert [table.name for table in (role, simp)] == [
         "diagnostics_words_role", "diagnostics_words_neg_simp",
     ]  # fmt: skip
     assert [[cell.text for cell in cells] for cells in simp.rows] == [
-        ["He is a", "x|y", "b, c, d, e, f", "k"],
+        ["He is a", "x, e", "b, c, d, e, f", "k"],
         ["He is not a", "–", "h", "h"],
     ]
+    assert [cell.detail for cell in simp.rows[0]] == ["", "", "e is no. 4", ""]
+    assert [heading.prose for heading in simp.columns] == [True, False, False, False]
     assert [heading.group for heading in simp.columns] == ["", "", "m", "o"]
     assert dict(simp.records[0]) == {
-        "model": "m", "context": "He is a", "expected": "x|y", "words": "b, c, d, e, f",
+        "model": "m", "context": "He is a", "expected": "x|e", "words": "b, c, d, e, f",
     }  # fmt: skip
 
 
-def test_sets_that_are_too_large_to_be_read_are_left_out(
-    tmp_path: Path, write_run: WriteRun
-) -> None:
-    lines = [line(f"context {number}", "a", "b") for number in range(101)]
+def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: WriteRun) -> None:
+    lines = [line(f"context {number}", "a", "b") for number in range(1001)]
     write(tmp_path, "m", "role_1500", lines, write_run)
     write(tmp_path, "o", "cprag", lines[:100], write_run)
+    small, large = words_tables(load_results(tmp_path))
+    assert (small.name, len(small.rows)) == ("diagnostics_words_cprag", 100)
+    assert len(large.rows) == 100
+    assert large.note.endswith(
+        "These are the first 100 of 1,001 contexts; all of them stand in predictions.jsonl of each "
+        "run."
+    )
+    assert "first 100" not in small.note
+
+
+def test_lines_of_an_earlier_version_show_what_they_have(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    write(tmp_path, "m", "neg_nat", [{"context": "It is", "predictions": ["a"]}], write_run)
+    write(tmp_path, "o", "neg_nat", [{"context": "It is"}, {"target": "b"}], write_run)
     [table] = words_tables(load_results(tmp_path))
-    assert (table.name, len(table.rows)) == ("diagnostics_words_cprag", 100)
+    assert [[cell.text for cell in cells] for cells in table.rows] == [["It is", "–", "a", "–"]]

@@ -13,6 +13,7 @@ from reports.kit.columns import (
     fields,
     gap,
     number,
+    prose,
     share,
     shown,
     size,
@@ -43,6 +44,12 @@ class Score:
             Heading("model", "left", code=True),
             Cell("m", "dev"),
             {"name": "m", "split": "dev"},
+        ),
+        (
+            prose("said", lambda one: one.model, "name"),
+            Heading("said", "left", prose=True),
+            Cell("m"),
+            {"name": "m"},
         ),
         (
             whole("n", lambda one: one.num_items, "items"),

@@ -5,6 +5,7 @@ import pytest
 from reports.kit.text import (
     between,
     count,
+    listed,
     percent,
     points,
     points_between,
@@ -42,6 +43,8 @@ from reports.kit.text import (
         (probability(None), "not recorded"),
         (with_facts(0.612, "55.0–67.1", "", "n = 100"), "61.2% (55.0–67.1, n = 100)"),
         (with_facts(0.612, ""), "61.2%"),
+        (listed(["a"]), "a"),
+        (listed(["a", "b", "c"]), "a, b and c"),
     ],
 )
 def test_numbers_for_the_eye(formatted: str, expected: str) -> None:

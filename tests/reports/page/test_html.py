@@ -11,6 +11,7 @@ import pytest
 from reports.build import build_report
 from reports.page.html import facts, strong_numbers, title
 from results.load import load_results
+from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]
 
@@ -157,6 +158,15 @@ def test_title_and_facts(tmp_path: Path, write_run: WriteRun, rows: SimpleNamesp
         "25.0 s of computing",
         "commit 0123456 with local changes",
     ]
+
+
+def test_a_page_of_diagnostics_alone_tells_of_no_training(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "d", [share(8, 34)])
+    assert title(load_results(tmp_path)) == "What m expected"
+    write_run(tmp_path, "c", rows.curve("p", "standard", {62: [5]}, 10, model="m"))
+    assert title(load_results(tmp_path)) == "What m learned"
 
 
 def test_strong_numbers_are_those_outside_of_brackets() -> None:
