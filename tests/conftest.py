@@ -11,6 +11,7 @@ import pytest
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
 
 pytest_plugins = [
+    "tests.fixtures.causal",
     "tests.fixtures.hub_cache",
     "tests.fixtures.inoculations",
     "tests.fixtures.results",

@@ -84,19 +84,29 @@ class LikelihoodEncoder:
         tokenizer: A fast Hugging Face tokenizer.
         max_length: Most tokens of a text, special tokens included. Of a longer one, text around the
             answer is cut, the longer side first; the answer stays whole.
+        template: Special tokens around a text; none: the tokenizer's own.
+        padding: How texts are made equally long; none: as the tokenizer has it.
     """
 
-    def __init__(self, tokenizer: Any, max_length: int = 256) -> None:
+    makes: type[LikelihoodSet] = LikelihoodSet
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int = 256,
+        template: Template | None = None,
+        padding: Padding | None = None,
+    ) -> None:
         if not tokenizer.is_fast:
             raise ValueError(
                 f"{type(tokenizer).__name__} does not say which characters a token stands for; "
-                "pseudo-log-likelihoods need a fast tokenizer"
+                "likelihoods of answers need a fast tokenizer"
             )
         self.tokenizer = tokenizer
         self.max_length = min(max_length, tokenizer.model_max_length)
         self.cache_dir: str | Path | None = None  # a text is a stem and a choice: too many to keep
-        self.template = Template.of(tokenizer, 1)
-        self.padding = Padding.of(tokenizer)
+        self.template = template or Template.of(tokenizer, 1)
+        self.padding = padding or Padding.of(tokenizer)
 
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
         """Of each record, the number of tokens of each of its choices, whose sum is its score.
@@ -122,17 +132,18 @@ class LikelihoodEncoder:
         owners: list[tuple[Record, str]] = []
         for row, record in enumerate(records):
             for column, choice in enumerate(record.choices):
-                place = _fill(record.stem, choice)
+                place = self._fill(record.stem, choice)
                 if place not in places:
                     owners.append((record, choice))
                 choice_text[row, column] = places.setdefault(place, len(places))
         texts = self._tokenised(list(places), owners)
         sizes = np.array([len(t.ids) for t in texts] + [0])  # -1, no choice, has no tokens
-        num_masked = np.array([t.end - t.begin for t in texts] + [0])
-        return LikelihoodSet(
+        num_scored = np.array([t.end - t.begin for t in texts] + [0])[choice_text].sum(axis=1)
+        lengths = sizes[choice_text].max(axis=1, initial=0) + self.template.num_special
+        return self.makes(
             labels=np.array([record.answer for record in records], dtype=np.int64),
-            lengths=sizes[choice_text].max(axis=1, initial=0) + self.template.num_special,
-            num_sequences=num_masked[choice_text].sum(axis=1),
+            lengths=lengths,
+            num_sequences=self._num_sequences(num_scored, lengths),
             num_choices=width,
             kept=list(range(len(records))),
             notices=self._notices(texts),
@@ -141,6 +152,10 @@ class LikelihoodEncoder:
             choice_text=choice_text,
             template=self.template,
         )
+
+    def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
+        """(N,) sequences that are run of each item: here, one for each token of an answer."""
+        return num_scored
 
     def _notices(self, texts: Sequence[FilledText]) -> tuple[str, ...]:
         lines = []
@@ -156,6 +171,14 @@ class LikelihoodEncoder:
                 f"know and are scored with {self.tokenizer.unk_token} in its place"
             )
         return tuple(lines)
+
+    def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+        """The text with the choice in its place, and the characters that are scored."""
+        before, mask, after = stem.rpartition(MASK)
+        if not mask and stem:
+            before, after = stem.rstrip() + " ", ""
+        text = choice.strip()
+        return before + text + after, len(before), len(before) + len(text)
 
     def _tokenised(
         self, places: Sequence[tuple[str, int, int]], owners: Sequence[tuple[Record, str]]
@@ -203,12 +226,3 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
     begin, end = answer
     inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
     return (inside[0], inside[-1] + 1) if inside else (0, 0)
-
-
-def _fill(stem: str, choice: str) -> tuple[str, int, int]:
-    """The text with the choice in its place, and the characters that are the choice."""
-    before, mask, after = stem.rpartition(MASK)
-    if not mask and stem:
-        before, after = stem.rstrip() + " ", ""
-    text = choice.strip()
-    return before + text + after, len(before), len(before) + len(text)

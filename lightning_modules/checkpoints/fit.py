@@ -6,15 +6,10 @@ import sys
 from typing import Any, TypeVar
 
 from torch import nn
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    MODEL_FOR_MASKED_LM_MAPPING,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
-from lightning_modules.checkpoints.forms import SEQ2SEQ_LM, Form
+from lightning_modules.checkpoints.forms import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, Form
 
 T = TypeVar("T")
 _SPOKEN = {"pad_token": "padding token"}
@@ -37,9 +32,9 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
                 f"{name} {found} that was not taught to fill blanks, as T5 and BART were: it is of "
                 "no kind that is read here"
             )
-    elif type(config) in MODEL_FOR_CAUSAL_LM_MAPPING:
+    elif CAUSAL_LM.admits(config):
         found = "a causal language model"
-    elif type(config) in MODEL_FOR_MASKED_LM_MAPPING:
+    elif MASKED_LM.admits(config):
         found = "a masked language model"
     raise PretrainedError(
         f"{name} {found}, and was to be read as another kind; if it is to be read as what it is, "

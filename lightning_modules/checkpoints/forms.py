@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     MODEL_FOR_MASKED_LM_MAPPING,
     MODEL_FOR_MULTIPLE_CHOICE_MAPPING,
     AutoModel,
+    AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForMultipleChoice,
     AutoModelForSeq2SeqLM,
@@ -45,6 +47,17 @@ def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
     return admits
 
 
+def _is_causal(config: PreTrainedConfig) -> bool:
+    """Whether a config is of a family that reads from left to right, or was made to."""
+    if getattr(config, "is_encoder_decoder", False) or type(config) not in {
+        *MODEL_FOR_CAUSAL_LM_MAPPING
+    }:
+        return False
+    return type(config) not in {*MODEL_FOR_MASKED_LM_MAPPING} or bool(
+        getattr(config, "is_decoder", False)
+    )
+
+
 # Families of encoder-decoder models that were taught to fill blanks: with what stands between two
 # sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else.
 FILLED_BLANK = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
@@ -66,3 +79,5 @@ ENCODER = Form(AutoModel, _is_encoder)
 MULTIPLE_CHOICE = Form(AutoModelForMultipleChoice, _is_encoder)
 # With the head over the decoder's next token.
 SEQ2SEQ_LM = Form(AutoModelForSeq2SeqLM, _fills_blanks)
+# With the head over the next token. Few have a padding token: nothing ever reads one.
+CAUSAL_LM = Form(AutoModelForCausalLM, _is_causal, needs=())

@@ -54,8 +54,12 @@ class Scorer(nn.Module, ABC):
     - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
     - What is summed are the log-probabilities (natural logarithms) of the answer's own tokens, and
       of them alone: the context, special tokens and what stands behind the answer are given. A kind
-      that reads both ways masks one token at a time and is given all others. Whether choices go by
-      sums or by means over their tokens is a matter of `choice_scores`.
+      that reads both ways masks one token at a time and is given all others. One that reads from
+      left to right is given what stands before alone, so it sums what stands behind the answer too,
+      which a bad answer makes unlikely. Whether choices go by sums or by means over their tokens is
+      a matter of `choice_scores`.
+    - Special tokens (BOS among them) stand around a text as the tokenizer sets them; what a kind
+      adds or leaves out is said in its module.
     - An item that cannot be posed is an error, or skipped and counted in the encoder's notices;
       what the encoder lists as `needs_pll`, because the settings ask for it, goes by
       `log_likelihoods`. Nothing is scored otherwise than it was asked for.

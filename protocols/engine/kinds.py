@@ -105,6 +105,7 @@ KINDS: dict[str, ModelKind] = {
             ),
         },
     ),
+    "causal": ModelKind(scorer="lightning_modules.scorers.causal", has_checkpoint=True),
     "mlm_baseline": ModelKind(
         title="MLM-baseline",
         fit="mlm_baseline",

@@ -39,9 +39,10 @@ class ModelSettings(Settings):
         head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
         max_length: Longest input in tokens.
         random_weights: The same architecture with fresh weights (the architecture control).
-        kind: "transformer", "seq2seq" (an encoder-decoder model, measured as it is), or a baseline
-            over word vectors: "mlm_baseline" for probes with a mask, "esim" for questions with
-            answers. "auto" finds out from the model's config.
+        kind: "transformer" (a masked language model), "causal" and "seq2seq" (language models that
+            read from left to right, and encoder-decoder models, both measured as they are), or a
+            baseline over word vectors: "mlm_baseline" for probes with a mask, "esim" for questions
+            with answers. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several).
         name: Its name in tables and figures; none takes the last part of `name_or_path`.

@@ -152,7 +152,7 @@ def test_an_unknown_kind_is_told_which_there_are(
     command = ["zero-shot", "--model.kind=elmo", "--probes=age_small", f"--output_dir={tmp_path}"]
     assert train.main(command) == train.USAGE_ERROR
     said = capsys.readouterr().err
-    assert "--model.kind elmo: give one of transformer, mlm_baseline, esim" in said
+    assert "--model.kind elmo: give one of transformer, causal, mlm_baseline, esim" in said
 
 
 def test_the_registry_imports_nothing_heavy() -> None:

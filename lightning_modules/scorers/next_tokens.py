@@ -1,0 +1,198 @@
+"""Log-probabilities of tokens by a causal language model; what texts share is computed once.
+
+Shapes: P texts, L tokens, R scored tokens, N places, H hidden, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import DynamicCache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from lightning_modules.base import Batch
+from lightning_modules.checkpoints.folder import PretrainedError
+
+# Texts are run in parts of so many tokens, and of so many logits: those of a whole batch over a
+# large vocabulary would fill the memory.
+_MAX_TOKENS = 16384
+_MAX_LOGITS = 1 << 25
+
+
+class NextTokens:
+    """Asks a causal language model what it expects, at some places only.
+
+    The model runs as it is, up to its head: what the head is given is cut down to the places that
+    are asked for, so that whatever the model makes of logits (scales, caps) is its own.
+
+    A beginning that several texts share is run once, without padding, and its keys and values are
+    handed to each of them. The model then numbers the places itself, and a window that slides over
+    them is as it is over the whole text. Models that keep something else than keys and values
+    (state-space models), or whose answers to a small text change, read each text whole.
+
+    Args:
+        model: The model; it is used, not copied.
+
+    Raises:
+        PretrainedError: If it has no head over a vocabulary.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        head = model.get_output_embeddings()
+        if not isinstance(head, nn.Module):
+            raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
+        self.model: Any = model
+        self.head = head
+        self._shares: bool | None = None  # not known before the first use
+
+    def logits(
+        self, batch: Mapping[str, Tensor], row: Tensor, place: Tensor, **kept: Any
+    ) -> Tensor:
+        """Logits (N, V) of what follows `place` (N,) in `row` (N,).
+
+        Args:
+            batch: `input_ids` and `attention_mask` (B, L); the mask also covers what `kept` holds.
+            row: Sequences of the batch.
+            place: Places in them.
+            **kept: `past_key_values` before the batch.
+        """
+        with self._only(row, place):
+            found: Tensor = self._run(batch, **kept).logits
+        return found[0].float()
+
+    def hidden(self, batch: Mapping[str, Tensor], row: Tensor, place: Tensor) -> Tensor:
+        """What the head is given (N, H) at these places, behind the last norm."""
+        with self._only(row, place) as seen:
+            self._run(batch)
+        return seen[0][0]
+
+    def log_probabilities(self, batch: Batch) -> Tensor:
+        """Log-probabilities (R,) on the CPU of the tokens in `answer_mask`, text by text.
+
+        Args:
+            batch: `input_ids`, `attention_mask` and `answer_mask` (P, L), which holds no first
+                token; `shared` and `owner` (P,) as in `ContinuationSet`.
+        """
+        text, place = batch["answer_mask"].nonzero(as_tuple=True)
+        if not self.shares:
+            whole = batch["attention_mask"].sum(dim=1) - 1
+            batch = {**batch, "shared": whole, "owner": torch.arange(len(whole)).to(whole)}
+        found = torch.empty(len(text))
+        for rows in self._parts(batch):
+            own = torch.isin(text, rows).nonzero()[:, 0]
+            part = self._part(batch, rows, torch.searchsorted(rows, text[own]), place[own])
+            found[own.cpu()] = part.cpu()
+        return found
+
+    @property
+    def shares(self) -> bool:
+        """Whether texts are continued from their common beginning."""
+        if self._shares is None:
+            self._shares = self._keeps_keys() and self._verify()
+        return self._shares
+
+    def _part(self, batch: Batch, rows: Tensor, text: Tensor, place: Tensor) -> Tensor:
+        """Log-probabilities of tokens of texts that all share equally much with their owners.
+
+        Args:
+            batch: The whole batch.
+            rows: (T,) places of the texts in it, ascending.
+            text: (R,) places of the tokens' texts in `rows`.
+            place: (R,) of the tokens in their texts.
+        """
+        ids, size = batch["input_ids"], int(batch["shared"][rows[0]])
+        gold, at = ids[rows[text], place], place - 1
+        owners, beginning = batch["owner"][rows].unique(return_inverse=True)
+        early = at < size
+        late = (~early).nonzero()[:, 0]
+        kept = {"past_key_values": DynamicCache()} if len(late) else {}
+        # Several texts ask for what follows at one place of their common beginning.
+        asked, inverse = (beginning[text[early]] * size + at[early]).unique(return_inverse=True)
+        common = ids[owners, :size]
+        whole = {"input_ids": common, "attention_mask": torch.ones_like(common)}
+        scores = self.logits(whole, asked // size, asked % size, **kept).log_softmax(dim=1)
+        found = scores.new_empty(len(text))
+        found[early] = scores[inverse, gold[early]]
+        if len(late):
+            needed, row = text[late].unique(return_inverse=True)
+            kept["past_key_values"].batch_select_indices(beginning[needed])
+            longest = int(at[late].max()) + 1
+            rest = {
+                "input_ids": ids[rows[needed], size:longest],
+                "attention_mask": batch["attention_mask"][rows[needed], :longest],
+            }
+            scores = self.logits(rest, row, at[late] - size, **kept).log_softmax(dim=1)
+            found[late] = scores[torch.arange(len(late)), gold[late]]
+        return found
+
+    def _parts(self, batch: Batch) -> Iterator[Tensor]:
+        """The texts in parts that share equally much, no part too large."""
+        shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
+        lengths = batch["attention_mask"].sum(dim=1).tolist()
+        scored = batch["answer_mask"].sum(dim=1).tolist()
+        vocab_size = self.model.config.get_text_config().vocab_size
+        part: list[int] = []
+        longest = num_scored = 0
+        for i in sorted(range(len(shared)), key=lambda i: (shared[i], owner[i])):
+            longest, num_scored = max(longest, lengths[i]), num_scored + scored[i]
+            full = longest * (len(part) + 1) > _MAX_TOKENS or num_scored * vocab_size > _MAX_LOGITS
+            if part and (full or shared[i] != shared[part[0]]):
+                yield torch.tensor(sorted(part), device=batch["input_ids"].device)
+                part, longest, num_scored = [], lengths[i], scored[i]
+            part.append(i)
+        if part:
+            yield torch.tensor(sorted(part), device=batch["input_ids"].device)
+
+    def _run(self, batch: Mapping[str, Tensor], **kept: Any) -> Any:
+        return self.model(
+            input_ids=batch["input_ids"],
+            attention_mask=batch["attention_mask"],
+            use_cache=bool(kept),
+            **kept,
+        )
+
+    @contextmanager
+    def _only(self, row: Tensor, place: Tensor) -> Iterator[list[Tensor]]:
+        """Gives the head these places alone, as (1, N, H), and shows what it is given."""
+        seen: list[Tensor] = []
+
+        def cut(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            seen.append(given[0][row, place][None])
+            return (seen[0], *given[1:])
+
+        hook = self.head.register_forward_pre_hook(cut)
+        try:
+            yield seen
+        finally:
+            hook.remove()
+
+    def _keeps_keys(self) -> bool:
+        """Whether all that the model keeps of a text are keys and values of each of its tokens."""
+        if "past_key_values" not in inspect.signature(self.model.forward).parameters:
+            return False
+        layers = DynamicCache(config=self.model.config).layers
+        known = {DynamicLayer, DynamicSlidingWindowLayer}
+        return not self.model._is_stateful and {type(layer) for layer in layers} <= known
+
+    @torch.no_grad()
+    def _verify(self) -> bool:
+        """Compares with whole texts on two short ones that begin alike."""
+        words = range(min(self.model.config.get_text_config().vocab_size, 64))[-5:]
+        ids = torch.tensor([[*words], [*words[:3], *words[:2]]], device=self.model.device)
+        scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
+        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
+        batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
+        with torch.autocast(ids.device.type, enabled=False):
+            self._shares = False
+            whole = self.log_probabilities(batch)
+            self._shares = True
+            try:
+                found = self.log_probabilities(batch)
+            except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+                return False  # it only looked as if it kept keys and values
+        return torch.allclose(whole, found, rtol=1e-5, atol=1e-5)
