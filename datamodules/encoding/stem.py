@@ -140,7 +140,7 @@ class StemEncoder:
         return kept, skipped
 
     def _is_cut(self, ids: NDArray[np.int32]) -> bool:
-        return len(ids) + self.template.num_special > self.max_length
+        return bool(len(ids) + self.template.num_special > self.max_length)
 
     def _row(self, ids: NDArray[np.int32]) -> Ids:
         room = max(self.max_length - self.template.num_special, 1)

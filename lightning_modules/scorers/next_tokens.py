@@ -43,11 +43,10 @@ class NextTokens:
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
-        head = model.get_output_embeddings()
-        if not isinstance(head, nn.Module):
-            raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
         self.model: Any = model
-        self.head = head
+        self.head = self.model.get_output_embeddings()
+        if not isinstance(self.head, nn.Module):
+            raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
         self._shares: bool | None = None  # not known before the first use
 
     def logits(
@@ -107,19 +106,19 @@ class NextTokens:
         """
         ids, size = batch["input_ids"], int(batch["shared"][rows[0]])
         gold, at = ids[rows[text], place], place - 1
-        owners, beginning = batch["owner"][rows].unique(return_inverse=True)
+        owners, beginning = _distinct(batch["owner"][rows])
         early = at < size
         late = (~early).nonzero()[:, 0]
         kept = {"past_key_values": DynamicCache()} if len(late) else {}
         # Several texts ask for what follows at one place of their common beginning.
-        asked, inverse = (beginning[text[early]] * size + at[early]).unique(return_inverse=True)
+        asked, inverse = _distinct(beginning[text[early]] * size + at[early])
         common = ids[owners, :size]
         whole = {"input_ids": common, "attention_mask": torch.ones_like(common)}
         scores = self.logits(whole, asked // size, asked % size, **kept).log_softmax(dim=1)
         found = scores.new_empty(len(text))
         found[early] = scores[inverse, gold[early]]
         if len(late):
-            needed, row = text[late].unique(return_inverse=True)
+            needed, row = _distinct(text[late])
             kept["past_key_values"].batch_select_indices(beginning[needed])
             longest = int(at[late].max()) + 1
             rest = {
@@ -196,3 +195,9 @@ class NextTokens:
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False  # it only looked as if it kept keys and values
         return torch.allclose(whole, found, rtol=1e-5, atol=1e-5)
+
+
+def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct values, ascending, and the place of each value among them."""
+    found, places = torch.unique(values, return_inverse=True)  # type: ignore[no-untyped-call]
+    return found, places
