@@ -43,10 +43,11 @@ class NextTokens:
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
-        self.model: Any = model
-        self.head = self.model.get_output_embeddings()
-        if not isinstance(self.head, nn.Module):
+        head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+        if not isinstance(head, nn.Module):
             raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
+        self.model: Any = model
+        self.head = head
         self._shares: bool | None = None  # not known before the first use
 
     def logits(
@@ -199,5 +200,5 @@ class NextTokens:
 
 def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct values, ascending, and the place of each value among them."""
-    found, places = torch.unique(values, return_inverse=True)  # type: ignore[no-untyped-call]
+    found, places = torch.unique(values, return_inverse=True)
     return found, places
