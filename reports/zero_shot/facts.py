@@ -9,6 +9,7 @@ from typing import Literal
 
 from results.load import Results, Run
 from results.row import Row
+from results.subset import Paradigm
 
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
 AT_CHANCE = "not distinguishable from chance"  # verdicts as findings say them
@@ -27,6 +28,8 @@ class ZeroShot:
         near_tied: Share of those whose best score is above the second by next to nothing.
         shares: (choice, share predicted) in the order of the file.
         parts: Accuracy of parts and variants of the set (templates, perturbations, controls).
+        paradigms: Accuracy by paradigm of minimal pairs, by each rule that they are scored by.
+        by_rule: Accuracy of the whole set by other rules than the one that `accuracy` goes by.
     """
 
     label: str
@@ -39,6 +42,8 @@ class ZeroShot:
     near_tied: float | None
     shares: tuple[Row, ...]
     parts: tuple[Row, ...]
+    paradigms: tuple[Row, ...]
+    by_rule: tuple[Row, ...]
     model_sha256: str
     key: str
 
@@ -95,6 +100,7 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
         rows = [r for r in rows if r.split in (split, "")]
         accuracies = [r for r in rows if r.metric == "accuracy" and r.split == split]
         whole = [r for r in accuracies if _is_whole(r)]
+        parts = [r for r in accuracies if not _is_whole(r)]
         if whole:
             yield ZeroShot(
                 label=model,
@@ -106,7 +112,9 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
                 tied=_first(rows, "tied_share"),
                 near_tied=_first(rows, "near_tied_share"),
                 shares=tuple(r for r in rows if r.metric == "predicted_share"),
-                parts=tuple(r for r in accuracies if not _is_whole(r)),
+                parts=tuple(r for r in parts if not isinstance(r.subset, Paradigm)),
+                paradigms=tuple(r for r in parts if isinstance(r.subset, Paradigm)),
+                by_rule=tuple(whole[1:]),
                 model_sha256=run.model_sha256,
                 key=run.key,
             )

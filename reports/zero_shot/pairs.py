@@ -1,0 +1,112 @@
+"""Minimal pairs by paradigm: the table, and which paradigms stand out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reports.kit.columns import ACCURACY, SIZE, accuracy, attributes, field, size, text
+from reports.kit.table import Across, Column, Declared, Table
+from reports.kit.text import BY_GROUPS, INTERVAL, percent
+from reports.zero_shot.facts import ZeroShot, against, zero_shots
+from results.load import Results
+from results.row import Row
+from results.subset import Paradigm
+
+WHOLE = "all"
+PER_TOKEN = "mean_token"
+MIN_PARADIGMS = 4  # with fewer, the table says it all
+NUM_NAMED = 3
+
+
+@dataclass(frozen=True)
+class PairPart:
+    """One model on all minimal pairs of a probe, or on those of one paradigm.
+
+    Attributes:
+        entry: The model and the probe.
+        name: The paradigm, or `WHOLE`.
+        summed: Accuracy by the sums of the tokens' log-probabilities.
+        mean: Accuracy by their means per token.
+    """
+
+    entry: ZeroShot
+    name: str
+    summed: Row
+    mean: Row | None
+
+
+def paradigms_table(results: Results) -> Table | None:
+    """Accuracy of minimal pairs by paradigm: rows are paradigms, columns are models."""
+
+    def of_model(model: str) -> list[Column[PairPart]]:
+        columns: list[Column[PairPart]] = [
+            accuracy("accuracy %", lambda part: part.summed, ACCURACY, model),
+            accuracy(
+                "by mean %",
+                lambda part: part.mean,
+                " ".join(f"{PER_TOKEN}_{name}" for name in ACCURACY.split()),
+                model,
+            ),
+        ]
+        return columns
+
+    return Declared[PairPart](
+        "minimal_pairs",
+        "Minimal pairs by UID",
+        f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
+        "its tokens' log-probabilities; by mean: their mean per token, which does not prefer the "
+        "shorter sentence.",
+        [
+            field("model", lambda part: part.entry.label),
+            # First, as a narrow terminal repeats this column alone.
+            text("UID", lambda part: part.name, "uid", _where),
+            field("probe", lambda part: part.entry.probe),
+            size("n", lambda part: part.summed, SIZE),
+            attributes("split mode", lambda part: part.summed),
+        ],
+        Across(
+            lambda part: part.entry.label,
+            lambda part: (part.entry.probe, part.summed.split, part.name),
+            of_model,
+        ),
+        f"model probe split mode uid {ACCURACY} {SIZE}",
+    ).of([part for entry in zero_shots(results) for part in _parts(entry)])
+
+
+def by_paradigm(results: Results) -> list[str]:
+    """A sentence a model and probe: how many paradigms it masters or gets wrong, and which most."""
+    found = [(entry, list(_parts(entry))[1:]) for entry in zero_shots(results)]
+    return [_told(entry, parts) for entry, parts in found if len(parts) >= MIN_PARADIGMS]
+
+
+def _parts(entry: ZeroShot) -> Iterable[PairPart]:
+    """All pairs, then each paradigm by name; nothing where none is named."""
+    if not entry.paradigms:
+        return
+    means = [row for row in entry.paradigms + entry.by_rule if row.mode == PER_TOKEN]
+    mean = {row.subset: row for row in means}
+    yield PairPart(entry, WHOLE, entry.accuracy, mean.get(None))
+    for row in sorted(entry.paradigms, key=lambda row: row.subset_text):
+        if isinstance(row.subset, Paradigm) and row.mode == entry.accuracy.mode:
+            yield PairPart(entry, row.subset.name, row, mean.get(row.subset))
+
+
+def _where(part: PairPart) -> str:
+    return ", ".join(filter(None, (part.entry.probe, part.summed.split)))
+
+
+def _told(entry: ZeroShot, parts: Sequence[PairPart]) -> str:
+    ordered = sorted(parts, key=lambda part: part.summed.value)
+    above = [part for part in ordered[::-1] if against(part.summed, entry.chance) == "above"]
+    below = [part for part in ordered if against(part.summed, entry.chance) == "below"]
+    return (
+        f"Of the {len(parts)} kinds of minimal pairs of {entry.probe}, {entry.label} is above "
+        f"chance on {_named('highest', above)} and below it on {_named('lowest', below)}."
+    )
+
+
+def _named(which: str, parts: Sequence[PairPart]) -> str:
+    """How many there are, and the first of them."""
+    named = ", ".join(f"{p.name} {percent(p.summed.value)}%" for p in parts[:NUM_NAMED])
+    return f"{len(parts)} ({which}: {named})" if parts else "none"
