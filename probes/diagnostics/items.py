@@ -9,10 +9,16 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from probes.record import MASK
+
 CONSTRAINTS = {"H": "high", "L": "low"}
 _ARTICLE = "(a|an)"  # of NEG-136-SIMP, where the target chooses
 _VOWEL = re.compile("[aeiou]")
 _NEGATED = re.compile(r"\bnot\b")
+# Of ROLE-88: whatever it is, which OBJECT the SUBJECT had.
+_ROLES = re.compile(
+    r"(?P<before>(?:.* )?which) (?P<object>(?:(?!\bthe ).)+) the (?P<subject>(?:(?!\bthe ).)+) had"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Prompt:
     def __post_init__(self) -> None:
         if not self.context or not self.target:
             raise ValueError("it needs a context and a word behind it")
+        if MASK in self.context:
+            raise ValueError(f"{MASK} is put behind the context, and must not stand in it")
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,11 @@ class RoleItem:
     def __post_init__(self) -> None:
         if self.role not in ("a", "b"):
             raise ValueError(f"item ends in {self.role!r}; it must be a number and -a or -b")
+        if not _ROLES.fullmatch(self.context):
+            raise ValueError(
+                f"context is {self.context!r}; it must end in 'which NOUN the NOUN had', as in "
+                "'the owner forgot which customer the waitress had'"
+            )
         if not all(self.expected):
             raise ValueError("expected has an empty completion")
         if not 0 <= self.cloze <= 1:
@@ -95,6 +108,18 @@ class RoleItem:
     def prompts(self) -> tuple[Prompt, ...]:
         """The target."""
         return (Prompt(self.context, self.target),)
+
+    def with_nouns(self, object_noun: str | None, subject_noun: str | None) -> str:
+        """The context with other nouns for whom something was done to, and who had done it.
+
+        Args:
+            object_noun: Stands behind "which"; None leaves the noun there.
+            subject_noun: Stands behind "the"; None leaves the noun there.
+        """
+        found = _ROLES.fullmatch(self.context)
+        assert found is not None
+        object_noun, subject_noun = object_noun or found["object"], subject_noun or found["subject"]
+        return f"{found['before']} {object_noun} the {subject_noun} had"
 
 
 @dataclass(frozen=True)

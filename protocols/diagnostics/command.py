@@ -19,6 +19,7 @@ from results.importers.recorded import Recorded, find_recorded, read_recorded
 from results.provenance import FromFiles
 from results.row import Row
 from results.run_folder import CommandFolder
+from storage.config.ranges import NumShuffles
 from storage.errors import UsageError, nearest
 
 
@@ -27,7 +28,7 @@ from storage.errors import UsageError, nearest
         "psycholinguistic diagnostics",
         example="train.py diagnose --models embedded --output_dir runs/diagnose",
         shown="output_dir models model.name_or_path random_weights sets recorded mirror "
-        "trainer.accelerator trainer.precision engine.kind",
+        "shuffles trainer.accelerator trainer.precision engine.kind",
     )
 )
 def diagnose(
@@ -38,6 +39,7 @@ def diagnose(
     sets: str | list[str] = "",
     recorded: str | None = None,
     mirror: str | None = None,
+    shuffles: NumShuffles = 100,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -56,6 +58,8 @@ def diagnose(
             modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or negnat), or as SET/MODEL.txt
             (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
         mirror: Folder or address that stands for the addresses of the released files.
+        shuffles: In how many random orders the words of CPRAG-102's first sentences are put, for
+            the mean accuracy and its standard deviation; 0 leaves these perturbations out.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -83,7 +87,7 @@ def diagnose(
     for own in asked:
         check_scorer(own, "mc_mlm", [])
     plan = [recorded_job(loaded[name], one) for name, one in found]
-    plan += [model_job(data, own, trainer) for own in asked for data in loaded.values()]
+    plan += [model_job(data, own, trainer, shuffles) for own in asked for data in loaded.values()]
     config = {"command": PROTOCOL, "runs": [dict(job.config) for job in plan]}
     files: list[FromFiles] = [*loaded.values(), *(one for _, one in found)]
     folder = CommandFolder(Path(output_dir), config, files)

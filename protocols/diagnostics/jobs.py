@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.context import TrainerSettings
 from jobs.job import Job
+from probes.diagnostics.perturbations import perturbations_of
 from probes.diagnostics.sets import DiagnosticSet
 from protocols.engine.settings import ModelSettings
 from results.importers.recorded import Recorded
@@ -11,16 +12,20 @@ from results.importers.recorded import Recorded
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
 RUNNER = "protocols.diagnostics.run:measure_recorded"
+SHUFFLES = "shuffles"  # in the config of a job
 MODEL_RUNNER = "protocols.diagnostics.run:measure_model"
 
 
-def model_job(data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings) -> Job:
+def model_job(
+    data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
+) -> Job:
     """The job that asks a model.
 
     Args:
         data: The set.
         model: The model.
         trainer: How it is run; its precision changes numbers.
+        shuffles: How often the words of sentences are put in another order.
     """
     config = {
         "protocol": PROTOCOL,
@@ -28,6 +33,7 @@ def model_job(data: DiagnosticSet, model: ModelSettings, trainer: TrainerSetting
         "probe": data.source.name,
         "data": [file.sha256 for file in data.files],
         "precision": trainer.precision,
+        **({SHUFFLES: shuffles} if any(one.is_drawn for one in perturbations_of(data)) else {}),
     }
     return Job(f"diagnose-{data.source.name}-{model.label}", config, MODEL_RUNNER)
 

@@ -31,7 +31,7 @@ def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[R
         row: The columns that all rows share.
     """
     said = outputs.predictions
-    completions = known_completions(asked, outputs)
+    completions = known_completions(asked.completions, outputs)
     rows: list[Row] = []
     for k in (k for k in TOPS if k <= outputs.depth):
         right = [in_top(said[one.prompt], one.expected, k) for one in completions]
@@ -44,7 +44,7 @@ def diagnostic_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[R
             rows += _rows(contrasts, better, replace(row, metric=metric))
     if asked.negated and outputs.depth:
         changed = [said[first][:1] != said[second][:1] for first, second in asked.negated]
-        rows.append(_share(changed, replace(row, metric="negation_sensitivity")))
+        rows.append(share_row(changed, replace(row, metric="negation_sensitivity")))
     return [*rows, *_first_word_rows(asked, outputs, row)]
 
 
@@ -60,7 +60,7 @@ def _first_word_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[
     if not outputs.depth:
         return []
     said = outputs.predictions
-    about = [one for one in known_completions(asked, outputs) if one.subject]
+    about = [one for one in known_completions(asked.completions, outputs) if one.subject]
     errors = [one for one in about if not in_top(said[one.prompt], one.expected, 1)]
     repeated = [says(said[one.prompt], one.subject) for one in errors]
     obeyed = [obeys_article(said[one.prompt], one.article) for one in asked.articles]
@@ -72,9 +72,9 @@ def _first_word_rows(asked: Questions, outputs: ModelOutputs, row: Row) -> list[
     ]
 
 
-def known_completions(asked: Questions, outputs: ModelOutputs) -> list[Completion]:
+def known_completions(asked: Sequence[Completion], outputs: ModelOutputs) -> list[Completion]:
     """The completions of which the vocabulary has an expected word, as far as that is known."""
-    return [one for one in asked.completions if not outputs.split.issuperset(one.expected)]
+    return [one for one in asked if not outputs.split.issuperset(one.expected)]
 
 
 def known_contrasts(
@@ -98,11 +98,11 @@ def _rows(asked: Sequence[_Asked], outcomes: Sequence[bool], row: Row) -> list[R
     for one, outcome in zip(asked, outcomes, strict=True):
         for part in one.parts:
             parts.setdefault(part, []).append(outcome)
-    rows = [_share(own, replace(row, subset=part)) for part, own in parts.items()]
-    return [_share(outcomes, row), *rows]
+    rows = [share_row(own, replace(row, subset=part)) for part, own in parts.items()]
+    return [share_row(outcomes, row), *rows]
 
 
-def _share(outcomes: Sequence[bool], row: Row) -> Row:
-    """A share with Wilson's interval (SPEC C)."""
+def share_row(outcomes: Sequence[float], row: Row) -> Row:
+    """A share with Wilson's interval (SPEC C); an outcome may count in part."""
     value, low, high = accuracy_interval([float(one) for one in outcomes])
     return replace(row, value=value, ci_low=low, ci_high=high, num_items=len(outcomes))

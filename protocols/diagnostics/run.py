@@ -11,8 +11,9 @@ from typing import Any
 
 from jobs.context import RunContext
 from probes.diagnostics.sets import SETS, DiagnosticSet, load_set
-from protocols.diagnostics.ask import ask_words
-from protocols.diagnostics.jobs import PROTOCOL, RECORDED
+from protocols.diagnostics.ask import Words, ask_words
+from protocols.diagnostics.jobs import PROTOCOL, RECORDED, SHUFFLES
+from protocols.diagnostics.perturbed import perturbed, perturbed_lines, perturbed_rows
 from protocols.diagnostics.questions import Questions, questions_of
 from protocols.diagnostics.rows import diagnostic_rows, known_completions, known_contrasts
 from protocols.engine.model_source import source_of
@@ -55,13 +56,22 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     data, model = _planned_set(config, context), ModelSettings(**config["model"])
     # A model is loaded once, for all sets that come one after the other.
     scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
-    answers = ask_words(scorer, words_of(data), context.trainer)
+    less = perturbed(data, config.get(SHUFFLES, 0))
+    words = words_of(data, *(one.words for one in less))
+    answers = ask_words(scorer, words, context.trainer)
+    outputs = answers.outputs(data.prompts)
     row = replace(model.row, protocol=PROTOCOL, probe=data.source.name)
-    record = _measured(run, data, answers.outputs(data.prompts), row)
+    record = _measured(run, data, outputs, row)
+    rows = [made for one in less for made in perturbed_rows(one, answers, outputs, row)]
+    if less:
+        lines = (line for one in less for line in perturbed_lines(one, data, answers))
+        run.write_lines("perturbations.jsonl", lines)
     on = f"{model.label} on {data.source.title}"
     run.finish(
         replace(
             record,
+            rows=(*record.rows, *rows),
+            seeds=tuple(range(config.get(SHUFFLES, 0))),
             notices=(*record.notices, *(f"{on}: {notice}" for notice in answers.notices)),
             data=data_files([data]),
             model_sha256=scorer.fingerprint(),
@@ -71,13 +81,20 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     )
 
 
-def words_of(data: DiagnosticSet) -> dict[str, list[str]]:
-    """For each context of a set the words that something is asked about: targets and expected."""
+def words_of(data: DiagnosticSet, *more: Words) -> dict[str, list[str]]:
+    """For each context the words that something is asked about: targets and expected ones.
+
+    Args:
+        data: The set.
+        more: Other contexts with their words.
+    """
     words: dict[str, list[str]] = {}
     for prompt in data.prompts:
         words.setdefault(prompt.context, []).append(prompt.target)
     for one in questions_of(data).completions:
         words[data.prompts[one.prompt].context] += one.expected
+    for context, own in (pair for one in more for pair in one.items()):
+        words.setdefault(context, []).extend(own)
     return words
 
 
@@ -144,7 +161,7 @@ def prediction_lines(
 def left_out(asked: Questions, outputs: ModelOutputs, name: str) -> list[str]:
     """How many items have no accuracy, or no sensitivity, as the vocabulary splits a word."""
     notices = []
-    known = len(asked.completions) - len(known_completions(asked, outputs))
+    known = len(asked.completions) - len(known_completions(asked.completions, outputs))
     if known:
         notices.append(
             f"{name}: {known} of {len(asked.completions)} contexts left out of the accuracies, as "

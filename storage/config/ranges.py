@@ -115,6 +115,7 @@ GradNorm = Annotated[float, Within(0, 1_000_000, above=True)]
 Share = Annotated[float, Within(0, 1, above=True, below=True)]
 ShareOrNone = Annotated[float, Within(0, 1, below=True)]
 ShareOrAll = Annotated[float, Within(0, 1)]
+NumShuffles = Annotated[int, Within(0, 10_000)]
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 
 

@@ -11,6 +11,8 @@ from probes.diagnostics.items import (
     SentencePair,
 )
 
+ROLES = "the owner forgot which customer the waitress had"
+
 
 def test_the_article_of_a_negation_follows_its_target() -> None:
     item = NegationItem("An ant is (a|an)", "An ant is not (a|an)", "insect", "vegetable")
@@ -36,14 +38,19 @@ def test_a_sentence_pair_asks_for_both_last_words() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a context and a word"):
         Prompt("", "word")
+    with pytest.raises(ValueError, match=r"\[MASK\] is put behind the context"):
+        Prompt("a [MASK] is a", "word")
+    for context in ("x", "which customer the waitress", "which one the maid of the house had"):
+        with pytest.raises(ValueError, match="must end in 'which NOUN the NOUN had'"):
+            RoleItem("1", "a", context, ("y",), 0.5, "z")
     with pytest.raises(ValueError, match="must be H or L"):
         InferenceItem("a.", "b", "c", "d", "e", "M")
     with pytest.raises(ValueError, match="must be a number and -a or -b"):
-        RoleItem("1", "c", "x", ("y",), 0.5, "z")
+        RoleItem("1", "c", ROLES, ("y",), 0.5, "z")
     with pytest.raises(ValueError, match="an empty completion"):
-        RoleItem("1", "a", "x", ("y", ""), 0.5, "z")
+        RoleItem("1", "a", ROLES, ("y", ""), 0.5, "z")
     with pytest.raises(ValueError, match="from 0 to 1"):
-        RoleItem("1", "a", "x", ("y",), 1.5, "z")
+        RoleItem("1", "a", ROLES, ("y",), 1.5, "z")
     with pytest.raises(ValueError, match="must be Y or N"):
         NegationItem("a", "b", "c", "d", "X")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="without 'not', the second with"):

@@ -64,6 +64,7 @@ def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
         (read_inference, CPRAG.replace("\tL", "\tM"), "set:3: constraint is 'M'"),
         (read_inference, CPRAG.replace("cake", " "), "set:3: expected is empty"),
         (read_roles, ROLE.replace("0.3", "much"), "set:4: exp_cloze is 'much', not a number"),
+        (read_roles, ROLE.replace("which bear", "a bear"), "set:4: context is 'the camper saw a"),
         (read_roles, ROLE.replace("2-b", "2"), "set:4: item ends in '2'"),
         (read_roles, ROLE.replace("2-b", "3-b"), "set: item 3-b has no counterpart"),
         (read_roles, ROLE.replace("0.1\teaten", "0.1\tseen"), "set: item 2-b has no coun"),

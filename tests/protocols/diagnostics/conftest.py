@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,3 +40,23 @@ def asked_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     BertForMaskedLM(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def plain(asked_model: Path) -> Callable[[str], dict[str, float]]:
+    """Behind a context, the probability of every entry, the best one first."""
+    import torch
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    model: Any = AutoModelForMaskedLM.from_pretrained(asked_model).eval()
+    tokenizer = AutoTokenizer.from_pretrained(asked_model)
+
+    def probabilities(context: str) -> dict[str, float]:
+        inputs = tokenizer(f"{context} [MASK] .", return_tensors="pt")
+        place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.no_grad():
+            found = model(**inputs).logits[0, place].double().softmax(0)
+        pairs = zip(tokenizer.convert_ids_to_tokens(range(len(found))), found.tolist(), strict=True)
+        return dict(sorted(pairs, key=lambda pair: -pair[1]))
+
+    return probabilities

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from jobs.context import TrainerSettings
 from lightning_modules.scorers.base import Question, Scorer
@@ -21,6 +19,7 @@ from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from tests.fixtures.diagnostics import write_released
 
+Plain = Callable[[str], dict[str, float]]
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 
 
@@ -29,26 +28,7 @@ def scorer(asked_model: Path) -> Scorer:
     return scorer_for(ModelSettings(name_or_path=str(asked_model)), "mc_mlm")
 
 
-@pytest.fixture(scope="module")
-def plain(asked_model: Path) -> Callable[[str], dict[str, float]]:
-    """Behind a context, the probability of every entry, the best one first."""
-    model: Any = AutoModelForMaskedLM.from_pretrained(asked_model).eval()
-    tokenizer = AutoTokenizer.from_pretrained(asked_model)
-
-    def probabilities(context: str) -> dict[str, float]:
-        inputs = tokenizer(f"{context} [MASK] .", return_tensors="pt")
-        place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
-        with torch.no_grad():
-            found = model(**inputs).logits[0, place].double().softmax(0)
-        pairs = zip(tokenizer.convert_ids_to_tokens(range(len(found))), found.tolist(), strict=True)
-        return dict(sorted(pairs, key=lambda pair: -pair[1]))
-
-    return probabilities
-
-
-def test_all_sets_as_a_plain_loop_has_them(
-    scorer: Scorer, plain: Callable[[str], dict[str, float]], tmp_path: Path
-) -> None:
+def test_all_sets_as_a_plain_loop_has_them(scorer: Scorer, plain: Plain, tmp_path: Path) -> None:
     mirror = write_released(tmp_path)
     for name in SETS:
         data = load_set(name, mirror)
