@@ -21,6 +21,7 @@ asked for, H hidden, V entries of a vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,6 +35,7 @@ from lightning_modules.checkpoints.forms import SEQ2SEQ_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
+from lightning_modules.scorers.decoder_rows import word_rows
 from lightning_modules.scorers.infilling import infilling_of, num_positions
 from lightning_modules.scorers.ranks import log_probabilities
 from lightning_modules.scorers.sums import Normalise, scores_of_choices
@@ -109,6 +111,9 @@ class Seq2SeqScorer(Scorer):
 
         return Question(self._encoder("place"), answer)
 
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
+
     def fingerprint(self) -> str:
         return model_fingerprint(self.model)
 
@@ -178,7 +183,7 @@ class Seq2SeqScorer(Scorer):
         return read[0], logits.float()
 
 
-def load(settings: ScorerSettings, setup: Setup) -> Scorer:
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
     """What fills blanks; questions go by the mean, as the sum would prefer short answers.
 
     Raises:
@@ -190,6 +195,7 @@ def load(settings: ScorerSettings, setup: Setup) -> Scorer:
         settings.name_or_path,
         revision=settings.revision,
         random_weights=settings.random_weights,
+        seed=seed,
     )
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
     return Seq2SeqScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from datamodules.encoding.candidates import INSIDE, CandidateTable
@@ -30,7 +30,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
         return {}
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
-    for model in _distinct_tokenizers(_of_pieces(models)):
+    for model in _distinct_tokenizers(m for m in models if kind_of(m).has_checkpoint):
         for word in _split_words(model, words):
             split_by[word].append(model.label)
     try:
@@ -51,7 +51,9 @@ def only_posed(
     A curve compares the same rows under all controls and in all models, so a row that one of them
     has to leave out is left out of all.
     """
-    skipping = [model for model in _of_pieces(models) if model.multi_token == "skip"]
+    # To a model with heads of its own rows a candidate may be of several pieces.
+    of_pieces = [m for m in models if kind_of(m).has_checkpoint and not kind_of(m).heads]
+    skipping = [model for model in of_pieces if model.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data
     unposed: tuple[set[int], set[int]] = (set(), set())
@@ -84,13 +86,7 @@ def only_posed(
     return replace(data, train=train, evaluation=evaluation, notices=(*data.notices, *said))
 
 
-def _of_pieces(models: Sequence[ModelSettings]) -> list[ModelSettings]:
-    """The models with heads on a checkpoint, to which a candidate is one piece of a vocabulary."""
-    trained = [(model, kind_of(model).trained.get("mc_mlm")) for model in models]
-    return [model for model, how in trained if how is not None and how.loads is not None]
-
-
-def _distinct_tokenizers(models: Sequence[ModelSettings]) -> Iterator[ModelSettings]:
+def _distinct_tokenizers(models: Iterable[ModelSettings]) -> Iterator[ModelSettings]:
     seen = set()
     for model in models:
         key = (model.name_or_path, model.revision, model.answer_prefix)

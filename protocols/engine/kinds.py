@@ -134,6 +134,7 @@ KINDS: dict[str, ModelKind] = {
         forms=(f"{_FORMS}:SEQ2SEQ_LM",),
         scorer="lightning_modules.scorers.seq2seq",
         has_checkpoint=True,
+        heads=("mlp", "linear"),
     ),
 }
 

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import yaml
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.processors import TemplateProcessing
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    BertConfig,
+    BertForMaskedLM,
+    BertTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
@@ -124,6 +141,49 @@ def curve_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     torch.manual_seed(1)
     BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def curve_lm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Folder of a random "gpt2", "t5" or "bart" that reads `curve_probes`; "green" is 2 pieces."""
+    return cache(lambda family: _language_model(tmp_path_factory.mktemp("models") / family))
+
+
+def _language_model(folder: Path) -> Path:
+    special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>", "<extra_id_0>", "<extra_id_1>"]
+    words = [*special, *COLOURS, "gre", "##en", *THINGS, *NONSENSE, "than"]
+    words = [*(word for word in words if word != "green"), *(f"w{i}" for i in range(40))]
+    base = Tokenizer(WordPiece({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
+    base.pre_tokenizer = WhitespaceSplit()
+    shown = {"gpt2": "$A", "t5": "$A </s>", "bart": "<s> $A </s>"}[folder.name]
+    ends = [("<s>", 2), ("</s>", 3)]
+    base.post_processor = TemplateProcessing(single=shown, pair="$A $B", special_tokens=ends)
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    PreTrainedTokenizerFast(
+        tokenizer_object=base,
+        mask_token="<mask>",
+        additional_special_tokens=special[-2:],
+        **names,
+    ).save_pretrained(folder)
+    size = {"vocab_size": len(words), "d_model": 16}
+    torch.manual_seed(3)
+    model: Any
+    if folder.name == "gpt2":
+        model = GPT2LMHeadModel(GPT2Config(len(words), n_embd=16, n_layer=1, n_head=2))
+    elif folder.name == "t5":
+        small = {"d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
+        model = T5ForConditionalGeneration(T5Config(**size, **small, decoder_start_token_id=0))
+    else:
+        parts = ("layers", "attention_heads", "ffn_dim")
+        small = {f"{half}_{part}": 2 for half in ("encoder", "decoder") for part in parts}
+        ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+        config = BartConfig(**size, **small, **ids, decoder_start_token_id=3)
+        model = BartForConditionalGeneration(config)
+    with torch.no_grad():  # fresh weights are so small that all features are alike
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    model.save_pretrained(folder)
     return folder
 
 
