@@ -81,7 +81,7 @@ def _table(probe: str, contexts: list[list[Said]]) -> Table | None:
             lambda e: e.context,
             lambda label: [
                 column(
-                    Heading("words", "left", group=label),
+                    Heading("words", "left", label, prose=True),
                     lambda e: e,
                     lambda e: Cell(", ".join(e.words) or ABSENT, e.hit),
                     "words",

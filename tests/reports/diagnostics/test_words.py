@@ -37,7 +37,7 @@ def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path, write_run: Wri
         ["He is not a", "–", "h", "h"],
     ]
     assert [cell.detail for cell in simp.rows[0]] == ["", "", "e is no. 4", ""]
-    assert [heading.prose for heading in simp.columns] == [True, False, False, False]
+    assert [heading.prose for heading in simp.columns] == [True, False, True, True]
     assert [heading.group for heading in simp.columns] == ["", "", "m", "o"]
     assert dict(simp.records[0]) == {
         "model": "m", "context": "He is a", "expected": "x|e", "words": "b, c, d, e, f",
