@@ -26,6 +26,10 @@ def zero_shot_table(results: Results) -> Table | None:
     found = zero_shots(results)
     with_ties = any(entry.tied for entry in found)
     with_near = any(entry.near_tied for entry in found)
+    ways = {
+        entry.probe: {e.accuracy.mode for e in found if e.probe == entry.probe} for entry in found
+    }
+    differ = any(len(modes) > 1 for modes in ways.values())
 
     def of_model(model: str) -> list[Column[ZeroShot]]:
         ties: Column[ZeroShot] = share("ties %", lambda e: e.tied, "tied_share", model)
@@ -37,6 +41,7 @@ def zero_shot_table(results: Results) -> Table | None:
             share("macro %", lambda e: e.macro, "macro_accuracy", model),
             size("n", lambda e: e.accuracy, SIZE, model),
             text("against chance", _verdict, group=model),
+            *([text("scored by", lambda e: _way(e) or "the mask", group=model)] if differ else []),
             field("against_chance", lambda e: e.verdict),
             ties if with_ties else ties.hidden,
             near if with_near else near.hidden,
@@ -51,7 +56,7 @@ def zero_shot_table(results: Results) -> Table | None:
         + (f" Near-ties: the best score is less than {NEAR:g} above the second." * with_near),
         [
             field("model", lambda e: e.label),
-            text("probe", lambda e: e.probe, "probe", _how),
+            text("probe", lambda e: e.probe, "probe", _split_of if differ else _how),
             share("chance", lambda e: e.chance, "chance"),
             share("majority", lambda e: e.majority, "majority_accuracy"),
             attributes("split mode", lambda e: e.accuracy),
@@ -146,9 +151,16 @@ def ranks_table(results: Results) -> Table | None:
 
 def _how(entry: ZeroShot) -> str:
     """The split, and how choices were scored where it was not by the mask's candidates."""
+    return ", ".join(filter(None, (_split_of(entry), _way(entry))))
+
+
+def _split_of(entry: ZeroShot) -> str:
+    return entry.accuracy.split
+
+
+def _way(entry: ZeroShot) -> str:
     mode = entry.accuracy.mode
-    other = "" if mode in ("", "zero_shot") else mode.replace("_", " ")
-    return ", ".join(filter(None, (entry.accuracy.split, other)))
+    return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
 
 
 def _verdict(entry: ZeroShot) -> str:

@@ -88,6 +88,12 @@ def test_other_ways_of_scoring_are_named(
     found = rows.zero_shot("p", 5, 10, 5)
     write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
     assert tables(tmp_path)["zero_shot"].rows[0][0] == Cell("p", "dev, pseudo log likelihood")
+    other = [{**row, "model": "b", "mode": "causal_likelihood"} for row in found]
+    write_run(tmp_path, "b", other)
+    table = tables(tmp_path)["zero_shot"]
+    assert table.rows[0][0] == Cell("p", "dev")
+    ways = [cell.text for cell in table.rows[0] if "likelihood" in cell.text]
+    assert sorted(ways) == ["causal likelihood", "pseudo log likelihood"]
 
 
 def test_predicted_shares(demo_folder: Path) -> None:
