@@ -35,6 +35,7 @@ class SetSource:
         mirror_folder: Folder of a mirror that stands for it.
         file: Its file.
         read: Reads that.
+        in_lists: Whether outputs on it are recorded as lists of words, in a folder of its own.
     """
 
     name: str
@@ -44,6 +45,7 @@ class SetSource:
     mirror_folder: str
     file: FileSource
     read: Read
+    in_lists: bool = False
     own_folder: Path | None = None
     get: str = ""
 
@@ -79,7 +81,7 @@ def _ettinger(name: str, title: str, path: str, sha256: str, read: Read) -> SetS
 def _shivagunde(title: str, sha256: str, read: Read) -> SetSource:
     base = f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data"
     name, file = title.lower().replace("-", "_"), FileSource(f"{title}.txt", sha256)
-    return SetSource(name, title, title, base, "extended-diagnostics", file, read)
+    return SetSource(name, title, title, base, "extended-diagnostics", file, read, in_lists=True)
 
 
 SETS = {

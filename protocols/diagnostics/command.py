@@ -11,6 +11,7 @@ from probes.diagnostics.sets import SETS, load_set
 from protocols.cli.command import Command, command
 from protocols.diagnostics.jobs import PROTOCOL, RECORDED, label_of, model_job, recorded_job
 from protocols.diagnostics.run import asked_of
+from protocols.diagnostics.written import file_name, write_outputs
 from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.models import check_scorer
@@ -28,7 +29,7 @@ from storage.errors import UsageError, nearest
         "psycholinguistic diagnostics",
         example="train.py diagnose --models embedded --output_dir runs/diagnose",
         shown="output_dir models model.name_or_path random_weights sets recorded mirror "
-        "shuffles trainer.accelerator trainer.precision engine.kind",
+        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
     )
 )
 def diagnose(
@@ -40,6 +41,7 @@ def diagnose(
     recorded: str | None = None,
     mirror: str | None = None,
     shuffles: NumShuffles = 100,
+    write_recorded: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -60,6 +62,8 @@ def diagnose(
         mirror: Folder or address that stands for the addresses of the released files.
         shuffles: In how many random orders the words of CPRAG-102's first sentences are put, for
             the mean accuracy and its standard deviation; 0 leaves these perturbations out.
+        write_recorded: Folder in which the outputs of `models` or `model` are written too, in the
+            forms that `recorded` reads, so that the sets' authors' programs can score them.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
 
@@ -78,6 +82,8 @@ def diagnose(
     if listed(models) or model != DEFAULT_MODEL or random_weights or recorded is None:
         asked = chosen_models(models, model, random_weights)
         refuse_untrained(asked, "diagnose")
+    if write_recorded is not None:
+        _check_written(write_recorded, recorded, [own.label for own in asked])
     found = [] if recorded is None else _found(recorded, names)
     if not asked:
         names = list(dict.fromkeys(name for name, _ in found))
@@ -98,6 +104,9 @@ def diagnose(
     paths = {} if recorded is None else {RECORDED: recorded}
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
     run_jobs([Part([job]) for job in plan], folder, context)
+    if write_recorded is not None:
+        write_outputs(folder.path, plan[len(found) :], Path(write_recorded))
+        print(f"recorded outputs: {write_recorded}")
     print_tables(folder.path, PROTOCOL)
     return folder.rows()
 
@@ -123,3 +132,17 @@ def _found(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
         there = ", ".join(dict.fromkeys(sets[one.recorded_as] for one in every))
         raise UsageError(f"{recorded}: recorded are {there}, and none of --sets {','.join(names)}")
     return found
+
+
+def _check_written(folder: str, recorded: str | None, labels: list[str]) -> None:
+    """Refuses outputs that could not be told apart when they are read again."""
+    if not labels:
+        raise UsageError("--write_recorded writes what models say; give --models or --model")
+    if recorded is not None and Path(folder).resolve() == Path(recorded).resolve():
+        raise UsageError(f"--write_recorded {folder} is where --recorded reads; give another one")
+    names = [file_name(label) for label in labels]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise UsageError(
+            f"--write_recorded: two models would be called {min(repeated)!r}; give them names "
+            "(`name:` in a config of a model)"
+        )

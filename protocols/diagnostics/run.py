@@ -141,21 +141,27 @@ def planned(config: Mapping[str, Any], context: RunContext) -> Recorded:
 def prediction_lines(
     data: DiagnosticSet, asked: Questions, outputs: ModelOutputs
 ) -> list[dict[str, Any]]:
-    """What the model said of each prompt, and what would be right, for predictions.jsonl."""
+    """What the model said of each prompt, and what would be right, for predictions.jsonl.
+
+    `split` are those of its words that the vocabulary does not have as one, where it has not all.
+    """
     expected = {one.prompt: one.expected for one in asked.completions}
     probabilities = outputs.probabilities or (None,) * len(data.prompts)
-    return [
-        {
+    lines: list[dict[str, Any]] = []
+    for place, (prompt, words, probability) in enumerate(
+        zip(data.prompts, outputs.predictions, probabilities, strict=True)
+    ):
+        right = list(expected.get(place, ()))
+        split = [word for word in dict.fromkeys([prompt.target, *right]) if word in outputs.split]
+        line = {
             "context": prompt.context,
             "target": prompt.target,
-            "expected": list(expected.get(place, ())),
+            "expected": right,
             "predictions": list(words),
             "probability": probability,
         }
-        for place, (prompt, words, probability) in enumerate(
-            zip(data.prompts, outputs.predictions, probabilities, strict=True)
-        )
-    ]
+        lines.append({**line, "split": split} if split else line)
+    return lines
 
 
 def left_out(asked: Questions, outputs: ModelOutputs, name: str) -> list[str]:

@@ -9,14 +9,18 @@ Ettinger (2020), all in one folder, `.txt` or no ending, a line for each context
 Shivagunde et al. (2023): a folder a set, and in it MODEL.txt, a list of words a line as Python
 writes it. There decoded words were joined and split at spaces, so that an empty first entry is no
 word; later ones keep their rank.
+
+Beside either there may be what the authors' programs do not know, and this one writes:
+
+    modelsplit-SET-MODEL        words that the vocabulary does not have as one entry, one a line
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,8 +30,10 @@ from storage.escaping import visible
 from storage.files import DataFile, content_sha256, read_lines
 
 Value = TypeVar("Value")
-PREDICTIONS, PROBABILITIES = "modelpreds", "modeltgtprobs"
+PREDICTIONS, PROBABILITIES, SPLIT = "modelpreds", "modeltgtprobs", "modelsplit"
+KINDS = (PREDICTIONS, PROBABILITIES, SPLIT)
 LISTS = ("contextlist", "targetlist")
+_NONE = frozenset[str]()
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Recorded:
         predictions: File of its best words.
         probabilities: File of the targets' probabilities, where the form has one.
         lists: Files of the contexts and of the targets, those that are there.
+        split: File of the words that the vocabulary splits, where there is one.
     """
 
     recorded_as: str
@@ -47,13 +54,14 @@ class Recorded:
     predictions: Path
     probabilities: Path | None = None
     lists: tuple[Path, ...] = ()
+    split: Path | None = None
 
     @property
     def files(self) -> tuple[DataFile, ...]:
         """The files that the numbers come from."""
         return tuple(
             DataFile(str(path), content_sha256(path), sum(1 for _ in read_lines(path)))
-            for path in filter(None, (self.predictions, self.probabilities))
+            for path in filter(None, (self.predictions, self.probabilities, self.split))
         )
 
 
@@ -70,7 +78,8 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder of recorded outputs")
     found: dict[tuple[str, str], Recorded] = {}
-    for one in (*_in_one_folder(folder, sets), *_in_folders(folder, sets)):
+    files = _files(folder, sets)
+    for one in (*_in_one_folder(folder, files), *_in_folders(folder, sets)):
         first = found.setdefault((one.recorded_as, one.model), one)
         if first is not one:
             raise UsageError(
@@ -82,6 +91,12 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
             f"{folder}: no recorded outputs are there; expected are {PREDICTIONS}-SET-MODEL with "
             f"{PROBABILITIES}-SET-MODEL, or SET/MODEL.txt, where SET is {', '.join(sets)}"
         )
+    for (kind, name, model), path in files.items():
+        if kind == SPLIT:
+            whose = name, visible(model)
+            if whose not in found:
+                raise UsageError(f"{path}: there are no outputs of {model} on {name} it belongs to")
+            found[whose] = replace(found[whose], split=path)
     order = list(sets)
     return sorted(found.values(), key=lambda one: (order.index(one.recorded_as), one.model))
 
@@ -102,21 +117,30 @@ def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutpu
     parse = _words if one.probabilities else _python_list
     lists = _read(one.predictions, one, len(asked), parse)
     depth = max(map(len, lists), default=0)
+    split = frozenset(text for _, text in read_lines(one.split) if text) if one.split else _NONE
     if one.probabilities is None:
         words = (own[1:] if own and not own[0] else own for own in lists)
-        return ModelOutputs(tuple(words), depth)
-    return ModelOutputs(lists, depth, _read(one.probabilities, one, len(asked), _probability))
+        return ModelOutputs(tuple(words), depth, split=split)
+    probabilities = _read(one.probabilities, one, len(asked), _probability)
+    return ModelOutputs(lists, depth, probabilities, split)
 
 
-def _in_one_folder(folder: Path, sets: Sequence[str]) -> Iterator[Recorded]:
-    """The form of Ettinger (2020)."""
+def _files(folder: Path, sets: Sequence[str]) -> dict[tuple[str, ...], Path]:
+    """The files whose names say what they hold, of which set and which model."""
     paths: dict[tuple[str, ...], Path] = {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith((f"{PREDICTIONS}-", f"{PROBABILITIES}-")):
+        if path.name.startswith(tuple(f"{kind}-" for kind in KINDS)):
             first = paths.setdefault(_named(path, sets), path)
             if first is not path:
                 raise UsageError(f"{path}: {first.name} is there as well; leave one of them there")
+    return paths
+
+
+def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Iterator[Recorded]:
+    """The form of Ettinger (2020)."""
     for (kind, name, model), path in paths.items():
+        if kind == SPLIT:
+            continue
         other = PROBABILITIES if kind == PREDICTIONS else PREDICTIONS
         fellow = paths.get((other, name, model))
         if fellow is None:
@@ -132,7 +156,7 @@ def _in_one_folder(folder: Path, sets: Sequence[str]) -> Iterator[Recorded]:
 
 def _named(path: Path, sets: Sequence[str]) -> tuple[str, ...]:
     """What a file of this form holds, of which set and which model."""
-    pattern = rf"({PREDICTIONS}|{PROBABILITIES})-({'|'.join(map(re.escape, sets))})-(.+)"
+    pattern = rf"({'|'.join(KINDS)})-({'|'.join(map(re.escape, sets))})-(.+)"
     match = re.fullmatch(pattern, path.name.removesuffix(".txt"))
     if match is None:
         raise UsageError(
