@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lightning_modules.scorers.base import Scorer
 from probes.catalog import GroupBy
 from probes.record import Record, chance_of
+from probes.source import ProbeData
 from probes.splits import groups_of
 from protocols.engine.evaluation import (
     Predictions,
@@ -20,45 +20,43 @@ from protocols.engine.evaluation import (
     subset_rows,
     tied_row,
 )
+from protocols.zero_shot.panel import Panel
 from results.row import Row
 from results.subset import Paradigm, Subset
 
-PER_TOKEN = "mean_token"  # as the column `mode` names it
+DEFAULT_RULES = ("mean_token",)  # beside the sums, where no others are asked for
 
 
-def per_token(predictions: Predictions, scorer: Scorer) -> Predictions:
-    """The same items with the mean over a sentence's tokens in place of the sum."""
-    num_tokens = scorer.log_likelihoods().num_tokens
-    assert num_tokens is not None  # every kind's log-likelihoods have it
-    counts = num_tokens(predictions.records)
-    rows = zip(predictions.scores, counts, strict=True)
-    means = [[s / n for s, n in zip(*row, strict=True)] for row in rows]
-    return replace(predictions, scores=means)
-
-
-def pair_rows(
-    summed: Predictions, means: Predictions, group_by: GroupBy | None, row: Row
-) -> list[Row]:
-    """Accuracy by sums and by means per token, overall and by paradigm, with ties and chance.
+def pair_rows(said: Predictions, data: ProbeData, row: Row) -> list[Row]:
+    """Accuracy with its ties and chance, overall and by paradigm.
 
     There is no majority to compare with: the right sentence stands first in each pair.
 
     Args:
-        summed: What was said by sums of log-probabilities.
-        means: The same items by the mean per token.
-        group_by: What intervals keep together; by paradigm, an accuracy within one cannot.
+        said: What was said by sums of log-probabilities.
+        data: The probe.
         row: The columns that all rows share.
     """
-    records = summed.records
-    groups = groups_of(records, group_by)
-    within = groups_of(records, None) if group_by == "paradigm" else groups
+    records, group_by = said.records, data.config.group_by
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
-    by_mean = replace(row, mode=PER_TOKEN)
-    rows = [accuracy_row(summed, groups, row), tied_row(summed, row), near_tied_row(summed, row)]
-    rows += [chance, accuracy_row(means, groups, by_mean)]
-    for said, own in ((summed, row), (means, by_mean)):
-        rows += subset_rows(said, within, paradigms_of(records), replace(own, metric="accuracy"))
-    return rows
+    whole = [accuracy_row(said, groups_of(records, group_by), row), chance]
+    ties = [tied_row(said, row), near_tied_row(said, row)]
+    return whole + ties + _paradigm_rows(said, group_by, row)
+
+
+def rule_rows(panel: Panel, group_by: GroupBy | None, row: Row) -> list[Row]:
+    """Accuracy by paradigm by each rule of a panel, which itself gives that of all pairs."""
+    return [
+        own
+        for rule, said in panel.by_rule.items()
+        for own in _paradigm_rows(said, group_by, replace(row, mode=rule))
+    ]
+
+
+def _paradigm_rows(said: Predictions, group_by: GroupBy | None, row: Row) -> list[Row]:
+    # Within a paradigm, an interval cannot keep paradigms together.
+    groups = groups_of(said.records, None if group_by == "paradigm" else group_by)
+    return subset_rows(said, groups, paradigms_of(said.records), replace(row, metric="accuracy"))
 
 
 def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:

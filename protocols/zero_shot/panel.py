@@ -61,6 +61,8 @@ class Panel:
 
     def lines(self) -> list[dict[str, Any]]:
         """Rows of predictions.jsonl, with the scores and the best choices by each rule."""
+        if not self.by_rule:
+            return self.own.rows()
         own = zip(self.own.rows(), self.own.best, strict=True)
         lines = [{**row, "best": best, "by_rule": {}} for row, best in own]
         for rule, said in self.by_rule.items():
@@ -107,23 +109,28 @@ def panel_of(
     rules: Sequence[str],
     stems: Stems,
     trainer: TrainerSettings,
+    summed: bool = False,
 ) -> Panel:
     """Asks for what the rules need, and answers by each of them.
 
     Args:
         scorer: Who is asked.
         own: What it said by its own score.
-        rules: Some of `metrics.scoring_rules.RULES`.
+        rules: Some of `metrics.scoring_rules.RULES`, or none of them.
         stems: What stands for the items' stems.
         trainer: Device and batch settings.
+        summed: Whether its own scores are the log-likelihoods, as those of whole sentences are.
 
     Raises:
         UsageError: If its kind has no log-likelihoods, or skips some of the items.
     """
+    if not rules:
+        return Panel(own, {})
     question, records = scorer.log_likelihoods(), own.records
     others = _other_records(records, stems.needed(rules))
-    sets = {own.name: records, **({_OTHER_STEMS: others} if others else {})}
-    said = ask(scorer, question, sets, trainer)
+    sets = {} if summed else {own.name: records}
+    sets |= {_OTHER_STEMS: others} if others else {}
+    said = {own.name: own} | (ask(scorer, question, sets, trainer) if sets else {})
     for name, asked in sets.items():
         if len(said[name].records) < len(asked):
             raise UsageError(f"{name}: --scoring needs all items: {'; '.join(said[name].notices)}")

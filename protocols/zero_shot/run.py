@@ -33,7 +33,7 @@ from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import read_set
 from protocols.zero_shot.jobs import PROTOCOL
-from protocols.zero_shot.pairs import pair_notices, pair_rows, per_token
+from protocols.zero_shot.pairs import DEFAULT_RULES, pair_notices, pair_rows, rule_rows
 from protocols.zero_shot.panel import Stems, panel_of
 from protocols.zero_shot.ranks import rank_rows, ranks_of
 from results.provenance import check_data, data_files
@@ -68,27 +68,21 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     )
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
-    if setup == "minimal_pair":
-        means = per_token(predictions, scorer)
-        rows = pair_rows(predictions, means, loaded.config.group_by, base)
-        notices += pair_notices(predictions.records)
-    else:
-        rows = zero_shot_rows(predictions, loaded, base)
+    notices += pair_notices(predictions.records)
+    group_by, pairs = loaded.config.group_by, setup == "minimal_pair"
+    rows = (pair_rows if pairs else zero_shot_rows)(predictions, loaded, base)
     if config.get("ranks") and setup == "mc_mlm":
         ranked = ranks_of(scorer, predictions, context.trainer)
-        rows += rank_rows(ranked, groups_of(ranked.records, loaded.config.group_by), base)
+        rows += rank_rows(ranked, groups_of(ranked.records, group_by), base)
         notices += [n for n in ranked.notices if n not in notices]
     run.write_metrics(rows)
-    lines = predictions.rows()
-    if rules := config.get("scoring"):
-        stems = Stems.of(setup, config.get("domain_stem", ""))
-        panel = panel_of(scorer, predictions, rules, stems, context.trainer)
-        lines = panel.lines()
-        found = panel.rows(groups_of(predictions.records, loaded.config.group_by), base)
-        known = {(row.metric, row.mode) for row in rows}  # minimal pairs have one anyway
-        rows += [row for row in found if (row.metric, row.mode) not in known]
-        notices += [n for n in panel.notices if n not in notices]
-    run.write_lines("predictions.jsonl", lines)
+    rules = config.get("scoring") or (DEFAULT_RULES if pairs else ())
+    stems = Stems.of(setup, config.get("domain_stem", ""))
+    panel = panel_of(scorer, predictions, rules, stems, context.trainer, summed=pairs)
+    rows += panel.rows(groups_of(predictions.records, group_by), base)
+    rows += rule_rows(panel, group_by, base) if pairs else []
+    notices += [n for n in panel.notices if n not in notices]
+    run.write_lines("predictions.jsonl", panel.lines())
     run.finish(
         RunRecord(
             protocol=PROTOCOL,

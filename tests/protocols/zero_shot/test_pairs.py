@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import train
-from lightning_modules.scorers.base import Scorer
 from metrics.intervals import wilson
+from probes.catalog import GroupBy, ProbeConfig
 from probes.record import Record
+from probes.source import ProbeData
 from protocols.engine.evaluation import Predictions
-from protocols.zero_shot.pairs import pair_notices, pair_rows, per_token
+from protocols.zero_shot.pairs import pair_notices, pair_rows, rule_rows
+from protocols.zero_shot.panel import Panel
 from results.row import Row
 from tests.fixtures.rows import read_results
 
@@ -31,21 +33,20 @@ SUMS = Predictions("pairs", PAIRS, [[-4, -6], [-9, -8], [-5, -5], [-2, -3], [-1,
 NUM_TOKENS = [[2, 3], [3, 1], [1, 2], [2, 1], [1, 1], [4, 2]]
 
 
-class _Counting:
-    """A scorer that knows how many tokens its sums have, and nothing else."""
-
-    def log_likelihoods(self) -> _Counting:
-        return self
-
-    def num_tokens(self, records: list[Record]) -> list[list[int]]:
-        return [NUM_TOKENS[record.position] for record in records]
+def probe(group_by: GroupBy | None, records: tuple[Record, ...] = PAIRS) -> ProbeData:
+    config = ProbeConfig("pairs", "minimal_pair", 2, 0.5, group_by=group_by)
+    return ProbeData(config, records, (), ())
 
 
 def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
-    means = per_token(SUMS, cast("Scorer", _Counting()))
-    assert means.scores[0] == [-2, -2]
-    assert means.scores[5] == [-2, -3]
-    rows = pair_rows(SUMS, means, None, Row(model="m", mode="sums"))
+    scores = [
+        [total / number for total, number in zip(*row, strict=True)]
+        for row in zip(SUMS.scores, NUM_TOKENS, strict=True)
+    ]
+    means = Predictions("pairs", PAIRS, scores)
+    assert (scores[0], scores[5]) == ([-2, -2], [-2, -3])
+    row, panel = Row(model="m", mode="sums"), Panel(SUMS, {"mean_token": means})
+    rows = pair_rows(SUMS, probe(None), row) + rule_rows(panel, None, row)
     values = {(r.mode, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)
     assert values == {
@@ -55,21 +56,22 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
         ("sums", "chance", ""): (0.5, 6),
         ("sums", "accuracy", "UID=agreement"): (0.5, 2),
         ("sums", "accuracy", "UID=order"): (2.5 / 3, 3),
-        ("mean_token", "accuracy", ""): (4.5 / 6, 6),
         ("mean_token", "accuracy", "UID=agreement"): (0.75, 2),
         ("mean_token", "accuracy", "UID=order"): (2 / 3, 3),
     }
-    [whole] = [r for r in rows if (r.mode, r.metric, r.subset) == ("sums", "accuracy", None)]
-    assert (whole.ci_low, whole.ci_high) == pytest.approx(wilson(3.5, 6))
-    assert pair_notices(PAIRS) == ["1 of 6 items have no UID and are in the overall accuracy alone"]
-    assert pair_notices(PAIRS[:5]) == []
-    assert pair_notices(PAIRS[5:]) == []
+    assert (rows[0].ci_low, rows[0].ci_high) == pytest.approx(wilson(3.5, 6))
+
+
+def test_items_of_no_paradigm_are_counted_where_others_have_one() -> None:
+    said = "1 of 6 items have no UID and are in the overall accuracy alone"
+    assert pair_notices(PAIRS) == [said]
+    assert pair_notices(PAIRS[:5]) == pair_notices(PAIRS[5:]) == []
 
 
 def test_intervals_by_paradigm_are_of_the_whole_and_within_one_of_its_pairs() -> None:
     said = Predictions("pairs", PAIRS[:5], SUMS.scores[:5])
-    rows = pair_rows(said, said, "paradigm", Row(mode="sums"))
-    by_part = {r.subset_text: r for r in rows if (r.mode, r.metric) == ("sums", "accuracy")}
+    rows = pair_rows(said, probe("paradigm", PAIRS[:5]), Row())
+    by_part = {row.subset_text: row for row in rows if row.metric == "accuracy"}
     assert by_part[""].num_groups == 2
     order = by_part["UID=order"]
     assert (order.ci_low, order.ci_high) == pytest.approx(wilson(2.5, 3))
@@ -105,6 +107,8 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     assert [row["id"] for row in said] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
     for row, pair in zip(said, tokens, strict=True):
         assert row["scores"] == pytest.approx([sum(scores) for scores in pair], abs=1e-4)
+        means = [sum(scores) / len(scores) for scores in pair]
+        assert row["by_rule"]["mean_token"]["scores"] == pytest.approx(means, abs=1e-4)
     expected = defaultdict[tuple[str, str], list[bool]](list)
     for (uid, *_), (good, bad) in zip(BLIMP, tokens, strict=True):
         for part in ("", f"UID={uid}"):
