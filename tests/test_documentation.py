@@ -84,6 +84,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
     row = blocks("docs/own_probe.md", "json")[0]
     for name in ("whales", "whales-train", "whales-dev"):
         (tmp_path / f"{name}.jsonl").write_text(row, encoding="utf-8")
+    (tmp_path / "agreement.jsonl").write_text(blocks("docs/own_probe.md", "json")[1])
     for split in ("train", "dev"):
         path = tmp_path / f"whale-questions-{split}.jsonl"
         write_ai2(path, [_question(f"{split}{i}") for i in range(100)])
@@ -92,7 +93,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
     monkeypatch.setenv("HOME", str(tmp_path))
     scripts = blocks("docs/own_probe.md", "bash")
     commands = [script.replace("\\\n", "").split() for script in scripts]
-    assert len(commands) == 5
+    assert len(commands) == 6
     for python, script, *arguments in commands:
         assert (python, script) == ("python", "train.py")
         if "--mirror" in arguments:  # ~/probe-files is then the only place that has the file
@@ -107,7 +108,8 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
             rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             ids = {row["id"] for row in rows}
             own = {i for i in ids if i.startswith("dev")} if small else ids
-            assert len(own) == 4 if small else own == {"1"}
+            known = {"agreement-0"} if "minimal_pair" in arguments else {"1"}
+            assert len(own) == 4 if small else own == known
 
 
 def test_the_loop_of_the_tutorial_shows_what_was_wrong(
@@ -165,7 +167,8 @@ def test_yaml_and_json_blocks_parse(document: str) -> None:
     for text in blocks(document, "yaml"):
         assert isinstance(yaml.safe_load(text), dict)
     for text in blocks(document, "json"):
-        assert {"id", "question", "answerKey"} <= set(json.loads(text))
+        keys = set(json.loads(text))
+        assert {"id", "question", "answerKey"} <= keys or {"sentence_good", "sentence_bad"} <= keys
 
 
 def test_every_config_named_in_the_documentation_exists() -> None:
