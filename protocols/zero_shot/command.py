@@ -114,7 +114,7 @@ def chosen_rules(scoring: str | list[str]) -> list[str]:
     given = listed(scoring)
     for rule in given:
         if rule not in RULES:
-            near = nearest(rule, RULES)
+            near = nearest(rule.lower(), RULES)
             raise UsageError(
                 f"--scoring: there is no rule {rule!r}{near}; choose of {', '.join(RULES)}"
             )

@@ -87,7 +87,7 @@ BLIMP = [
 
 
 def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
-    tmp_path: Path, tiny_model: Path
+    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [
         {"sentence_good": good, "sentence_bad": bad, "UID": uid, "pairID": str(n)}
@@ -121,6 +121,9 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     # Every other question about a place in a sentence is refused by name.
     ranks = [*command[:-1], str(tmp_path / "ranks"), "--ranks", "true"]
     assert train.main(ranks) == train.USAGE_ERROR
+    scoring = [*command[:-1], str(tmp_path / "scoring"), "--scoring", "sum,pmi"]
+    assert train.main(scoring) == train.USAGE_ERROR
+    assert "they take sum, mean_token, mean_char" in capsys.readouterr().err
 
 
 def _token_scores(folder: Path, text: str) -> list[float]:

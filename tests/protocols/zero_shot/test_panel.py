@@ -190,7 +190,7 @@ def test_rules_are_those_that_are_named(given: str | list[str], rules: list[str]
             "sum,mean_tokens",
             r"no rule 'mean_tokens' \(did you mean 'mean_token'\?\); choose of sum",
         ),
-        ("PMI", "no rule 'PMI'; choose of sum, mean_token, mean_char, pmi, calibrated"),
+        ("PMI", r"no rule 'PMI' \(did you mean 'pmi'\?\); choose of sum, mean_token, mean_char"),
         ("sum,pmi,sum", "--scoring names sum twice"),
     ],
 )
