@@ -30,6 +30,8 @@ class ZeroShot:
         parts: Accuracy of parts and variants of the set (templates, perturbations, controls).
         paradigms: Accuracy by paradigm of minimal pairs, by each rule that they are scored by.
         by_rule: Accuracy of the whole set by other rules than the one that `accuracy` goes by.
+        flipped: Share of the items that each of those rules answers otherwise; where asked for.
+        run: The run that measured it.
     """
 
     label: str
@@ -44,8 +46,8 @@ class ZeroShot:
     parts: tuple[Row, ...]
     paradigms: tuple[Row, ...]
     by_rule: tuple[Row, ...]
-    model_sha256: str
-    key: str
+    flipped: tuple[Row, ...]
+    run: Run
 
     @property
     def verdict(self) -> Verdict:
@@ -115,8 +117,8 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
                 parts=tuple(r for r in parts if not isinstance(r.subset, Paradigm)),
                 paradigms=tuple(r for r in parts if isinstance(r.subset, Paradigm)),
                 by_rule=tuple(whole[1:]),
-                model_sha256=run.model_sha256,
-                key=run.key,
+                flipped=tuple(r for r in rows if r.metric == "flipped_share"),
+                run=run,
             )
 
 
@@ -136,11 +138,13 @@ def _told_apart(entries: list[ZeroShot]) -> list[ZeroShot]:
 
     named = []
     repeats = Counter(map(place, entries))
-    weights = {place(e): {o.model_sha256 for o in entries if place(o) == place(e)} for e in entries}
+    weights = {
+        place(e): {o.run.model_sha256 for o in entries if place(o) == place(e)} for e in entries
+    }
     for entry in entries:
         label = entry.label
         if repeats[place(entry)] > 1:
             by_weights = len(weights[place(entry)]) == repeats[place(entry)]
-            label += f" ({entry.model_sha256[:8] if by_weights else entry.key})"
+            label += f" ({entry.run.model_sha256[:8] if by_weights else entry.run.key})"
         named.append(replace(entry, label=label))
     return named

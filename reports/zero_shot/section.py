@@ -6,6 +6,7 @@ from reports.kit.section import Section
 from reports.kit.text import few
 from reports.zero_shot.findings import before_training
 from reports.zero_shot.pairs import by_paradigm, paradigms_table
+from reports.zero_shot.rules import flipped_items_table, flips_table, rules_table
 from reports.zero_shot.tables import (
     parts_table,
     predicted_shares_table,
@@ -16,11 +17,29 @@ from reports.zero_shot.tables import (
 ZERO_SHOT = Section(
     name="before",
     title="Before any training",
-    tables=(zero_shot_table, predicted_shares_table, parts_table, paradigms_table, ranks_table),
+    tables=(
+        zero_shot_table,
+        predicted_shares_table,
+        parts_table,
+        paradigms_table,
+        ranks_table,
+        rules_table,
+        flips_table,
+        flipped_items_table,
+    ),
     figures=("reports.zero_shot.figures:zero_shot_figure",),
     findings=lambda results: [
         *few(before_training(results), "models"),
         *few(by_paradigm(results), "sets of minimal pairs"),
     ],
-    printed={"zero_shot": (zero_shot_table, parts_table, paradigms_table, ranks_table)},
+    printed={
+        "zero_shot": (
+            zero_shot_table,
+            parts_table,
+            paradigms_table,
+            ranks_table,
+            rules_table,
+            flips_table,
+        )
+    },
 )

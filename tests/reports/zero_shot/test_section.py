@@ -13,9 +13,9 @@ def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
     made = ZERO_SHOT.made(results)
     assert [figure.name for figure in made.figures] == ["zero_shot"]
     names = [table.name for table in made.tables]
-    assert names == ["zero_shot", "predicted_shares", "zero_shot_parts"]  # no pairs, no ranks
+    assert names == ["zero_shot", "predicted_shares", "zero_shot_parts"]  # no pairs, ranks or rules
     printed = [make(results) for make in ZERO_SHOT.printed["zero_shot"]]
-    assert printed == [made.tables[0], made.tables[2], None, None]
+    assert printed == [made.tables[0], made.tables[2], None, None, None, None]
 
 
 def test_one_sentence_says_of_a_model_what_it_knew(demo_folder: Path) -> None:
