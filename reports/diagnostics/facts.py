@@ -13,7 +13,10 @@ from results.row import Row
 from results.subset import ClozeBin, Subset
 
 PAPER_MODELS = ("bert-base-uncased", "bert-large-uncased")
+BERT = PAPER_MODELS[0]
+PAPER_CONTEXTS = {"cprag": 34, "role": 88, "neg_simp": 18}  # those of its accuracies
 SPREAD = "_sd"  # behind a metric: its standard deviation over shuffles
+ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
 SENSITIVITY, MARGIN = "sensitivity", "sensitivity_margin"
 MEASURES = {
     "negation_sensitivity": "first word changed by “not”",
@@ -108,15 +111,16 @@ def _order(one: Asked) -> tuple[int, bool, float]:
     return list(SETS).index(one.probe), bool(one.perturbation), upper
 
 
-def accuracy_metrics(results: Results) -> list[str]:
-    """How far down the models' words were looked at, each as its metric."""
+def at_each_k(results: Results, name: str) -> list[str]:
+    """How far down the models' words were looked at, each as the metric of that name."""
     named = {row.metric for run in results.of("diagnose") for row in run.rows}
-    depths = (m.removeprefix("accuracy@") for m in named if m.startswith("accuracy@"))
-    return [f"accuracy@{k}" for k in sorted(int(k) for k in depths if k.isdecimal())]
+    depths = (metric.removeprefix(f"{name}@") for metric in named)
+    return [f"{name}@{k}" for k in sorted(int(k) for k in depths if k.isdecimal())]
 
 
 def other_metrics(results: Results) -> list[str]:
-    """What was measured besides accuracies and sensitivities, in the order of the rows."""
+    """What the tables of the others do not have, in the order of the rows."""
     named = dict.fromkeys(row.metric for run, _ in labelled_runs(results) for row in run.rows)
-    known = {SENSITIVITY, MARGIN, *accuracy_metrics(results)}
+    by_k = (metric for name in (ACCURACY, SURVIVAL) for metric in at_each_k(results, name))
+    known = {SENSITIVITY, MARGIN, *by_k}
     return [name for name in named if name.removesuffix(SPREAD) not in known]

@@ -10,12 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from reports.diagnostics.facts import (
+    ACCURACY,
+    BERT,
     MARGIN,
     PAPER_MODELS,
     SENSITIVITY,
     Asked,
-    accuracy_metrics,
     asked,
+    at_each_k,
 )
 from reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, drawn, styled
 from reports.kit.published import short_name
@@ -28,49 +30,66 @@ _ENDS = 112, 131  # where the columns with the numbers and the intervals end
 
 
 def accuracy_figure(results: Results) -> Figure | None:
-    """Accuracies of all sets, perturbed ones among them, at each k; tables have the parts."""
-    metrics = {name: name.removeprefix("accuracy") for name in accuracy_metrics(results)}
+    """Accuracies of the sets at each k, perturbed as in the paper; tables have the parts."""
+    metrics = {name: name.removeprefix(ACCURACY) for name in at_each_k(results, ACCURACY)}
+    found = [one for one in asked(results, metrics) if one.part is None]
     return _figure(
-        "diagnostics_accuracy",
-        "Words that people expect",
+        ("diagnostics_accuracy", "Words that people expect"),
         "An expected word is among the model's k best. Whiskers are 95% intervals of so many "
         "contexts.",
-        [one for one in asked(results, metrics) if one.part is None],
+        [
+            (one, metric)
+            for one in found
+            for metric in metrics
+            if not one.perturbation or one.paper(BERT, metric) is not None
+        ],
         metrics,
     )
 
 
 def sensitivity_figure(results: Results) -> Figure | None:
-    """Sensitivities of the sets and parts that the paper has, and with the margin."""
-    found = asked(results, (SENSITIVITY, MARGIN))
+    """Sensitivities, with the margin and without, that the paper has as well."""
+    metrics = {SENSITIVITY: "", MARGIN: "by 0.01"}
+    found = asked(results, metrics)
     return _figure(
-        "diagnostics_sensitivity",
-        "Good or bad completions",
+        ("diagnostics_sensitivity", "Good or bad completions"),
         "How often the good completion is more probable than the bad one, and how often it is by "
         "more than 0.01. The upright line is what chance would give; a model whose whisker "
         "reaches it shows nothing. Whiskers are 95% intervals of so many comparisons.",
-        [one for one in found if one.paper(PAPER_MODELS[0], SENSITIVITY) is not None],
-        {SENSITIVITY: "", MARGIN: "by 0.01"},
+        [
+            (one, metric)
+            for one in found
+            for metric in metrics
+            if one.paper(BERT, metric) is not None
+        ],
+        metrics,
     )
 
 
 def _figure(
-    name: str, title: str, caption: str, found: list[Asked], metrics: Mapping[str, str]
+    named: tuple[str, str],
+    caption: str,
+    found: list[tuple[Asked, str]],
+    metrics: Mapping[str, str],
 ) -> Figure | None:
-    """Groups of lines: a group a number, a line a model; the paper's models share the last one."""
-    if not found:
-        return None
-    labels = list(dict.fromkeys(one.label for one in found))
+    """Groups of lines: a group a number, a line a model; the paper's models share the last one.
+
+    Args:
+        named: Name and title.
+        caption: How to read it.
+        found: What was measured, and by which metric.
+        metrics: What each metric is called.
+    """
     places = dict.fromkeys(
-        (one.title, one.condition, metric)
-        for one in found
-        for metric in metrics
-        if metric in one.rows
+        (one.title, one.condition, metric) for one, metric in found if metric in one.rows
     )
-    with_paper = any(_paper(one, metrics) for one in found)
+    if not places:
+        return None
+    labels = list(dict.fromkeys(one.label for one, _ in found))
+    with_paper = any(one.paper(BERT, metric) is not None for one, metric in found)
     with styled():
         at, ticks, bold = 0.0, [], []
-        by_place = {(o.label, o.title, o.condition): o for o in found}
+        by_place = {(one.label, one.title, one.condition): one for one, _ in found}
         canvas = Canvas()
         canvas.set_layout_engine("constrained")
         axis = canvas.subplots()
@@ -87,7 +106,7 @@ def _figure(
         _legend(canvas, axis, labels, with_paper)
         canvas.set_size_inches(7.4, 0.95 + _LINE * at)
         paper = " Crosses: Ettinger (2020), without intervals." if with_paper else ""
-        return drawn(name, title, caption + paper, canvas)
+        return drawn(*named, caption + paper, canvas)
 
 
 def _draw(axis: Axes, at: float, several: list[Asked | None], metric: str) -> int:
@@ -126,10 +145,6 @@ def _look(rank: int) -> dict[str, Any]:
 def _label(place: tuple[str, str, str], metrics: Mapping[str, str]) -> str:
     _, condition, metric = place
     return ", ".join(filter(None, (condition, metrics[metric]))) or "all"
-
-
-def _paper(one: Asked, metrics: Mapping[str, str]) -> bool:
-    return any(one.paper(m, metric) is not None for m in PAPER_MODELS for metric in metrics)
 
 
 def _frame(

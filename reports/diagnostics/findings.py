@@ -1,22 +1,29 @@
 """What the diagnostics show of each model, in sentences made from the numbers alone.
 
 A share is above or below another number where its whole interval is. The paper's numbers have no
-interval here: they are taken as they are printed.
+interval here: they are taken as they are printed, and stand beside those of models that were asked
+about all of its contexts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.diagnostics.facts import MARGIN, PAPER_MODELS, SENSITIVITY, Asked, asked
+from reports.diagnostics.facts import (
+    BERT,
+    MARGIN,
+    PAPER_CONTEXTS,
+    SENSITIVITY,
+    Asked,
+    asked,
+)
 from reports.kit.measured import Measured
 from reports.kit.published import short_name
 from reports.kit.text import between, count, listed, percent, with_facts
 from results.load import Results
 from results.row import Row
 
-FIRST = "accuracy@1"
-BERT = PAPER_MODELS[0]
+FIRST, FIVE = "accuracy@1", "accuracy@5"
 EVEN = 0.5
 REPEATED = "repeated_subject"
 NATURAL = ("natural", "less natural")
@@ -25,19 +32,21 @@ NATURAL = ("natural", "less natural")
 def expectations(results: Results) -> list[str]:
     """A paragraph a model: what it expects, what it prefers, and what “not” does to it."""
     metrics = (
-        FIRST, SENSITIVITY, MARGIN, "negation_sensitivity", "unchanged_by_not", REPEATED,
+        FIRST, FIVE, SENSITIVITY, MARGIN, "negation_sensitivity", "unchanged_by_not", REPEATED,
     )  # fmt: skip
-    found = [one for one in asked(results, metrics) if not one.perturbation]
+    found = asked(results, metrics)
     labels = dict.fromkeys(one.label for one in found)
     told = (_paragraph(label, [one for one in found if one.label == label]) for label in labels)
     return [" ".join(sentences) for sentences in told if sentences]
 
 
 def _paragraph(label: str, found: list[Asked]) -> list[str]:
-    whole = {one.probe: one for one in found if not one.subset}
-    parts = {(one.probe, one.subset): one for one in found}
+    intact = [one for one in found if not one.perturbation]
+    whole = {one.probe: one for one in intact if one.part is None}
+    parts = {(one.probe, one.subset): one for one in intact}
     sentences = [
         _first_words(label, [one for one in whole.values() if FIRST in one.rows]),
+        *(_perturbed(one, found) for one in whole.values()),
         _preferences([whole[name] for name in ("cprag", "role") if name in whole]),
         _negation(parts),
         _naturalness([parts["neg_nat", part] for part in NATURAL if ("neg_nat", part) in parts]),
@@ -55,8 +64,9 @@ def _first_words(label: str, found: list[Asked]) -> str:
     texts = []
     for one in found:
         row, paper = one.rows[FIRST], one.paper(BERT, FIRST)
-        facts = () if paper is None else (_beside(row, paper),)
-        texts.append(f"{_counted(row, *facts)} of {one.title}")
+        same = row.num_items == PAPER_CONTEXTS.get(one.probe)
+        beside = _beside(row, paper) if same and paper is not None else ""
+        texts.append(f"{_counted(row, beside)} of {one.title}")
     sentences = [f"The first word of {label} is one that people expect in {listed(texts)}."]
     sentences += [
         f"In {_counted(one.rows[REPEATED])} of its errors on {one.title} it repeats the subject."
@@ -72,6 +82,19 @@ def _beside(row: Row, paper: float) -> str:
         return f"as {short_name(BERT)} in the paper"
     told, name = _against(row, paper), short_name(BERT)
     return f"{told} {name}'s {percent(paper)}%" if told else f"{name} {percent(paper)}%"
+
+
+def _perturbed(whole: Asked, found: list[Asked]) -> str:
+    """What perturbed contexts leave of the accuracy on a set."""
+    less = [one for one in found if one.probe == whole.probe and one.perturbation]
+    texts = [f"{percent(o.rows[FIVE].value)}% ({o.condition})" for o in less if FIVE in o.rows]
+    if FIVE not in whole.rows or not whole.rows[FIVE].value or not texts:
+        return ""  # nothing was perturbed, or there is nothing to lose
+    return (
+        "An expected word is among its first five in "
+        f"{_counted(whole.rows[FIVE])} of {whole.title}, and of its perturbed contexts in "
+        f"{listed(texts)}."
+    )
 
 
 def _preferences(found: list[Asked]) -> str:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from reports.diagnostics.findings import expectations
-from reports.diagnostics.tables import accuracy_table, first_words_table, sensitivity_table
+from reports.diagnostics.tables import (
+    accuracy_table,
+    first_words_table,
+    sensitivity_table,
+    survival_table,
+)
 from reports.diagnostics.words import words_tables
 from reports.kit.section import Section
 from reports.kit.text import few
 
-TABLES = (accuracy_table, sensitivity_table, first_words_table)
+TABLES = (accuracy_table, survival_table, sensitivity_table, first_words_table)
 DIAGNOSTICS = Section(
     name="diagnostics",
     title="Psycholinguistic diagnostics",

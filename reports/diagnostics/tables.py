@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isclose
 
 from probes.diagnostics.sets import SETS
 from reports.diagnostics.facts import (
+    ACCURACY,
     MARGIN,
     MEASURES,
     PAPER_MODELS,
     SENSITIVITY,
     SPREAD,
+    SURVIVAL,
     Asked,
-    accuracy_metrics,
     asked,
+    at_each_k,
     other_metrics,
 )
 from reports.kit.columns import attributes, column, field, text
@@ -30,17 +33,30 @@ PAPER = "Paper: Ettinger (2020), tables"
 
 def accuracy_table(results: Results) -> Table | None:
     """Tables 4, 7, 8 and 11: which of the words that people expect the models have."""
-    metrics = accuracy_metrics(results)
-    headings = {metric: f"{metric.removeprefix('accuracy')} %" for metric in metrics}
     note = (
         "@k: an expected word is among the model's k best, over contexts; in NEG-136 and NEG-1500 "
-        "over the affirmative statements, since behind “not” hardly any word is wrong. "
-        f"{COUNTED} ± is the standard deviation over shuffles."
+        "over the affirmative statements, since behind “not” hardly any word is wrong. Contexts "
+        "whose expected words a model's vocabulary does not have are left out, so that it may "
+        f"count fewer than others. {COUNTED} ± is the standard deviation over shuffles."
     )
     return _table(
         Titled("diagnostics_accuracy", "Words that people expect", note, f"{PAPER} 4, 7, 8, 11."),
-        headings,
-        asked(results, metrics),
+        _headings(results, ACCURACY),
+        results,
+    )
+
+
+def survival_table(results: Results) -> Table | None:
+    """Section 7.1: of the contexts with an expected word, those that keep it when perturbed."""
+    note = (
+        "Of the contexts in which an expected word is among the model's k best: the share in which "
+        "one still is when the context is perturbed, over shuffles their mean share. "
+        f"{COUNTED}"
+    )
+    return _table(
+        Titled("diagnostics_survival", "What perturbed contexts leave", note, ""),
+        _headings(results, SURVIVAL),
+        results,
     )
 
 
@@ -57,7 +73,7 @@ def sensitivity_table(results: Results) -> Table | None:
             "diagnostics_sensitivity", "Good or bad completions", note, f"{PAPER} 5, 9, 12, 14."
         ),
         {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
-        asked(results, (SENSITIVITY, MARGIN)),
+        results,
     )
 
 
@@ -126,8 +142,14 @@ class Measure:
     row: Row
 
 
-def _table(titled: Titled, headings: dict[str, str], found: list[Asked]) -> Table | None:
+def _headings(results: Results, name: str) -> dict[str, str]:
+    """What stands above a metric at each k."""
+    return {metric: f"{metric.removeprefix(name)} %" for metric in at_each_k(results, name)}
+
+
+def _table(titled: Titled, headings: dict[str, str], results: Results) -> Table | None:
     """Rows are parts of the sets, columns the metrics of the paper's models and of others."""
+    found = asked(results, headings)
     papers = [
         _paper(model, metric, heading)
         for model in PAPER_MODELS
@@ -182,15 +204,16 @@ def _paper(model: str, metric: str, heading: str) -> Column[Asked]:
 
 
 def _cell(known: tuple[Row | None, float | None]) -> Cell:
-    """A share with its exact count; a mean over shuffles has a spread instead."""
+    """A share with its exact count; a mean over shuffles has none, but may have a spread."""
     row, spread = known
     if row is None:
         return Cell(_spread(None, None))
     interval = between(row.ci_low, row.ci_high)
     if spread is not None or not row.num_items:
         return Cell(_spread(row.value, spread), interval)
-    right = count(round(row.value * row.num_items))
-    return Cell(f"{percent(row.value)} ({right}/{count(row.num_items)})", interval)
+    right, number = row.value * row.num_items, count(row.num_items)
+    exact = f"{count(round(right))}/{number}" if isclose(right, round(right)) else f"n = {number}"
+    return Cell(f"{percent(row.value)} ({exact})", interval)
 
 
 def _spread(value: float | None, spread: float | None) -> str:

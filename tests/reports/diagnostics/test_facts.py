@@ -5,15 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from reports.diagnostics.facts import accuracy_metrics, asked, other_metrics
+from reports.diagnostics.facts import asked, at_each_k, other_metrics
 from results.subset import ClozeBin
 from tests.fixtures.diagnostics import results_of, share
 
 
 def test_metrics_are_told_apart(tmp_path: Path, write_run: Callable[..., Path]) -> None:
-    names = ("accuracy@10", "accuracy@5", "accuracy@5_sd", "sensitivity", "other", "other_sd")
+    names = (
+        "accuracy@10",
+        "accuracy@5",
+        "accuracy@5_sd",
+        "sensitivity",
+        "other",
+        "other_sd",
+        "survival@1",
+    )
     results = results_of(tmp_path, write_run, [share(1, 2, name) for name in names])
-    assert accuracy_metrics(results) == ["accuracy@5", "accuracy@10"]
+    assert at_each_k(results, "accuracy") == ["accuracy@5", "accuracy@10"]
     assert other_metrics(results) == ["other", "other_sd"]
 
 

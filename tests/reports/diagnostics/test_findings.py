@@ -34,6 +34,23 @@ def test_a_paragraph_a_model_beside_the_papers(tmp_path: Path, write_run: WriteR
     )
 
 
+def test_perturbed_contexts_and_fewer_of_them_than_the_paper_has(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    rows = [
+        share(5, 23),
+        share(12, 23, "accuracy@5"),
+        share(8, 23, "accuracy@5", perturbation="shuffled"),
+        share(7, 23, "accuracy@5", perturbation="truncated"),
+    ]
+    [sentence] = expectations(results_of(tmp_path, write_run, rows))
+    assert sentence == (
+        "The first word of m is one that people expect in 21.7% (5/23, 9.7–41.9) of CPRAG-102. "
+        "An expected word is among its first five in 52.2% (12/23, 33.0–70.8) of CPRAG-102, and "
+        "of its perturbed contexts in 34.8% (1st sentence shuffled) and 30.4% (2nd sentence cut)."
+    )
+
+
 @pytest.mark.parametrize(
     ("affirmative", "negative", "verdict"),
     [

@@ -4,7 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reports.diagnostics.tables import accuracy_table, first_words_table, sensitivity_table
+from reports.diagnostics.tables import (
+    accuracy_table,
+    first_words_table,
+    sensitivity_table,
+    survival_table,
+)
 from reports.kit.table import Table, to_csv, to_markdown
 from results.subset import Article, ClozeBin, Constraint, Statements
 from tests.fixtures.diagnostics import results_of, share
@@ -73,6 +78,24 @@ def test_a_mean_over_shuffles_has_its_spread_and_no_count(
     assert [line[0].detail for line in table.rows] == ["", "1st sentence shuffled", "another one"]
     assert table.records[1]["accuracy@1_sd"] == 0.031
     assert table.records[1]["bert-base-uncased_accuracy@1_sd"] == 0.031
+
+
+def test_what_survives_stands_in_a_table_of_its_own(tmp_path: Path, write_run: WriteRun) -> None:
+    shuffled: dict[str, Any] = {"perturbation": "shuffled"}
+    rows = [
+        share(8, 34),
+        share(4, 8, "survival@1", **shuffled) | {"value": 0.51},
+        share(12, 18, "survival@5", **shuffled),
+    ]
+    results = results_of(tmp_path, write_run, rows)
+    table = survival_table(results)
+    assert texts(table) == [["CPRAG-102", "51.0 (n = 8)", "66.7 (12/18)"]]
+    assert table is not None
+    assert (table.rows[0][0].detail, table.records[0]["survival@1"]) == (
+        "1st sentence shuffled",
+        0.51,
+    )
+    assert first_words_table(results) is None
 
 
 def test_sensitivities_with_and_without_the_margin(tmp_path: Path, write_run: WriteRun) -> None:
