@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metrics.learning_curve import WEIGHTS
+from probes.controls import STANDARD
 from reports.curve.curve import FULL, MODES
 from reports.curve.summary import Summary
 from reports.kit.columns import accuracy_cell
@@ -48,8 +49,11 @@ class Line:
             for mode, s in self.entry.items()
             if s.curve.learning_rate is not None
         )
-        where = next(iter(self.entry.values())).curve.where
-        return ", ".join(filter(None, (where, f"rates {rates}" if rates else "")))
+        curve = next(iter(self.entry.values())).curve
+        start = curve.at(STANDARD, 0)
+        by = start.mode.replace("_", " ") if start and start.mode != curve.mode else ""
+        parts = (curve.where, f"rates {rates}" * bool(rates), f"zero-shot by {by}" * bool(by))
+        return ", ".join(filter(None, parts))
 
     @property
     def sizes(self) -> list[int]:
@@ -81,7 +85,8 @@ def entries_of(found: Sequence[Summary]) -> list[Entry]:
     entries: list[Entry] = []
     for place in dict.fromkeys((s.curve.model, s.curve.source) for s in found):
         own = [s for s in found if (s.curve.model, s.curve.source) == place]
-        by_mode = {m: [s for s in own if s.curve.mode == m] for m in TRAINED}
+        modes = dict.fromkeys([*TRAINED, *(s.curve.mode for s in own)])
+        by_mode = {m: [s for s in own if s.curve.mode == m] for m in modes}
         for rank in range(max(map(len, by_mode.values()))):
             entries.append({m: line[rank] for m, line in by_mode.items() if rank < len(line)})
     return entries

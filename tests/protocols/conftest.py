@@ -170,7 +170,7 @@ def _language_model(folder: Path) -> Path:
     torch.manual_seed(3)
     model: Any
     if folder.name == "gpt2":
-        model = GPT2LMHeadModel(GPT2Config(len(words), n_embd=16, n_layer=1, n_head=2))
+        model = GPT2LMHeadModel(GPT2Config(vocab_size=len(words), n_embd=16, n_layer=1, n_head=2))
     elif folder.name == "t5":
         small = {"d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2}
         model = T5ForConditionalGeneration(T5Config(**size, **small, decoder_start_token_id=0))

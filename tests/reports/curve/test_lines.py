@@ -33,6 +33,20 @@ def test_a_model_has_its_modes_in_one_line(tmp_path: Path, write_curve_runs: Wri
     assert line.sizes == [62]
 
 
+def test_a_line_says_how_choices_got_their_scores_without_training(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    for mode, sizes in (("causal_likelihood", (0,)), ("mlp", (62,)), ("linear", (62,))):
+        write_curve_runs(tmp_path, shares, mode=mode, sizes=sizes)
+    write_curve_runs(tmp_path, shares, model="untrained", mode="causal_likelihood", sizes=(0,))
+    trained, alone = (Line(entry) for entry in entries_of(summaries(load_results(tmp_path))))
+    rates = "rates MLP 0.001, linear 0.001"
+    assert trained.about == f"dev, {rates}, zero-shot by causal likelihood"
+    assert list(trained.entry) == ["mlp", "linear"]
+    assert (alone.about, list(alone.entry)) == ("dev", ["causal_likelihood"])
+    assert [line.cell(ScoreKey("zero_shot")).text for line in (trained, alone)] == ["50.0", "50.0"]
+
+
 def test_a_line_of_the_paper_has_its_numbers(tmp_path: Path) -> None:
     [row] = [row for row in published("age_comparison") if row.model == "roberta-large"]
     line = Line({}, row)
