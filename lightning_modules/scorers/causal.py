@@ -19,6 +19,7 @@ Shapes: B items, K choices, P distinct texts, V entries of a vocabulary, H hidde
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +32,7 @@ from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.forms import CAUSAL_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
+from lightning_modules.scorers.decoder_rows import word_rows
 from lightning_modules.scorers.next_tokens import NextTokens
 from lightning_modules.scorers.ranks import log_probabilities
 from lightning_modules.scorers.sums import Normalise, scores_of_choices
@@ -98,6 +100,9 @@ class CausalScorer(Scorer):
 
         return Question(self._stems(BLANK), answer)
 
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
+
     def _stems(self, blank: str | None) -> Any:
         from datamodules.encoding.stem import StemEncoder
 
@@ -115,15 +120,15 @@ class CausalScorer(Scorer):
         return Question(encoder, answer, encoder.num_tokens)
 
 
-def load(settings: ScorerSettings, setup: Setup) -> Scorer:
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
     """What answers probes of a setup; questions by the mean over an answer's tokens.
 
     Raises:
         PretrainedError: If there is no such model, it is no causal one, or its tokenizer is no fast
             one.
     """
-    name = settings.name_or_path
-    model, tokenizer = load_pretrained(CAUSAL_LM, name, settings.revision, settings.random_weights)
+    name, random_weights = settings.name_or_path, settings.random_weights
+    model, tokenizer = load_pretrained(CAUSAL_LM, name, settings.revision, random_weights, seed)
     model.requires_grad_(False)
     _refuse_slow(name, tokenizer)
     # The sum would prefer short answers.

@@ -105,7 +105,12 @@ KINDS: dict[str, ModelKind] = {
             ),
         },
     ),
-    "causal": ModelKind(scorer="lightning_modules.scorers.causal", has_checkpoint=True),
+    "causal": ModelKind(
+        forms=(f"{_FORMS}:CAUSAL_LM",),
+        scorer="lightning_modules.scorers.causal",
+        has_checkpoint=True,
+        heads=("mlp", "linear"),
+    ),
     "mlm_baseline": ModelKind(
         title="MLM-baseline",
         fit="mlm_baseline",

@@ -48,7 +48,7 @@ def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """
     source = _scorers_of(model)
     check_model(model.name_or_path)
-    return source.load(model, setup, seed) if seed else source.load(model, setup)
+    return source.load(model, setup, seed)
 
 
 def check_scorer(

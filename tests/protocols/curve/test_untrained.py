@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.heads.cached_heads import sample_orders
@@ -44,6 +44,13 @@ SETTINGS = CurveSettings(
 WORDS = ["green", "red"]  # all candidates, as `candidate_words` has them
 
 
+def causal_features(model: Any, tokenizer: Any, stem: str) -> Tensor:
+    """What the head reads at the last token of one stem."""
+    ids = tokenizer(stem.replace("[MASK]", "___"), return_tensors="pt")["input_ids"]
+    found: Tensor = model.base_model(ids).last_hidden_state[0, -1]
+    return found
+
+
 def t5_features(model: Any, tokenizer: Any, stem: str) -> Tensor:
     """What the head reads behind the first sentinel; embeddings are tied, so it is scaled."""
     blank = "<extra_id_0>"
@@ -65,6 +72,7 @@ def bart_features(model: Any, tokenizer: Any, stem: str) -> Tensor:
 
 
 CASES: dict[str, tuple[str, Any, Callable[[Any, Any, str], Tensor]]] = {
+    "gpt2": ("causal", AutoModelForCausalLM, causal_features),
     "t5": ("seq2seq", AutoModelForSeq2SeqLM, t5_features),
     "bart": ("seq2seq", AutoModelForSeq2SeqLM, bart_features),
 }
@@ -128,6 +136,13 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
     model = auto_class.from_pretrained(settings.name_or_path).eval()
     tokenizer = AutoTokenizer.from_pretrained(settings.name_or_path)
     rows = first_rows(model, tokenizer)
+    with torch.no_grad():
+        read = {
+            record.stem: features(model, tokenizer, record.stem)
+            for control in SETTINGS.controls
+            for part in data.under(control)
+            for record in part
+        }
     for mode in ("mlp", "linear"):
         measured = probe.point(mode, 10)  # type: ignore[arg-type]
         assert [(one.control, one.seed) for one in measured] == [
@@ -135,11 +150,7 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
         ]
         for one in measured:
             train, evaluation = data.under(one.control)
-            with torch.no_grad():
-                h, asked = (
-                    torch.stack([features(model, tokenizer, r.stem) for r in part])
-                    for part in (train, evaluation)
-                )
+            h, asked = (torch.stack([read[r.stem] for r in part]) for part in (train, evaluation))
             net = trained_alone(rows, h, train, mode, one.seed or 0)
             with torch.no_grad():
                 table = net(asked)
@@ -181,11 +192,11 @@ def numbers(records: dict[str, RunRecord]) -> list[tuple[Any, ...]]:
 def test_n_0_is_what_the_scorer_says_and_no_number_depends_on_batches(
     model_of: Callable[[str], ModelSettings], curve_probes: Path, tmp_path: Path
 ) -> None:
-    model = model_of("t5")
+    model = model_of("gpt2")
     found = records_of(model, curve_probes, tmp_path / "a")
     assert list(found) == ["zero_shot 0", "mlp 10", "linear 10"]
     first = found["zero_shot 0"]
-    assert {row.mode for row in first.rows} == {"infilling_likelihood"}
+    assert {row.mode for row in first.rows} == {"causal_likelihood"}
     assert {row.metric for row in first.rows} >= {"chance", "majority_accuracy", "accuracy"}
     assert {record.model_sha256 for record in found.values()} == {first.model_sha256}
     data = load_curve_data(
@@ -202,7 +213,7 @@ def test_n_0_is_what_the_scorer_says_and_no_number_depends_on_batches(
 def test_random_weights_are_drawn_for_each_seed_of_features_and_of_n_0(
     model_of: Callable[[str], ModelSettings], curve_probes: Path, tmp_path: Path
 ) -> None:
-    model = replace(model_of("t5"), random_weights=True)
+    model = replace(model_of("gpt2"), random_weights=True)
     expected = {str(seed): scorer_for(model, "mc_mlm", seed).fingerprint() for seed in (1, 2)}
     assert len(set(expected.values())) == 2
     for record in records_of(model, curve_probes, tmp_path).values():
@@ -215,9 +226,9 @@ def test_questions_are_refused_as_these_models_are_not_fine_tuned(
     model_of: Callable[[str], ModelSettings], curve_probes: Path, tmp_path: Path
 ) -> None:
     context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
-    folder, asked = CommandFolder(tmp_path / "out", {}), Asked((model_of("t5"),), SETTINGS)
+    folder, asked = CommandFolder(tmp_path / "out", {}), Asked((model_of("gpt2"),), SETTINGS)
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
-    said = r"model.kind seq2seq is not trained here.*asked is posed as questions; choose model.kind"
+    said = r"model.kind causal is not trained here.*asked is posed as questions; choose model.kind"
     with pytest.raises(UsageError, match=said):
         trace_curves(folder, probes, asked, context)
     assert list(folder.runs_dir.iterdir()) == []
