@@ -10,7 +10,13 @@ from protocols.cli.errors import FAILURE
 from results.provenance import ROOT
 
 EXPERIMENTS = sorted((ROOT / "configs" / "experiment").glob("*.yaml"))
-COMMANDS = {"inoculate": "probe", "original": "original", "curve": "grid", "demo": "plan"}
+COMMANDS = {
+    "inoculate": "probe",
+    "original": "original",
+    "curve": "grid",
+    "demo": "plan",
+    "diagnose": "sets",
+}
 
 
 def test_no_command_is_a_usage_error_and_help_is_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,3 +114,14 @@ def test_the_quarters_of_role_88_are_those_of_table_8(data_mirror: Path) -> None
     # Its percentages are those of so many items: 12.0 is 3/25, 17.4 is 4/23, 11.8 is 2/17.
     assert sizes == {"cloze <=.17": 25, "cloze <=.23": 23, "cloze <=.33": 23, "cloze <=.77": 17}
     assert len(asked.contrasts) == 44
+
+
+@pytest.mark.paper_data
+def test_naturalness_is_counted_over_both_polarities_and_apart(data_mirror: Path) -> None:
+    asked = questions_of(load_set("neg_nat", data_mirror))
+    sizes = Counter(part.text for one in asked.contrasts for part in one.parts)
+    assert sizes == {
+        "affirmative": 16, "negative": 16, "natural": 16, "less natural": 16,
+        "affirmative natural": 8, "negative natural": 8,
+        "affirmative less natural": 8, "negative less natural": 8,
+    }  # fmt: skip
