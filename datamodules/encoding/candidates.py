@@ -34,8 +34,8 @@ class Blank:
 
     @classmethod
     def of(cls, stem: str, mask_token: str) -> Blank:
-        """Reads the blank of a stem with exactly one `[MASK]`."""
-        before, _, after = stem.partition(MASK)
+        """Reads the blank of a stem, its only or its last `[MASK]`."""
+        before, _, after = stem.rpartition(MASK)
         kept = before.rstrip()
         before = before if kept else ""
         carrier = INSIDE if kept != before else kept[-1:]

@@ -135,7 +135,7 @@ class PosedTexts:
         texts: dict[str, int] = {}
         filled = []
         for record, stem in zip(self.records, self.stems, strict=True):
-            before, _, after = stem.partition(MASK)
+            before, _, after = stem.rpartition(MASK)
             for choice in record.choices:
                 text = before + choice + after
                 span = len(before), len(before) + len(choice)
@@ -172,11 +172,9 @@ def _plain(ids: NDArray[Any]) -> tuple[int, ...]:
 
 
 def _with_blank(record: Record) -> str:
-    """A stem with exactly one mask, behind which a question has none."""
-    if record.stem.count(MASK) > 1:
-        raise RecordError(f"{record.where}: {record.stem.count(MASK)} {MASK} in the stem")
+    """A stem whose last mask is the blank; that of a question is behind it."""
     if MASK in record.stem:
-        before, _, after = record.stem.partition(MASK)
+        before, _, after = record.stem.rpartition(MASK)
         return f"{before if before.strip() else ''}{MASK}{after}"
     question = record.stem.rstrip()
     return f"{question} {MASK}" if question else MASK

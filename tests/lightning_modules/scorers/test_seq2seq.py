@@ -124,7 +124,8 @@ def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
     if not record.stem:
         text, before = blank, ""
     elif "[MASK]" in record.stem:
-        text, before = record.stem.replace("[MASK]", blank), record.stem.split("[MASK]")[0]
+        before, _, after = record.stem.rpartition("[MASK]")
+        text = f"{before}{blank}{after}"
     else:
         text, before = f"{record.stem} {blank}", f"{record.stem} "
     if is_t5:
@@ -164,6 +165,14 @@ def test_scores_are_those_of_a_loop_over_the_raw_model(family: str, seq2seq: Che
     assert torch.equal(answers(asked, *RECORDS), answers(sums.choice_scores(), *RECORDS))
     assert asked.num_tokens is not None
     assert asked.num_tokens(RECORDS) == [[len(values) for values in row] for row in hand]
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_of_several_masks_the_last_is_the_blank(family: str, seq2seq: Checkpoint) -> None:
+    folder, record = seq2seq(family), Record("m", "[MASK] [MASK] .", ("dog", "cat"), 0)
+    found = answers(load(ModelSettings(str(folder)), "mc_mlm").log_likelihoods(), record)[0]
+    expected = [sum(by_hand(folder, record, choice)) for choice in record.choices]
+    assert found.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def next_token(folder: Path, record: Record) -> tuple[Tensor, list[int], str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from jobs.context import TrainerSettings
 from lightning_modules.checkpoints.source import EMBEDDED_DIR
@@ -17,7 +18,7 @@ from metrics.scoring_rules import RULES
 from probes.record import Record, Setup
 from protocols.engine.evaluation import Predictions, predict
 from protocols.engine.models import scorer_for
-from protocols.engine.settings import ModelSettings
+from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from protocols.zero_shot.command import chosen_rules
 from protocols.zero_shot.panel import Panel, Stems, panel_of
 from results.row import Row
@@ -58,8 +59,10 @@ def log_likelihood() -> LogLikelihood:
     return found
 
 
-def asked(setup: Setup, records: list[Record], domain: str = "") -> Panel:
-    scorer = scorer_for(ModelSettings(), setup)
+def asked(
+    setup: Setup, records: list[Record], domain: str, model: ModelSettings = DEFAULT_MODEL
+) -> Panel:
+    scorer = scorer_for(model, setup)
     own = predict(scorer, {"mine": records}, TRAINER)["mine"]
     return panel_of(scorer, own, RULES, Stems.of(setup, domain), TRAINER)
 
@@ -113,6 +116,48 @@ def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
             found = panel.by_rule[rule].scores[place]
             assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
     assert panel.by_rule["sum"].best == panel.own.best
+
+
+def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> None:
+    folder = str(causal_folder("gpt2"))
+    model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    records = [
+        Record("1", "a cat is [MASK] than a dog .", ("smaller", "not really larger"), 0),
+        Record("2", "the snow is [MASK] , not warm .", ("red", "a dog"), 0),
+    ]
+
+    def of(before: str, rest: str) -> tuple[float, int]:
+        given = tokenizer(before)["input_ids"] or [tokenizer.bos_token_id]
+        ids = tokenizer(rest)["input_ids"]
+        with torch.no_grad():
+            logs = model(torch.tensor([[*given, *ids]])).logits[0].log_softmax(-1)
+        return sum(float(logs[len(given) + i - 1, one]) for i, one in enumerate(ids)), len(ids)
+
+    panel = asked("mc_mlm", records, "so [MASK] it is", ModelSettings(folder, kind="causal"))
+    assert list(panel.by_rule) == list(RULES)
+    for place, record in enumerate(records):
+        before, _, after = record.stem.partition(" [MASK]")
+        known = [of(before, f" {choice}{after}") for choice in record.choices]
+        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
+
+        def behind(
+            first: str, then: str, choices: tuple[str, ...] = record.choices
+        ) -> torch.Tensor:
+            gap = " " if first else ""
+            return torch.tensor([of(first, gap + c + then)[0] for c in choices]).double()
+
+        free = torch.stack([behind(text, " .").softmax(0) for text in ("N/A", "[MASK]", "")])
+        expected = {
+            "sum": sums,
+            "mean_token": sums / torch.tensor([number for _, number in known]),
+            "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
+            "pmi": sums - behind("so", " it is"),
+            "calibrated": (ratio := sums.softmax(0) / free.mean(0)) / ratio.sum(),
+        }
+        for rule, scores in expected.items():
+            found = panel.by_rule[rule].scores[place]
+            assert found == pytest.approx(scores.tolist(), abs=1e-4), rule
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,10 +153,6 @@ def test_a_long_text_is_cut_around_its_blank_in_both_halves(
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        (
-            Record("two", "a [MASK] is [MASK] .", ("red", "dog"), 0, position=3),
-            r"two@3: 2 \[MASK\]",
-        ),
         (Record("none", "a [MASK]", ("", "dog"), 1, position=3), "none@3: the choice '' has no"),
         (
             Record("itself", "a <extra_id_0> <mask> is [MASK]", ("red", "dog"), 0, position=3),
