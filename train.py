@@ -32,6 +32,7 @@ from storage.config.yaml_file import check_configs
 # What a command is besides its function is declared beside that, which is imported when asked for.
 PROTOCOLS = {
     "zero-shot": "protocols.zero_shot.command:zero_shot",
+    "explain": "protocols.explain.command:explain",
     "original": "protocols.inoculation.command:original_task",
     "inoculate": "protocols.inoculation.command:inoculate",
     "curve": "protocols.curve.command:curve",

@@ -76,6 +76,7 @@ MISTAKEN = [
     ["zero-shot", "--output_dir=never", "--probes=age_smal"],
     ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.kind=esim"],
     ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.max_length=1"],
+    ["explain", "--probes=age_small", "--item=nothing"],
     ["curve", "--output_dir=never"],
     ["curve", "--output_dir=never", "--probes=age_small", "--grid.seeds=[1,1]"],
     ["inoculate", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],

@@ -53,6 +53,8 @@ def _is_causal(config: PreTrainedConfig) -> bool:
         *MODEL_FOR_CAUSAL_LM_MAPPING
     }:
         return False
+    if config.model_type == "xlnet":
+        return False  # without permutations, which nobody makes here, a token sees itself
     return type(config) not in {*MODEL_FOR_MASKED_LM_MAPPING} or bool(
         getattr(config, "is_decoder", False)
     )

@@ -20,6 +20,7 @@ from storage.errors import UsageError
 from tests.fixtures.hub_cache import HubCache
 
 MASKED, ENCODER = "masked language model", "encoder"
+CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
 
 
 def written(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
@@ -40,6 +41,12 @@ def written(folder: Path, family: str, architecture: str = "", **options: Any) -
         ("Bert", "BertForSequenceClassification", {}, TRANSFORMER, ENCODER),
         ("Roberta", "", {}, TRANSFORMER, ENCODER),
         ("XLM", "XLMWithLMHeadModel", {}, TRANSFORMER, MASKED),
+        ("GPT2", "GPT2LMHeadModel", {}, "causal", CAUSAL),
+        ("GPT2", "GPT2Model", {}, "causal", CAUSAL),
+        ("Llama", "", {}, "causal", CAUSAL),
+        ("Bert", "BertLMHeadModel", {"is_decoder": True}, "causal", CAUSAL),
+        ("T5", "T5ForConditionalGeneration", {}, "seq2seq", SEQ2SEQ),
+        ("Bart", "BartModel", {}, "seq2seq", SEQ2SEQ),
     ],
 )
 def test_the_kind_is_that_of_the_config(
@@ -55,7 +62,11 @@ def test_the_kind_is_that_of_the_config(
     [
         ("Bert", "BertLMHeadModel", {}, "both that it reads one way.*give --model.kind transf"),
         ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both that it reads one way"),
-        ("XLNet", "XLNetLMHeadModel", {}, "XLNetLMHeadModel"),
+        ("XLNet", "XLNetLMHeadModel", {}, "both that it reads one way"),
+        ("Bert", "BertForMaskedLM", {"is_decoder": True}, "fills masks, but.*give --model.kind ca"),
+        ("GPT2", "GPT2ForSequenceClassification", {}, "trained for another task.*--model.kind ca"),
+        ("T5", "T5ForQuestionAnswering", {}, "trained for another task.*--model.kind seq2seq"),
+        ("Marian", "MarianMTModel", {}, "marian .* no kind of language model"),
         ("T5", "T5EncoderModel", {"is_encoder_decoder": False}, "its encoder alone says no words"),
         ("ViT", "ViTForImageClassification", {}, "vit .architectures ViT.* no kind of language"),
         ("Whisper", "WhisperForConditionalGeneration", {}, "whisper .* no kind of language"),

@@ -1,0 +1,140 @@
+"""What is told of an item equals what the raw model and its tokenizer give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+import train
+from jobs.context import TrainerSettings
+from lightning_modules.sentence_choice import SentenceChoice
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
+from protocols.engine.settings import ModelSettings
+from protocols.explain.asked import explained
+from reports.explain.facts import Explained
+
+QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
+MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
+COMPARED = Record("2", "a cat is [MASK] than a dog .", ("smaller", "warm old"), 0)
+
+
+def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
+    """Entries and their probabilities, the best one first."""
+    shares = row.double().softmax(dim=0)
+    return [(int(i), float(shares[i])) for i in shares.argsort(descending=True)]
+
+
+def check_place(said: Explained, row: torch.Tensor, known: dict[int, int]) -> None:
+    """The best words, and of candidates (by place) the rank and share of their entry."""
+    ranked = by_rank(row)
+    best = [(guess.piece.id, guess.probability) for guess in said.best]
+    assert [i for i, _ in best] == [i for i, _ in ranked[:10]]
+    torch.testing.assert_close([p for _, p in best], [p for _, p in ranked[:10]])
+    assert said.vocabulary_size == len(row)
+    for place, entry in known.items():
+        one = said.candidates[place]
+        assert one.entry is not None
+        assert one.entry.id == entry
+        assert one.rank == 1 + [i for i, _ in ranked].index(entry)
+        assert one.probability == pytest.approx(dict(ranked)[entry])
+
+
+@torch.no_grad()
+def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
+    said = explained(ModelSettings(str(tiny_model)), "mc_mlm", MASKED, QUIET)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    encoded = tokenizer("the grass is [MASK] .", return_tensors="pt")
+    logits = AutoModelForMaskedLM.from_pretrained(tiny_model).eval()(**encoded).logits[0, 4]
+    ids = tokenizer.convert_tokens_to_ids(["green", "red"])
+
+    [(name, pieces)] = said.reads
+    assert name == "reads"
+    assert [piece.text for piece in pieces] == "[CLS] the grass is [MASK] . [SEP]".split()
+    assert [piece.id for piece in pieces] == encoded.input_ids[0].tolist()
+    check_place(said, logits, dict(enumerate(ids)))
+    for one, entry in zip(said.candidates, ids, strict=True):
+        assert one.score == pytest.approx(float(logits[entry]), abs=1e-5)
+        assert one.log_likelihood == pytest.approx(float(logits.log_softmax(0)[entry]), abs=1e-5)
+        assert (one.num_tokens, one.space) == (1, "left out by the tokenizer")
+        assert one.is_best == (entry == max(ids, key=lambda i: float(logits[i])))
+    assert [s.text for s in said.candidates[0].spellings] == ["Green", "green", "Green"]
+    assert all(s.pieces == said.candidates[0].pieces for s in said.candidates[0].spellings)
+    assert said.said == ()
+
+
+@torch.no_grad()
+def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str], Path]) -> None:
+    folder = causal_folder("gpt2")
+    said = explained(ModelSettings(str(folder), kind="causal"), "mc_mlm", COMPARED, QUIET)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = tokenizer("a cat is").input_ids
+    [(_, pieces)] = said.reads
+    assert [piece.id for piece in pieces] == ids
+    [entry] = tokenizer(" smaller").input_ids
+    check_place(said, model(torch.tensor([ids])).logits[0, -1, : len(tokenizer)], {0: entry})
+
+    small, two_words = said.candidates
+    for one in said.candidates:
+        whole = tokenizer(f"a cat is {one.text} than a dog .").input_ids
+        assert [piece.id for piece in one.pieces] == whole[len(ids) :]
+        rows = model(torch.tensor([whole])).logits[0].double().log_softmax(dim=-1)
+        places = range(len(ids), len(whole))
+        assert one.log_likelihood == pytest.approx(
+            sum(float(rows[at - 1, whole[at]]) for at in places), abs=1e-4
+        )
+        assert one.num_tokens == len(places)
+        assert one.space == "in its first piece"
+    spelled = {(s.text, s.note): [piece.id for piece in s.pieces] for s in small.spellings}
+    assert spelled == {
+        ("Smaller", ""): tokenizer(" Smaller").input_ids,
+        ("smaller", "without a space"): tokenizer("smaller").input_ids,
+        ("Smaller", "without a space"): tokenizer("Smaller").input_ids,
+    }
+    assert (two_words.entry, two_words.rank, two_words.spellings) == (None, None, ())
+
+
+def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> None:
+    split = Record("3", MASKED.stem, ("green", "yellowish green"), 0)
+    said = explained(ModelSettings(str(tiny_model)), "mc_mlm", split, QUIET)
+    assert [one.score for one in said.candidates] == [None, None]
+    assert said.candidates[0].rank is not None
+    assert said.candidates[1].log_likelihood is not None
+    assert any("'yellowish green' is 2 pieces" in line for line in said.said)
+
+    SentenceChoice(str(tiny_model)).save_pretrained(tmp_path / "trained")
+    asked = Record("4", "what colour is the grass", ("green", "red"), 0)
+    said = explained(ModelSettings(str(tmp_path / "trained")), "mc_qa", asked, QUIET)
+    assert said.row.mode == "fine_tuned"
+    assert said.best == ()
+    assert [bool(one.score) for one in said.candidates] == [True, True]
+    assert all((one.log_likelihood, one.space) == (None, None) for one in said.candidates)
+    assert len([line for line in said.said if "gives no" in line]) == 2
+
+
+def test_the_command_shows_models_of_two_kinds_in_plain_text(
+    tmp_path: Path,
+    tiny_model: Path,
+    causal_folder: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "my.jsonl"
+    write_ai2(path, [MASKED])
+    given = ["explain", f"--data.path={path}", "--data.setup=mc_mlm", "--item=@1"]
+    models = f"--models={tiny_model},{causal_folder('gpt2')}"
+    assert train.main([*given, models, "--trainer.accelerator=cpu"]) == 0
+    said = capsys.readouterr().out
+    assert "item 1, line 1 of the file my.jsonl" in said
+    assert f"{causal_folder('gpt2')}: causal language model (architectures GPT2LMHeadModel)" in said
+    for text in ("* green", "[MASK]:4", "Ġis:", "in its first piece", "best word 10"):
+        assert text in said
+    assert "\x1b" not in said
+    assert train.main([*given[:-1], "--item=2"]) == train.USAGE_ERROR
+    assert "its line is given as @2" in capsys.readouterr().err
