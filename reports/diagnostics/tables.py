@@ -51,7 +51,7 @@ def survival_table(results: Results) -> Table | None:
     note = (
         "Of the contexts in which an expected word is among the model's k best: the share in which "
         "one still is when the context is perturbed, over shuffles their mean share. "
-        f"{COUNTED}"
+        f"{COUNTED} perturbations.jsonl of each run has the contexts and the words."
     )
     return _table(
         Titled("diagnostics_survival", "What perturbed contexts leave", note, ""),

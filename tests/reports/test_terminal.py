@@ -45,3 +45,13 @@ def test_many_wide_rows_go_on_in_further_tables_and_nothing_is_cut(width: int) -
     assert all(said.count(f"{10 + i}.0 ") == 6 for i in range(1, 9))
     assert said.count("10.0–20.0") == 6 * 9
     assert max(map(len, said.splitlines())) <= width
+
+
+def test_headings_fold_between_their_words_and_not_within() -> None:
+    groups = ["BERT-B (paper)"] * 2 + ["BERT-L (paper)"] * 2 + ["bert-base-uncased"] * 2
+    heads = [Heading("set", "left"), *(Heading("prefers %", group=group) for group in groups)]
+    cells = [Cell("NEG-136-SIMP", "affirmative"), *[Cell("75.0")] * 4, *[Cell("75.0 (12/16)")] * 2]
+    said = shown(Table("t", "A table", "", tuple(heads), (tuple(cells),) * 6, ()), 100)
+    assert said.count("bert-base-uncased") == 2
+    assert said.count("NEG-136-SIMP") == 6
+    assert max(map(len, said.splitlines())) <= 100
