@@ -80,7 +80,7 @@ def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
     What begins a word is shown as the word, whatever marks that in the vocabulary (`Ġfish` and
     `▁fish` are "fish"). What goes on the word before it stands behind `##`, as in BERT's
     vocabulary, whatever the tokenizer; signs alone (`,`) do not. Special tokens, parts of
-    characters and white space are shown as the vocabulary writes them.
+    characters, control characters and white space are shown as the vocabulary writes them.
     """
     found = list(entries)
     return dict(zip(found, _read(tokenizer, found), strict=True))
@@ -95,7 +95,7 @@ def _read(tokenizer: Any, entries: Sequence[int]) -> Iterator[str]:
         added = whole.removeprefix(head)
         word = added.strip()
         known = whole.startswith(head) and entry not in special and "\ufffd" not in word
-        if not known or word.split() != [word]:
+        if not (known and word.isprintable() and word.split() == [word]):
             yield _in_one(str(tokenizer.convert_ids_to_tokens(entry)))
         elif added[0].isspace() or not any(map(str.isalnum, word)):
             yield word
