@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,29 +41,31 @@ class Said:
         return f"{self.words[places[0]]} is no. {places[0] + 1}" if places else ""
 
     @staticmethod
-    def of(label: str, line: Mapping[str, Any]) -> Said:
-        """Of a line of predictions.jsonl; what an earlier version did not write is absent."""
-        expected, words = line.get("expected", ()), line.get("predictions", ())
-        return Said(label, line["context"], tuple(expected), tuple(words[:TOP]))
+    def of(label: str, context: str, lines: Sequence[Mapping[str, Any]]) -> Said:
+        """Of a context's lines in predictions.jsonl; what an earlier version lacks is absent."""
+        expected = dict.fromkeys(word for line in lines for word in line.get("expected", ()))
+        return Said(label, context, tuple(expected), tuple(lines[0].get("predictions", ())[:TOP]))
 
 
 def words_tables(results: Results) -> list[Table]:
     """A table a set: rows are contexts, columns are models."""
     by_set: dict[str, dict[str, list[Said]]] = {}
     for run, label in labelled_runs(results):
-        lines = all_visible(results.read(run, "predictions.jsonl") or [])
-        # Several targets of one context were asked for; the first has what is expected.
-        first = {line["context"]: line for line in reversed(lines) if "context" in line}
-        for context, line in reversed(first.items()):
-            by_set.setdefault(run.probe, {}).setdefault(context, []).append(Said.of(label, line))
+        asked: dict[str, list[Mapping[str, Any]]] = {}  # several targets of one context may be
+        for line in all_visible(results.read(run, "predictions.jsonl") or []):
+            if "context" in line:
+                asked.setdefault(line["context"], []).append(line)
+        for context, lines in asked.items():
+            said = Said.of(label, context, lines)
+            by_set.setdefault(run.probe, {}).setdefault(context, []).append(said)
     made = (_table(probe, list(contexts.values())) for probe, contexts in by_set.items())
     return [table for table in made if table is not None]
 
 
 def _table(probe: str, contexts: list[list[Said]]) -> Table | None:
     rest = (
-        f" These are the first {MOST_CONTEXTS} of {count(len(contexts))} contexts; all of them "
-        "stand in predictions.jsonl of each run."
+        f" These are the first {MOST_CONTEXTS} of {count(len(contexts))} different contexts; all "
+        "of them stand in predictions.jsonl of each run."
     )
     return Declared[Said](
         f"diagnostics_words_{probe}",

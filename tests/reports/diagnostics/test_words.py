@@ -52,10 +52,22 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: W
     assert (small.name, len(small.rows)) == ("diagnostics_words_cprag", 100)
     assert len(large.rows) == 100
     assert large.note.endswith(
-        "These are the first 100 of 1,001 contexts; all of them stand in predictions.jsonl of each "
-        "run."
+        "These are the first 100 of 1,001 different contexts; all of them stand in "
+        "predictions.jsonl of each run."
     )
     assert "first 100" not in small.note
+
+
+def test_a_context_that_is_asked_twice_expects_both_words(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    lines = [line("She had", "a b", "b"), line("He had", "c"), line("She had", "a b", "x", "b")]
+    write(tmp_path, "m", "role_1500", lines, write_run)
+    [table] = words_tables(load_results(tmp_path))
+    assert [[cell.text for cell in cells] for cells in table.rows] == [
+        ["She had", "b, x", "a, b"],
+        ["He had", "–", "c"],
+    ]
 
 
 def test_lines_of_an_earlier_version_show_what_they_have(
