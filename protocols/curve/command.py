@@ -61,8 +61,8 @@ def curve(
 ) -> None:
     """Learning curves of a set of models and probes, with their language controls.
 
-    MC-MLM probes are answered by heads on a frozen encoder, MC-QA probes by fine-tuning the whole
-    network. Baselines answer the kind that they are for: MLM-baseline MC-MLM, ESIM MC-QA.
+    MC-MLM probes are answered by heads on a frozen model of any kind, MC-QA probes by fine-tuning a
+    whole encoder. Baselines answer the kind that they are for: MLM-baseline MC-MLM, ESIM MC-QA.
 
     Args:
         output_dir: Folder of the results; finished points are never computed again.

@@ -56,8 +56,9 @@ class CurveSettings(Settings):
     Args:
         sizes: N, numbers of training examples; those beyond the train rows are left out.
         seeds: One run a seed at each point.
-        modes: "mlp" trains the head's transform and decoder, "linear" the decoder alone. They are
-            those of MC-MLM probes; of MC-QA probes the whole network is fine-tuned.
+        modes: "mlp" trains the head's transform and decoder, "linear" the decoder alone; causal and
+            encoder-decoder models have a fresh transform. They are those of MC-MLM probes; of MC-QA
+            probes the whole network is fine-tuned.
         controls: Versions of the probe to train on and be measured with: "standard", and names in
             `probes.controls.CONTROLS`.
         learning_rate: One peak rate per mode, the same for all models and probes.

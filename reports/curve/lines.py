@@ -13,7 +13,7 @@ from reports.kit.columns import accuracy_cell
 from reports.kit.measured import Estimate
 from reports.kit.published import PublishedCurve, ScoreKey, short_name
 from reports.kit.table import Cell
-from reports.kit.text import ABSENT, count, points, rate
+from reports.kit.text import ABSENT, count, points, rate, way
 
 PAPER = "Talmor et al. 2020"
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
@@ -51,7 +51,7 @@ class Line:
         )
         curve = next(iter(self.entry.values())).curve
         start = curve.at(STANDARD, 0)
-        by = start.mode.replace("_", " ") if start and start.mode != curve.mode else ""
+        by = way(start.mode) if start and start.mode != curve.mode else ""
         parts = (curve.where, f"rates {rates}" * bool(rates), f"zero-shot by {by}" * bool(by))
         return ", ".join(filter(None, parts))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from reports.grids.facts import PAPER_SIZES_MODEL, SIZES, Grid, grids, paper_says
 from reports.kit.columns import ACCURACY, SIZE, accuracy, fields, number, share, size, text
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
-from reports.kit.text import ABSENT, INTERVAL
+from reports.kit.text import ABSENT, INTERVAL, way
 from results.load import Results
 
 
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
 def grid_table(results: Results) -> Table | None:
     """Accuracy of each panel, beside the paper's."""
     columns: list[Column[Grid]] = [
-        text("model", lambda g: g.model, "model", lambda g: f"{g.wording} wording"),
+        text("model", lambda g: g.model, "model", _how),
         fields(lambda g: {"wording": g.wording, "perturbation": g.name, "title": g.title}),
         text("grid", lambda g: g.title if g.name == SIZES else f"{g.name}: {g.title}"),
         text("values", lambda g: g.span, "values"),
@@ -44,6 +44,11 @@ def grid_table(results: Results) -> Table | None:
         columns,
         order=f"model wording perturbation title values {ACCURACY} {SIZE}",
     ).of(grids(results))
+
+
+def _how(grid: Grid) -> str:
+    """The wording, and how the words got their scores where no mask gave them."""
+    return ", ".join(filter(None, (f"{grid.wording} wording", way(grid.accuracy.mode))))
 
 
 def sizes_table(results: Results) -> Table | None:

@@ -73,6 +73,11 @@ def probability(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
+def way(mode: str) -> str:
+    """How choices got their scores; empty where a masked LM gave them at the mask."""
+    return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
+
+
 def listed(parts: list[str]) -> str:
     """Parts of a sentence, the last one behind an "and"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

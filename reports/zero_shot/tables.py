@@ -15,7 +15,7 @@ from reports.kit.columns import (
     text,
 )
 from reports.kit.table import Across, Column, Declared, Table
-from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL
+from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, way
 from reports.zero_shot.facts import ZeroShot, zero_shots
 from results.load import Results, Run
 from results.row import Row
@@ -159,8 +159,7 @@ def _split_of(entry: ZeroShot) -> str:
 
 
 def _way(entry: ZeroShot) -> str:
-    mode = entry.accuracy.mode
-    return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
+    return way(entry.accuracy.mode)
 
 
 def _verdict(entry: ZeroShot) -> str:

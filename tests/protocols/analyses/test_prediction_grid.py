@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 import train
+from jobs.context import RunContext, TrainerSettings
 from lightning_modules.checkpoints.source import EMBEDDED_DIR
 from probes.build.prediction_grids import age_grids
-from protocols.analyses.prediction_grid import grid_matrix, grid_rows
+from protocols.analyses.jobs import grid_job
+from protocols.analyses.prediction_grid import fill_grid, grid_matrix, grid_rows
 from protocols.cli.errors import FAILURE
 from protocols.engine.evaluation import Predictions
 from protocols.engine.settings import ModelSettings
+from results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age", "18", "--grid.last_age", "24", "--grid.first_year", "1990"]
@@ -122,3 +126,31 @@ def test_several_models_and_both_wordings(tmp_path: Path) -> None:
         for model in ("embedded", "embedded (random weights)")
         for wording in ("paper", "released")
     }
+
+
+def test_a_causal_model_fills_a_grid_by_the_likelihood_of_what_follows(
+    causal_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    model = ModelSettings(str(causal_folder("gpt2")), kind="causal")
+    grid = age_grids(ages=(20, 30), years=(1960, 1990))[0]
+    context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
+    job = grid_job(model, grid, context.trainer)
+    run = RunFolder(tmp_path, job.name, job.config)
+    fill_grid(run, job.config, context)
+    record = run.result()
+    assert record is not None
+    assert {row.mode for row in record.rows} == {"causal_likelihood"}
+    reference = AutoModelForCausalLM.from_pretrained(model.name_or_path).eval()
+    tokenizer = AutoTokenizer.from_pretrained(model.name_or_path)
+    matrix = json.loads((run.path / "grid.json").read_text())
+    for item, (i, j) in zip(grid.records, ((0, 1), (1, 0)), strict=True):
+        before, after = item.stem.split(" [MASK]")
+        sums = []
+        for choice in item.choices:
+            ids = tokenizer(f"{before} {choice}{after}", return_tensors="pt")["input_ids"]
+            begin = len(tokenizer(before)["input_ids"])
+            with torch.no_grad():
+                logs = reference(ids).logits[0].log_softmax(dim=1)
+            sums.append(sum(float(logs[at - 1, ids[0, at]]) for at in range(begin, ids.shape[1])))
+        expected = 1 / (1 + math.exp(sums[1] - sums[0]))
+        assert matrix["probability"][i][j] == pytest.approx(expected, abs=1e-5)

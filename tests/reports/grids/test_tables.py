@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,3 +85,15 @@ def test_another_answer_than_the_papers_is_marked(
     assert table.rows[2][2].text == "smaller ✗ †"  # laptop and nail: the paper has it right
     (grid,) = grids(results)
     assert [paper_says(grid, 1, 0), paper_says(grid, 0, 1), paper_says(grid, 0, 0)] == [0, 0, None]
+
+
+def test_a_model_that_is_asked_otherwise_says_how(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for mode in ("causal_likelihood", "zero_shot"):
+        own = SimpleNamespace(accuracy=partial(rows.accuracy, mode=mode))
+        write_grid(tmp_path, write_run, own, "A", [20, 30], always_smaller, mode)
+    table = grid_table(load_results(tmp_path))
+    assert table is not None
+    details = [row[0].detail for row in table.rows]
+    assert details == ["paper wording, causal likelihood", "paper wording"]
