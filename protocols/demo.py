@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
@@ -78,9 +78,8 @@ def demo(
     start = time.perf_counter()
     model = with_kind(plan.model)
     refuse_untrained([model], "the zero-shot part of demo")
-    folder = CommandFolder(
-        Path(output_dir), {"command": "demo", **asdict(replace(plan, model=model))}
-    )
+    asked = {**asdict(plan), "model": {"name": None, **model.config()}}
+    folder = CommandFolder(Path(output_dir), {"command": "demo", **asked})
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.curve import Asked

@@ -42,22 +42,21 @@ def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
 
     def admits(config: PreTrainedConfig) -> bool:
         one_way = any(getattr(config, n, False) for n in ("is_encoder_decoder", "is_decoder"))
-        return not one_way and any(type(config) in {*mapping} for mapping in mappings)
+        return not one_way and any(type(config) in mapping for mapping in mappings)
 
     return admits
 
 
 def _is_causal(config: PreTrainedConfig) -> bool:
     """Whether a config is of a family that reads from left to right, or was made to."""
-    if getattr(config, "is_encoder_decoder", False) or type(config) not in {
-        *MODEL_FOR_CAUSAL_LM_MAPPING
-    }:
+    # `in` goes by names: to list a mapping would import every family that there is.
+    one_way = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    if getattr(config, "is_encoder_decoder", False) or not one_way:
         return False
     if config.model_type == "xlnet":
         return False  # without permutations, which nobody makes here, a token sees itself
-    return type(config) not in {*MODEL_FOR_MASKED_LM_MAPPING} or bool(
-        getattr(config, "is_decoder", False)
-    )
+    both_ways = type(config) in MODEL_FOR_MASKED_LM_MAPPING
+    return not both_ways or bool(getattr(config, "is_decoder", False))
 
 
 # Families of encoder-decoder models that were taught to fill blanks: with what stands between two

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 
 from torch import Tensor, nn
 
@@ -54,10 +54,11 @@ class Scorer(nn.Module, ABC):
     - Case is the text's own: nothing is folded, unless the model's own tokenizer does so.
     - What is summed are the log-probabilities (natural logarithms) of the answer's own tokens, and
       of them alone: the context, special tokens and what stands behind the answer are given. A kind
-      that reads both ways masks one token at a time and is given all others. One that reads from
-      left to right is given what stands before alone, so it sums what stands behind the answer too,
-      which a bad answer makes unlikely. Whether choices go by sums or by means over their tokens is
-      a matter of `choice_scores`.
+      that reads both ways masks one token at a time (in one form, the rest of its word with it) and
+      is given all others. One that reads from left to right is given what stands before alone, so
+      it sums what stands behind the answer too, which a bad answer makes unlikely. One that writes
+      between sentinels sums the one that closes the answer. Whether choices go by sums or by means
+      over their tokens is a matter of `choice_scores`.
     - Special tokens (BOS among them) stand around a text as the tokenizer sets them; what a kind
       adds or leaves out is said in its module.
     - An item that cannot be posed is an error, or skipped and counted in the encoder's notices;
@@ -139,6 +140,8 @@ class ScorerSettings(Protocol):
     def answer_prefix(self) -> str: ...
     @property
     def multi_token(self) -> MultiToken: ...
+    @property
+    def pll(self) -> Literal["original", "within_word_l2r"]: ...
     @property
     def max_length(self) -> int: ...
     @property

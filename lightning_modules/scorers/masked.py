@@ -17,7 +17,7 @@ from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.choice_head import answers_questions
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
-from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from lightning_modules.scorers.pseudo_log_likelihood import PllForm, PseudoLogLikelihood
 from lightning_modules.scorers.ranks import log_probabilities
 from lightning_modules.scorers.trained import TrainedScorer
 from lightning_modules.sentence_choice import SentenceChoice
@@ -35,13 +35,15 @@ class MaskedScorer(Scorer):
 
     Args:
         module: The model; it is used, not copied.
+        pll: Form of the pseudo-log-likelihoods of candidates of several pieces.
     """
 
     mode = "zero_shot"
 
-    def __init__(self, module: MaskedChoice) -> None:
+    def __init__(self, module: MaskedChoice, pll: PllForm = "original") -> None:
         super().__init__()
         self.module = module
+        self.pll = pll
         self.eval()
 
     def choice_scores(self) -> Question:
@@ -60,7 +62,7 @@ class MaskedScorer(Scorer):
         return Question(encoder, answer)
 
     def log_likelihoods(self) -> Question:
-        return PseudoLogLikelihood.of(self.module).log_likelihoods()
+        return PseudoLogLikelihood.of(self.module, form=self.pll).log_likelihoods()
 
     def features(self) -> Question:
         return Question(self.module.encoder(), self.module.features)
@@ -93,14 +95,17 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
                 answer_prefix=settings.answer_prefix,
                 multi_token=settings.multi_token,
                 **options,
-            )
+            ),
+            settings.pll,
         )
     if setup == "minimal_pair":
-        return PseudoLogLikelihood.load(name, "sum", revision=revision, **options)
+        return PseudoLogLikelihood.load(
+            name, "sum", revision=revision, form=settings.pll, **options
+        )
     if answers_questions(name, revision):
         return TrainedScorer(SentenceChoice(name, revision=revision, **options))
     # The mean over an answer's tokens: the sum would prefer short answers.
-    return PseudoLogLikelihood.load(name, "mean", revision=revision, **options)
+    return PseudoLogLikelihood.load(name, "mean", revision=revision, form=settings.pll, **options)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:

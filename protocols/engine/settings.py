@@ -36,6 +36,9 @@ class ModelSettings(Settings):
             tokenizer whether words carry a leading space; "" or " " say it.
         multi_token: What to do with a candidate that is more than one piece: "error", "skip"
             the item (counted), or score it by "pseudo_log_likelihood".
+        pll: Pseudo-log-likelihood of a masked language model: "original" (Salazar et al. 2020)
+            masks a piece at a time, "within_word_l2r" (Kauf and Ivanova 2023) the later pieces of
+            its word with it.
         head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
         max_length: Longest input in tokens.
         random_weights: The same architecture with fresh weights (the architecture control).
@@ -52,6 +55,7 @@ class ModelSettings(Settings):
     revision: str | None = None
     answer_prefix: str = "auto"
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
+    pll: Literal["original", "within_word_l2r"] = "original"
     head: Literal["mlp", "linear", "pooler"] = "mlp"
     max_length: MaxLength = 256
     random_weights: bool = False
@@ -66,6 +70,11 @@ class ModelSettings(Settings):
             raise UsageError(
                 f"model.name {self.name} is what tables call the model; give the folder or Hub "
                 "name to load as model.name_or_path"
+            )
+
+        if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
+            raise UsageError(
+                f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
             )
 
     @property
@@ -92,11 +101,11 @@ class ModelSettings(Settings):
     def config(self) -> dict[str, Any]:
         """The settings as plain values that name a run; a name that is not given is none of them.
 
-        So runs have the keys that they had before models could be named.
+        Nor is `pll` in its original form: runs have the keys that they had before there were both.
         """
         assert self.kind != AUTO, "`with_kind` comes first: one model, one key"
-        plain = asdict(self)
-        return plain if self.name else {k: v for k, v in plain.items() if k != "name"}
+        left_out = {"name": not self.name, "pll": self.pll == "original"}
+        return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ class InfillingEncoder:
     In a question the blank stands behind the stem and a space; an empty stem is nothing but the
     blank, so that a whole sentence is the answer. A stem and its blank are tokenised as the one
     text they are. An answer gets the pieces that it has in running text: where the context is
-    repeated those of the filled sentence that hold a letter of it, else those that it has behind a
-    space (at the start of a text, or attached to a word: those that it has alone).
+    repeated those of the filled sentence that hold a letter of it, or the space before it, else
+    those that it has behind a space (at the start of a text, or attached to a word: those that it
+    has alone).
 
     Args:
         tokenizer: The tokenizer; a fast one where the context is repeated.

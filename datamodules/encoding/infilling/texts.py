@@ -127,7 +127,7 @@ class PosedTexts:
             ]
         for record, row in zip(self.records, rows, strict=True):
             for choice, written in zip(record.choices, row, strict=True):
-                if not written.answer:
+                if not (choice and written.answer):
                     raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
         return rows
 
@@ -138,7 +138,7 @@ class PosedTexts:
             before, _, after = stem.rpartition(MASK)
             for choice in record.choices:
                 text = before + choice + after
-                span = len(before), len(before) + len(choice)
+                span = len(before.rstrip()), len(before) + len(choice)  # its space is its own
                 filled.append((texts.setdefault(text, len(texts)), span))
         if not texts:
             return [[] for _ in self.records]

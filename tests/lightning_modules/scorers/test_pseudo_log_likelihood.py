@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -153,3 +155,39 @@ def test_a_sentence_without_a_stem_is_summed_over_all_of_its_tokens(
     counted = scorer.log_likelihoods().num_tokens
     assert counted is not None
     assert counted([pair]) == [[5, 6]]
+
+
+def test_masked_copies_that_are_the_same_are_run_once(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = PseudoLogLikelihood.load(str(checkpoint("bert")))
+    rows: list[int] = []
+    reader = module.reader
+
+    def counted(batch: dict[str, torch.Tensor], place: torch.Tensor) -> Any:
+        rows.append(len(place))
+        return reader(batch, place)
+
+    monkeypatch.setattr(module, "reader", counted)
+    words = Record("3", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0)
+    ends = Record("4", "which animal is larger ?", ("a dog", "a cat", "the dog"), 0)
+    found = _scores(module, words, ends)
+    # One text with a mask; "[MASK] dog" twice, "[MASK] cat", "a [MASK]" twice and "the [MASK]".
+    assert rows == [1 + 4]
+    for record, scores in zip((words, ends), found, strict=True):
+        for choice, score in zip(record.choices, scores.tolist(), strict=True):
+            alone = _scores(module, replace(record, choices=(choice,), answer=0))
+            assert float(alone) == pytest.approx(score, abs=1e-5)
+
+
+def test_each_form_has_a_mode_of_its_own(checkpoint: Checkpoint) -> None:
+    folder = str(checkpoint("bert"))
+    chosen = ModelSettings(folder, pll="within_word_l2r", multi_token="pseudo_log_likelihood")
+    for setup, mode in (("mc_qa", "pseudo_log_likelihood_l2r"), ("mc_mlm", "zero_shot")):
+        scorer = load(chosen, setup)  # type: ignore[arg-type]
+        assert scorer.mode == mode
+        own = PseudoLogLikelihood.load(folder, form="within_word_l2r").log_likelihoods()
+        asked = scorer.log_likelihoods()
+        batch = asked.encoder.encode([MLM]).collate([0])
+        assert torch.equal(asked.answer(batch), own.answer(batch))
+    assert load(ModelSettings(folder), "mc_qa").mode == "pseudo_log_likelihood"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,17 @@ def answers(question: Question, *records: Record) -> Tensor:
         return question.answer(encoded.collate(range(len(encoded))))
 
 
+@cache
+def plain(folder: Path) -> tuple[Any, Any]:
+    """The raw model and its tokenizer."""
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    return model, AutoTokenizer.from_pretrained(folder)
+
+
 def raw(folder: Path, text: str, written: list[int]) -> Tensor:
     """(T, V) log-probabilities behind each token of `written`, from one call of the whole model."""
-    model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-    ids = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt").input_ids
+    model, tokenizer = plain(folder)
+    ids = tokenizer(text, return_tensors="pt").input_ids
     with torch.no_grad():
         logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits
     return logits[0].double().log_softmax(dim=-1)
@@ -118,7 +126,7 @@ def raw(folder: Path, text: str, written: list[int]) -> Tensor:
 
 def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
     """Log-probability of all that is summed of a choice, one piece after the other."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    _, tokenizer = plain(folder)
     is_t5 = "t5" in folder.name
     blank = "<extra_id_0>" if is_t5 else "<mask>"
     if not record.stem:
@@ -177,7 +185,7 @@ def test_of_several_masks_the_last_is_the_blank(family: str, seq2seq: Checkpoint
 
 def next_token(folder: Path, record: Record) -> tuple[Tensor, list[int], str]:
     """Log-probabilities of the first token in the blank, what the decoder was given, the source."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    _, tokenizer = plain(folder)
     if "t5" in folder.name:
         text = record.stem.replace("[MASK]", "<extra_id_0>")
         given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
@@ -194,7 +202,7 @@ def test_its_vocabulary_is_that_of_the_first_token_in_the_blank(
 ) -> None:
     folder = seq2seq(family)
     scorer = load(ModelSettings(str(folder)), "mc_mlm")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    _, tokenizer = plain(folder)
     expected = next_token(folder, ONE_PIECE)[0][: len(tokenizer)].log_softmax(dim=0)
     asked = scorer.vocabulary()
     no_choices = Record("6", "is a red [MASK]", (), 0)
@@ -219,8 +227,8 @@ def test_its_features_are_what_the_head_reads(family: str, seq2seq: Checkpoint) 
     found = answers(scorer.features(), MASKED, ONE_PIECE)
     assert found.shape == (2, 16)
     _, given, text = next_token(folder, MASKED)
-    model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-    ids = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt").input_ids
+    model, tokenizer = plain(folder)
+    ids = tokenizer(text, return_tensors="pt").input_ids
     with torch.no_grad():
         output = model(
             input_ids=ids, decoder_input_ids=torch.tensor([given]), output_hidden_states=True
@@ -266,6 +274,6 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
     PegasusConfig(vocab_size=500).save_pretrained(tmp_path / "pegasus")
     with pytest.raises(PretrainedError, match=r"pegasus \(PegasusConfig\) .*not taught to"):
         check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
-    model = AutoModelForSeq2SeqLM.from_pretrained(seq2seq("t5"))
+    model, _ = plain(seq2seq("t5"))
     with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
         infilling_of(model, t5_tokenizer(num_sentinels=1))

@@ -34,6 +34,17 @@ def test_a_config_has_a_name_only_where_one_is_given() -> None:
     assert ModelSettings(name="mine").config()["name"] == "mine"
 
 
+def test_a_config_has_a_form_of_likelihoods_only_where_it_is_not_the_original() -> None:
+    assert "pll" not in ModelSettings(pll="original").config()
+    chosen = ModelSettings(pll="within_word_l2r")
+    assert chosen.config()["pll"] == "within_word_l2r"
+    assert ModelSettings(**chosen.config()) == chosen
+    with pytest.raises(
+        UsageError, match=r"model\.pll within_word_l2r .* kind seq2seq masks nothing"
+    ):
+        ModelSettings(kind="seq2seq", pll="within_word_l2r")
+
+
 def test_names_are_listed_by_commas_or_as_a_list() -> None:
     assert listed(" a, b ,,c") == listed(["a", " b", "", "c"]) == ["a", "b", "c"]
     assert listed("") == []
