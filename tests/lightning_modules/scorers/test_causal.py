@@ -117,7 +117,7 @@ def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
 def test_a_sentence_goes_by_the_sum_and_a_question_by_the_mean(causal_folder: Folder) -> None:
     folder = causal_folder("gpt2")
     settings = ModelSettings(str(folder), kind="causal")
-    for setup, record in (("mc_mlm", MLM[0]), ("mc_qa", QA[0])):
+    for setup, record in (("mc_mlm", MLM[0]), ("mc_qa", QA[0]), ("minimal_pair", WHOLE[1])):
         scorer = load(settings, setup)  # type: ignore[arg-type]
         [found] = asked(scorer.choice_scores(), [record])
         by_rule = [v / (size if setup == "mc_qa" else 1) for v, size in expected(folder, record)]

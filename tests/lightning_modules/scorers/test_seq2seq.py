@@ -170,7 +170,9 @@ def test_scores_are_those_of_a_loop_over_the_raw_model(family: str, seq2seq: Che
     print(f"{family}: largest difference {largest:.1e}")
     assert largest < 1e-5
     asked = means.log_likelihoods()
-    assert torch.equal(answers(asked, *RECORDS), answers(sums.choice_scores(), *RECORDS))
+    pairs = load(ModelSettings(str(folder)), "minimal_pair")
+    for one in (sums, pairs):
+        assert torch.equal(answers(asked, *RECORDS), answers(one.choice_scores(), *RECORDS))
     assert asked.num_tokens is not None
     assert asked.num_tokens(RECORDS) == [[len(values) for values in row] for row in hand]
 
