@@ -119,7 +119,7 @@ def _check_sentences(record: Record) -> None:
         )
     if masked := [text for text in record.choices if MASK in text]:
         raise RecordError(
-            f"{MASK} in the sentence {masked[0]!r}; those of a minimal pair have no gap to fill"
+            f"{MASK} in the sentence {masked[0][:60]!r}; those of a minimal pair have no gap"
         )
     if len({text.strip() for text in record.choices}) < len(record.choices):
         raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")

@@ -95,8 +95,8 @@ class ContinuationEncoder(LikelihoodEncoder):
         room = self.max_length - self.template.num_special - num_scored
         if room < (self.template.num_special == 0):
             raise RecordError(
-                f"{record.where}: {num_scored} tokens are scored of the choice {choice!r} and what "
-                f"follows it, more than fit into max_length={self.max_length}"
+                f"{record.where}: {num_scored} tokens are scored of the choice {choice[:60]!r} and "
+                f"what follows it, more than fit into max_length={self.max_length}"
             )
         kept = min(first, room)
         start = kept == 0 and self.template.num_special == 0

@@ -208,8 +208,8 @@ class LikelihoodEncoder:
         room = self.max_length - self.template.num_special - (last - first)
         if room < 0:
             raise RecordError(
-                f"{record.where}: the choice {choice!r} has {last - first} tokens, more than fit "
-                f"into max_length={self.max_length}"
+                f"{record.where}: the choice {choice[:60]!r} has {last - first} tokens, more than "
+                f"fit into max_length={self.max_length}"
             )
         before, after = longest_first(first, len(ids) - last, room)
         kept = ids[first - before : last + after]

@@ -125,7 +125,7 @@ def _refuse_same(path: Path, lines: Sequence[int]) -> None:
     if lines:
         raise RecordError(
             f"{path}:{lines[0]}: the same sentence twice, of which neither can be the right one"
-            + (f"; so on {_lines(lines, 50)}" if len(lines) > 1 else "")
+            + (f" ({_lines(lines, 50)})" if len(lines) > 1 else "")
             + ". Correct it, or write in a probe's config `leave_out: {<split>: "
             f"[{', '.join(map(str, lines[:50]))}]}}`"
         )

@@ -113,7 +113,7 @@ def test_all_lines_with_the_same_sentence_twice_are_named_at_once(tmp_path: Path
     same = {**BLIMP, "sentence_bad": "Cats sleep. "}
     rows = [{**same, "pairID": 1}, BLIMP, {**same, "pairID": 3}]
     path = write(tmp_path / "a.jsonl", *rows)
-    with pytest.raises(RecordError, match=r":1: the same .*lines 1, 3\..*<split>: \[1, 3\]\}"):
+    with pytest.raises(RecordError, match=r":1: the same .*\(lines 1, 3\)\..*<split>: \[1, 3\]\}"):
         read_pairs(path)
     read = read_pairs(path, leave_out=(1, 3))
     assert [record.position for record in read.records] == [2]
