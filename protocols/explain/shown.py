@@ -109,8 +109,10 @@ def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple
     asked = [(note, place, own) for note, place in places.items() for own in written]
     asked = [one for one in asked if (one[0], one[2]) != ("", word)]
     found = entry_pieces(tokenizer, answer_prefix, [(place, own) for _, place, own in asked])
+    unknown = tokenizer.unk_token_id
     return tuple(
-        Spelling(own, note, pieces) for (note, _, own), pieces in zip(asked, found, strict=True)
+        Spelling(own, note, pieces, all(piece.id != unknown for piece in pieces))
+        for (note, _, own), pieces in zip(asked, found, strict=True)
     )
 
 

@@ -27,11 +27,13 @@ class Spelling:
         text: The candidate so spelled.
         note: How it stands, where that differs from its place: with or without a space.
         pieces: One where it is an entry of the vocabulary.
+        is_known: Whether no piece stands for whatever the tokenizer does not know.
     """
 
     text: str
     note: str
     pieces: tuple[Piece, ...]
+    is_known: bool = True
 
 
 @dataclass(frozen=True)

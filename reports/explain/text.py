@@ -119,6 +119,7 @@ def _entry(one: Candidate, size: int | None) -> str:
 
 def _spelling(one: Spelling) -> str:
     number = "one piece" if len(one.pieces) == 1 else f"{len(one.pieces)} pieces"
+    number = number if one.is_known else "not known"
     note = f" {one.note}" if one.note else ""
     return f"{one.text}{note}: {number}, {_pieces(one.pieces)}"
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reports.diagnostics.facts import MEASURES
 from results.load import Results, Run
 from results.model_names import told_apart
 from results.row import Row
@@ -31,6 +32,12 @@ class Snapshot:
     revision: str
     step: int | None
     row: Row
+
+    @property
+    def measure(self) -> str:
+        """What was measured, as tables call it."""
+        metric = self.row.metric
+        return MEASURES.get(metric, metric.replace("_", " "))
 
     @property
     def order(self) -> tuple[str, bool, int, str]:

@@ -78,7 +78,7 @@ def _panel(
 
 
 def _place(one: Snapshot) -> Place:
-    return one.row.probe, one.row.split, one.row.metric
+    return one.row.probe, one.row.split, one.measure
 
 
 def _bounds(found: Sequence[Snapshot], end: int) -> list[float | None]:

@@ -23,7 +23,7 @@ def steps_tables(results: Results) -> list[Table]:
     for name in dict.fromkeys(one.row.probe for one in found if one not in zero_shot):
         own = [one for one in found if one.row.probe == name and one not in zero_shot]
         title = f"{SETS[name].title}, by training step"
-        made.append(_table(f"training_steps_{name}", title, own, lambda one: one.row.metric))
+        made.append(_table(f"training_steps_{name}", title, own, lambda one: one.measure))
     return [table for table in made if table is not None]
 
 

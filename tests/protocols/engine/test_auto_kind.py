@@ -12,10 +12,13 @@ import pytest
 import transformers
 
 import train
+from jobs.context import RunContext
 from lightning_modules.checkpoints.folder import PretrainedError
 from protocols.engine.auto_kind import found_kind, with_kind
 from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
 from protocols.engine.settings import ModelSettings
+from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from storage.errors import UsageError
 from tests.fixtures.hub_cache import HubCache
 
@@ -119,3 +122,28 @@ def test_a_mistyped_kind_is_told_that_there_is_auto(capsys: pytest.CaptureFixtur
     command = ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.kind=atuo"]
     assert train.main(command) == train.USAGE_ERROR
     assert "auto" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inoculate", "original"])
+def test_what_trains_transformers_alone_refuses_other_kinds_by_name(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [f"--model.name_or_path={written(tmp_path, 'GPT2', 'GPT2LMHeadModel')}"]
+    given += ["--model.kind=auto", "--original.name=a", "--original.sets=[definitions_small]"]
+    given += ["--probe.name=hypernymy_small"] if command == "inoculate" else []
+    assert train.main([command, *given, "--output_dir=never"]) == train.USAGE_ERROR
+    said = capsys.readouterr().err
+    assert "model.kind causal is not trained here" in said
+    assert "choose model.kind transformer" in said
+
+
+def test_models_of_a_sweep_are_found_out_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = written(tmp_path, "GPT2", "GPT2LMHeadModel")
+    task = OriginalTask("a", ["definitions_small"])
+    rows = [SweepRow("one", "a", InoculatedProbe("hypernymy_small"))] * 2
+    grid = SweepGrid({"one": ModelSettings(folder, kind=AUTO)}, {"a": task}, rows)
+    with pytest.raises(UsageError, match=r"rows: number 1: model\.kind causal is not trained here"):
+        sweep_jobs(grid, RunContext())
+    assert capsys.readouterr().out.count("causal language model") == 1

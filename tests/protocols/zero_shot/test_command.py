@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from probes.record import Record
 from probes.source import load_probe
 from protocols.cli.errors import FAILURE
 from results.load import load_results
+from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_results
 
 
@@ -319,6 +321,32 @@ def test_several_models_are_scored_into_one_table(
     capsys.readouterr()
     assert train.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
     assert capsys.readouterr().out.count(": complete") == 2
+
+
+def test_revisions_of_a_model_are_told_apart_and_have_a_table_by_step(
+    tmp_path: Path,
+    tiny_model: Path,
+    curve_model: Path,
+    hub_cache: HubCache,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hub_cache("org/name", {"step1": tiny_model, "step2k": curve_model, "main": curve_model})
+    command = colours(tmp_path / "my.jsonl", "red", "green")
+    assert train.main([*command, "--models=org/name@step1,org/name@step2k,org/name"]) == 0
+    shown = capsys.readouterr().out.split("by training step")[1]
+    assert re.findall(r"^│ +(\S+) │ (\S.*?) +│ name", shown, re.M) == [
+        ("1", "step1"),
+        ("2,000", "step2k"),
+        ("–", "as published"),
+    ]
+    sums = {}
+    for path in (tmp_path / "out" / "runs").glob("*/result.json"):
+        said = json.loads(path.read_text(encoding="utf-8"))
+        assert said["source"]["hub_id"] == "org/name"
+        sums[said["model"]] = said["model_sha256"]
+    assert len({sums["name@step1"], sums["name@step2k"], sums["name"]}) == 2  # main is step2k
+    assert train.main([*command, "--models=org/name@step3"]) == FAILURE
+    assert "'org/name@step3' (a name on the Hub)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fault", ["vocabulary", "folder"])

@@ -20,7 +20,10 @@ def model(name: str, *, said: tuple[str, ...] = ()) -> Explained:
         (
             Candidate(
                 "blue", (blue,), "in its first piece", -1.5, True, -2.25, 1, blue, 0.125, 1234,
-                (Spelling("blue", "without a space", (Piece("bl", 3), Piece("ue", 4))),),
+                (
+                    Spelling("blue", "without a space", (Piece("bl", 3), Piece("ue", 4))),
+                    Spelling("Blue", "", (Piece("<unk>", 9),), is_known=False),
+                ),
             ),
             Candidate("red", (), None, math.nan),
         ),
@@ -48,6 +51,7 @@ def test_all_that_is_known_is_said_and_no_character_acts() -> None:
         "-2.2500 nats, the sum over 1 token ",
         "Ġblue:7, 12.5%, rank 1,234 of 50,000",
         "blue without a space: 2 pieces, bl:3 ue:4",
+        "Blue: not known, <unk>:9",
         "not a number",
         "it is none",
         "blue (Ġblue:7), 12.5%",
