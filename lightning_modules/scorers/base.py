@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lightning_modules.base import Batch
 from lightning_modules.checkpoints.weights import model_fingerprint
+from lightning_modules.scorers.sums import Normalise
 from storage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,9 +68,12 @@ class Scorer(nn.Module, ABC):
 
     Attributes:
         mode: How the choices get their scores, as the column `mode` of results names it.
+        normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
+            where they are something else.
     """
 
     mode: str
+    normalise: Normalise | None = None
 
     @abstractmethod
     def choice_scores(self) -> Question:

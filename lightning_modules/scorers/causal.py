@@ -60,6 +60,7 @@ class CausalScorer(Scorer):
     """
 
     mode = "causal_likelihood"
+    normalise: Normalise
 
     def __init__(
         self,

@@ -60,6 +60,8 @@ class PseudoLogLikelihood(Scorer):
         PretrainedError: If the model's head is of no known form, or there is no mask token.
     """
 
+    normalise: Normalise
+
     def __init__(
         self,
         model: PreTrainedModel,

@@ -66,6 +66,7 @@ class Seq2SeqScorer(Scorer):
     """
 
     mode = "infilling_likelihood"
+    normalise: Normalise
 
     def __init__(
         self,

@@ -109,9 +109,8 @@ def panel_of(
     rules: Sequence[str],
     stems: Stems,
     trainer: TrainerSettings,
-    summed: bool = False,
 ) -> Panel:
-    """Asks for what the rules need, and answers by each of them.
+    """Asks for what the rules need and its own scores do not hold, and answers by each of them.
 
     Args:
         scorer: Who is asked.
@@ -119,7 +118,6 @@ def panel_of(
         rules: Some of `metrics.scoring_rules.RULES`, or none of them.
         stems: What stands for the items' stems.
         trainer: Device and batch settings.
-        summed: Whether its own scores are the log-likelihoods, as those of whole sentences are.
 
     Raises:
         UsageError: If its kind has no log-likelihoods, or skips some of the items.
@@ -128,13 +126,13 @@ def panel_of(
         return Panel(own, {})
     question, records = scorer.log_likelihoods(), own.records
     others = _other_records(records, stems.needed(rules))
-    sets = {} if summed else {own.name: records}
+    sets = {own.name: records} if scorer.normalise is None else {}
     sets |= {_OTHER_STEMS: others} if others else {}
-    said = {own.name: own} | (ask(scorer, question, sets, trainer) if sets else {})
+    said = ask(scorer, question, sets, trainer) if sets else {}
     for name, asked in sets.items():
         if len(said[name].records) < len(asked):
             raise UsageError(f"{name}: --scoring needs all items: {'; '.join(said[name].notices)}")
-    sums = said[own.name].scores
+    sums = said[own.name].scores if own.name in said else _own_sums(scorer, question, own)
     scores = said[_OTHER_STEMS].scores if others else []
     known = {(one.stem, one.choices[0]): score for one, [score] in zip(others, scores, strict=True)}
 
@@ -155,7 +153,21 @@ def panel_of(
         ]
     found = {rule: Predictions(own.name, records, scores) for rule, scores in by_rule.items()}
     notices += [f"{rule}: {said}" for rule, one in found.items() for said in score_notices(one)]
-    return Panel(own, found, (*said[own.name].notices, *notices))
+    notices += said[own.name].notices if own.name in said else ()
+    return Panel(own, found, tuple(notices))
+
+
+def _own_sums(scorer: Scorer, question: Question, own: Predictions) -> Sequence[Sequence[float]]:
+    """The log-likelihoods that a scorer's own scores are, or are the means of."""
+    if scorer.normalise == "sum":
+        return own.scores
+    rows = zip(own.scores, _num_tokens(question, own.records), strict=True)
+    return [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
+
+
+def _num_tokens(question: Question, records: Sequence[Record]) -> list[list[int]]:
+    assert question.num_tokens is not None  # every kind's log-likelihoods have it
+    return question.num_tokens(records)
 
 
 def _other_records(records: Sequence[Record], stems: Sequence[str]) -> list[Record]:
@@ -172,8 +184,7 @@ def _sizes(
     if "sum" in rules:
         found["sum"] = [[1] * len(record.choices) for record in records]
     if "mean_token" in rules:
-        assert question.num_tokens is not None
-        found["mean_token"] = question.num_tokens(records)
+        found["mean_token"] = _num_tokens(question, records)
     if "mean_char" in rules:
         found["mean_char"] = [[num_characters(c) for c in record.choices] for record in records]
     return found

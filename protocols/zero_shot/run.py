@@ -78,7 +78,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     run.write_metrics(rows)
     rules = config.get("scoring") or (DEFAULT_RULES if pairs else ())
     stems = Stems.of(setup, config.get("domain_stem", ""))
-    panel = panel_of(scorer, predictions, rules, stems, context.trainer, summed=pairs)
+    panel = panel_of(scorer, predictions, rules, stems, context.trainer)
     rows += panel.rows(groups_of(predictions.records, group_by), base)
     rows += rule_rows(panel, group_by, base) if pairs else []
     notices += [n for n in panel.notices if n not in notices]
