@@ -76,7 +76,7 @@ def _of_candidates(item: Item, models: Sequence[Explained]) -> Iterator[list[Lin
             ("scored pieces", [_pieces(one.pieces) for one in own]),
             ("leading space", [one.space or ABSENT for one in own]),
             ("as one entry", [_entry(*pair) for pair in zip(own, sizes, strict=True)]),
-            ("spelled", ["\n".join(map(_spelling, one.spellings)) or ABSENT for one in own]),
+            ("spelled", [_spelled(one.spellings) for one in own]),
         ]
 
 
@@ -117,11 +117,17 @@ def _entry(one: Candidate, size: int | None) -> str:
     return f"{_pieces([one.entry])}, {_percent(one.probability)}{rank}"
 
 
-def _spelling(one: Spelling) -> str:
-    number = "one piece" if len(one.pieces) == 1 else f"{len(one.pieces)} pieces"
-    number = number if one.is_known else "not known"
-    note = f" {one.note}" if one.note else ""
-    return f"{one.text}{note}: {number}, {_pieces(one.pieces)}"
+def _spelled(spellings: Sequence[Spelling]) -> str:
+    """A line for all spellings that are the same pieces."""
+    alike: dict[tuple[Piece, ...], list[Spelling]] = {}
+    for one in spellings:
+        alike.setdefault(one.pieces, []).append(one)
+    lines = []
+    for pieces, own in alike.items():
+        names = ", ".join(f"{one.text} {one.note}".strip() for one in own)
+        number = "one piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
+        lines.append(f"{names}: {number if own[0].is_known else 'not known'}, {_pieces(pieces)}")
+    return "\n".join(lines) or ABSENT
 
 
 def _guess(one: Explained, rank: int) -> str:
