@@ -15,7 +15,7 @@ from probes.catalog import DOMAIN_STEMS
 from probes.source import ProbeData
 from protocols.cli.command import Command, command
 from protocols.engine.chosen_models import chosen_models
-from protocols.engine.kinds import refuse_untrained
+from protocols.engine.kinds import TRANSFORMER, refuse_untrained
 from protocols.engine.models import check_scorer
 from protocols.engine.settings import (
     DEFAULT_FILE,
@@ -161,12 +161,20 @@ def score_sets(
             print(f"{one.name}, {model.label}: complete")
     for model in models:
         own = [(one.data, job.key) for whose, one, job in asked if whose == model]
-        _check(model, [data for data, key in own if key in missing])
+        _check(model, [data for data, key in own if key in missing], scoring)
     run_jobs([Part([job]) for job in plan], folder, context)
     print_tables(folder.path, PROTOCOL)
 
 
-def _check(model: ModelSettings, sets: Sequence[ProbeData]) -> None:
+def _check(model: ModelSettings, sets: Sequence[ProbeData], scoring: Sequence[str]) -> None:
+    if scoring and model.kind == TRANSFORMER and any(d.config.setup == "mc_qa" for d in sets):
+        from lightning_modules.heads.choice_head import answers_questions
+
+        if answers_questions(model.name_or_path, model.revision):
+            raise UsageError(
+                f"{model.label} answers questions with the head that it was fine-tuned with, which "
+                "gives one number a choice and no log-likelihoods; give it without --scoring"
+            )
     for setup in dict.fromkeys(data.config.setup for data in sets):
         records = [data.records for data in sets if data.config.setup == setup]
         check_scorer(model, setup, records)

@@ -223,7 +223,7 @@ def test_without_a_dev_file_the_test_file_is_scored(
 
 
 def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
-    tiny_model: Path, tmp_path: Path
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "theirs"
     torch.manual_seed(5)
@@ -245,6 +245,11 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
         assert json.loads(line)["scores"] == pytest.approx(logits.tolist(), abs=1e-6)
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["mode"] for row in rows} == {"fine_tuned"}
+    # Such a head knows nothing that another rule could go by, which is said before it is asked.
+    scoring = [*command, "--scoring", "sum", "--output_dir", str(tmp_path / "scoring")]
+    assert train.main(scoring) == train.USAGE_ERROR
+    assert "fine-tuned with, which gives one number a choice" in capsys.readouterr().err
+    assert not list((tmp_path / "scoring").glob("runs/*/result.json"))
 
 
 def test_what_a_run_noticed_reaches_the_terminal_once(
