@@ -1,12 +1,22 @@
-"""A BERT with random weights and the embedded tokenizer: a size to measure, not a model to use."""
+"""Models with random weights and a tokenizer that fits: sizes to measure, not models to use."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from transformers import AutoTokenizer, BertConfig
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers.trainers import BpeTrainer
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
 
 from lightning_modules.checkpoints.source import EMBEDDED_DIR
+from lightning_modules.checkpoints.weights import own_random_state
 
 
 def write_random_model(
@@ -36,3 +46,38 @@ def write_random_model(
     config.architectures = ["BertForMaskedLM"]
     config.save_pretrained(folder)
     return str(folder)
+
+
+def random_gpt2(
+    texts: Iterable[str], num_layers: int = 6, hidden_size: int = 384, vocab_size: int = 50257
+) -> tuple[GPT2LMHeadModel, PreTrainedTokenizerFast]:
+    """A GPT-2 in eval mode, and a tokenizer whose words are few pieces, as GPT-2's own has them.
+
+    Args:
+        texts: What the pieces are made from.
+        num_layers: Transformer layers.
+        hidden_size: H; an attention head has 64.
+        vocab_size: V. Rows beyond the tokenizer's are never looked up, but the head scores them.
+    """
+    end = "<|endoftext|>"
+    pieces = Tokenizer(models.BPE())
+    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.post_processor = processors.ByteLevel(trim_offsets=False)
+    trainer = BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[end],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    pieces.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=pieces, bos_token=end, eos_token=end)
+    config = GPT2Config(
+        vocab_size=vocab_size,
+        n_embd=hidden_size,
+        n_layer=num_layers,
+        n_head=max(1, hidden_size // 64),
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    with own_random_state(0):
+        return GPT2LMHeadModel(config).eval().requires_grad_(False), tokenizer

@@ -1,0 +1,185 @@
+"""Scoring of questions with answers by a causal model against one request a choice.
+
+    python -m benchmarks.causal_scoring [--mirror FOLDER] [--items 200] [--threads 2] [--quick]
+
+All read the same records and give log P(answer | question) for each answer, with the same weights;
+tokenising is part of every time. The model is a GPT-2 of 6 layers of 384 with random weights and a
+vocabulary of 50,257, the records are the released hypernymy test, or the shipped small one. Ours
+runs a question once for all its answers, and makes logits where a token is scored. The peers give
+the model each answer with its question, in batches of 8: `conditional_score` of minicons, the
+choices of the file in their order (left out, and said, where it is not installed); and requests as
+lm-evaluation-harness makes them, the longest first, log-probabilities over the whole vocabulary at
+every place, and of each scored token whether it is the likeliest. Every sum is compared with each
+of theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from benchmarks.arguments import Arguments
+from benchmarks.interleaved import interleave, ratios
+from benchmarks.random_model import random_gpt2
+from benchmarks.results import report
+from datamodules.sampler import evaluation_batches
+from lightning_modules.scorers.causal import CausalScorer
+from probes.record import Record
+from probes.source import load_probe
+
+PEER_BATCH = 8
+OURS, MINICONS, REQUESTS = "ours", "minicons", "one request a choice"
+Sums = list[list[float]]  # K of an item
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = Arguments(__doc__, rounds=3, quick="tiny")
+    parser.add_argument("--mirror", help="the released files; none: the shipped hypernymy_small")
+    parser.add_argument("--items", type=int, help="only the first so many")
+    parser.add_argument("--max-tokens", type=int, default=8192, help="in a batch of ours")
+    measure(parser.chosen())
+
+
+def measure(chosen: argparse.Namespace) -> dict[str, float]:
+    """Items a second of each, ratios and differences.
+
+    Raises:
+        RuntimeError: If a peer's log-likelihoods differ.
+    """
+    name, split = ("hypernymy", "test") if chosen.mirror else ("hypernymy_small", "dev")
+    records = load_probe(name, split, mirror=chosen.mirror).records
+    records = records[: 6 if chosen.quick else chosen.items]
+    scorer = _scorer(records, chosen)
+    said: dict[str, Sums] = {}
+    peers: dict[str, Callable[[], object]] = {
+        OURS: lambda: said.update({OURS: ours(scorer, records, chosen.max_tokens)}),
+        REQUESTS: lambda: said.update({REQUESTS: requests(scorer, records)}),
+    }
+    if minicons := _minicons(scorer, records):
+        peers[MINICONS] = lambda: said.update({MINICONS: minicons()})
+    else:
+        print("minicons is not installed: pip install minicons, or the extra `benchmarks`")
+    seconds = interleave(peers, 1 if chosen.quick else chosen.rounds)
+    figures = {f"items a second, {n}": len(records) / median(t) for n, t in seconds.items()}
+    figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
+    for name in peers.keys() - {OURS}:
+        figures[f"largest difference, {name}"] = agreement(said[OURS], said[name])
+    report(f"causal scoring, {len(records)} items", figures, chosen)
+    return figures
+
+
+def agreement(ours: Sums, theirs: Sums) -> float:
+    """The largest difference of a log-likelihood, as a share of it where it is above 1 nat.
+
+    Raises:
+        RuntimeError: If one is above 1e-5.
+    """
+    largest = 0.0
+    for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        for one, other in zip(a, b, strict=True):
+            largest = max(largest, abs(one - other) / max(1.0, abs(other)))
+        if largest > 1e-5:
+            raise RuntimeError(f"item {place}: log-likelihoods {a} and {b}")
+    return largest
+
+
+@torch.no_grad()
+def ours(scorer: CausalScorer, records: Sequence[Record], max_tokens: int) -> Sums:
+    """By batches as `zero-shot` makes them."""
+    asked = scorer.log_likelihoods()
+    encoded = asked.encoder.encode(records)
+    found: Sums = [[] for _ in records]
+    batches = evaluation_batches(encoded.lengths, max_tokens, num_sequences=encoded.num_sequences)
+    for batch in batches:
+        inputs = {k: v.to(scorer.model.device) for k, v in encoded.collate(batch).items()}
+        for place, row in zip(batch, asked.answer(inputs).tolist(), strict=True):
+            found[place] = row[: len(records[place].choices)]
+    return found
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a model for one choice.
+
+    Attributes:
+        item: Whose choice it is.
+        choice: Which.
+        ids: Tokens of question and answer.
+        num_scored: Of the answer.
+    """
+
+    item: int
+    choice: int
+    ids: list[int]
+    num_scored: int
+
+
+@torch.no_grad()
+def requests(scorer: CausalScorer, records: Sequence[Record]) -> Sums:
+    """One request a choice, the longest first, with all logits of a padded batch."""
+    model: Any = scorer.model
+    asked = sorted(_requests(scorer, records), key=lambda r: (-len(r.ids), r.ids))
+    found: Sums = [[0.0] * len(record.choices) for record in records]
+    for start in range(0, len(asked), PEER_BATCH):
+        part = asked[start : start + PEER_BATCH]
+        rows = [torch.tensor(request.ids[:-1]) for request in part]
+        inputs = pad_sequence(rows, batch_first=True).to(model.device)
+        scores = model(inputs).logits.log_softmax(dim=-1)  # (B, L, V); what is padded is not read
+        for request, row in zip(part, scores, strict=True):
+            end = len(request.ids) - 1
+            own = row[end - request.num_scored : end]
+            gold = torch.tensor(request.ids[-request.num_scored :], device=own.device)
+            _ = bool((own.argmax(dim=-1) == gold).all())
+            found[request.item][request.choice] = float(own.gather(1, gold[:, None]).sum())
+    return found
+
+
+def _requests(scorer: CausalScorer, records: Sequence[Record]) -> list[Request]:
+    tokenizer = scorer.tokenizer
+    places = [(i, k) for i, record in enumerate(records) for k in range(len(record.choices))]
+    stems = [records[i].stem.rstrip() for i, _ in places]
+    whole = [f"{s} {records[i].choices[k]}" for s, (i, k) in zip(stems, places, strict=True)]
+    given = tokenizer(stems)["input_ids"]
+    rows = zip(places, given, tokenizer(whole)["input_ids"], strict=True)
+    return [Request(i, k, ids, len(ids) - len(stem)) for (i, k), stem, ids in rows]
+
+
+def _minicons(scorer: CausalScorer, records: Sequence[Record]) -> Callable[[], Sums] | None:
+    try:
+        from minicons.scorer import IncrementalLMScorer
+    except ImportError:
+        return None
+    peer = IncrementalLMScorer(
+        scorer.model, device=str(scorer.model.device), tokenizer=scorer.tokenizer
+    )
+    pairs = [(record.stem.rstrip(), choice) for record in records for choice in record.choices]
+
+    def call() -> Sums:
+        scores: list[float] = []
+        for start in range(0, len(pairs), PEER_BATCH):
+            stems, choices = zip(*pairs[start : start + PEER_BATCH], strict=True)
+            scores += peer.conditional_score(
+                list(stems), list(choices), reduction=lambda x: x.sum().item()
+            )
+        found = iter(scores)
+        return [[next(found) for _ in record.choices] for record in records]
+
+    return call
+
+
+def _scorer(records: Sequence[Record], chosen: argparse.Namespace) -> CausalScorer:
+    sizes = (2, 64, 2000) if chosen.quick else (6, 384, 50257)
+    texts = [text for record in records for text in (record.stem, *record.choices)]
+    model, tokenizer = random_gpt2(texts, *sizes)
+    return CausalScorer(model.to(chosen.device), tokenizer)
+
+
+if __name__ == "__main__":
+    main()
