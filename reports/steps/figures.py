@@ -35,7 +35,7 @@ def steps_figure(results: Results) -> Figure | None:
         _legend(canvas, axes[0], looks)
         return drawn(
             "training_steps",
-            "When was it learned?",
+            "What was known at each training step",
             "Shares against the training step that a revision's name holds (log axis, step 0 on "
             "its left); bands are 95% intervals, dotted lines chance. Revisions without a step are "
             "in the table alone." + left_out(len(places)),

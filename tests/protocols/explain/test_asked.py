@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 import train
 from jobs.context import TrainerSettings
@@ -17,6 +23,7 @@ from probes.record import Record
 from protocols.engine.settings import ModelSettings
 from protocols.explain.asked import explained
 from reports.explain.facts import Explained
+from tests.lightning_modules.scorers.test_seq2seq import t5_tokenizer
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
@@ -97,6 +104,31 @@ def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str],
         ("Smaller", "without a space"): tokenizer("Smaller").input_ids,
     }
     assert (two_words.entry, two_words.rank, two_words.spellings) == (None, None, ())
+
+
+@torch.no_grad()
+def test_an_encoder_decoder_model_shows_both_of_its_texts(tmp_path: Path) -> None:
+    tokenizer = t5_tokenizer()
+    config = T5Config(
+        vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2,
+        initializer_factor=0.5, decoder_start_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = T5ForConditionalGeneration(config).eval()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    one = Record("5", "a cat is [MASK] than a dog .", ("smaller", "antelope"), 0)
+    said = explained(ModelSettings(str(tmp_path), kind="seq2seq"), "mc_mlm", one, QUIET)
+    encoded = tokenizer("a cat is <extra_id_0> than a dog .", return_tensors="pt")
+    given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
+    reads = {name: [piece.id for piece in pieces] for name, pieces in said.reads}
+    assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder is given": given}
+    logits = model(**encoded, decoder_input_ids=torch.tensor([given])).logits[0, -1]
+    [entry] = tokenizer("smaller", add_special_tokens=False).input_ids
+    check_place(said, logits, {0: entry})
+    shown = [[piece.text for piece in own.pieces] for own in said.candidates]
+    assert shown == [["▁smaller", "<extra_id_1>"], ["▁ante", "lope", "<extra_id_1>"]]
+    assert [own.space for own in said.candidates] == ["in its first piece"] * 2
 
 
 def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> None:
