@@ -115,10 +115,9 @@ def _chosen_sets(sets: str | list[str]) -> list[str]:
     chosen = listed(sets) or list(SETS)
     for name in chosen:
         if name not in SETS:
-            known = ", ".join(SETS)
+            near = nearest(name.lower(), list(SETS))
             raise UsageError(
-                f"--sets {name}: there is no such set{nearest(name, list(SETS))}; "
-                f"choose from {known}"
+                f"--sets {name}: there is no such set{near}; choose from {', '.join(SETS)}"
             )
     return list(dict.fromkeys(chosen))
 

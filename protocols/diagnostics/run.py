@@ -167,17 +167,18 @@ def prediction_lines(
 def left_out(asked: Questions, outputs: ModelOutputs, name: str) -> list[str]:
     """How many items have no accuracy, or no sensitivity, as the vocabulary splits a word."""
     notices = []
-    known = len(asked.completions) - len(known_completions(asked.completions, outputs))
-    if known:
+    num_contexts, num_contrasts = len(asked.completions), len(asked.contrasts)
+    if number := num_contexts - len(known_completions(asked.completions, outputs)):
         notices.append(
-            f"{name}: {known} of {len(asked.completions)} contexts left out of the accuracies, as "
-            "the vocabulary has none of their expected words as one entry"
+            f"{name}: {number} of {num_contexts} contexts left out of the accuracies, as the "
+            "vocabulary has none of their expected words as one entry"
         )
-    if outputs.probabilities is not None:
-        number = len(asked.contrasts) - len(known_contrasts(asked, outputs.probabilities))
-        said = f"{name}: {number} of {len(asked.contrasts)} comparisons left out of the"
-        if number:
-            notices.append(f"{said} sensitivities, as a word has no probability")
+    known = known_contrasts(asked, outputs.probabilities) if outputs.probabilities else []
+    if outputs.probabilities and (number := num_contrasts - len(known)):
+        notices.append(
+            f"{name}: {number} of {num_contrasts} comparisons left out of the sensitivities, as a "
+            "word has no probability"
+        )
     if outputs.split:
         notices.append(
             f"{name}: {len(outputs.split)} words asked for are not one entry of the vocabulary: "
