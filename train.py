@@ -17,7 +17,6 @@ from callbacks.stop_signals import (
 if __name__ == "__main__":
     STOP.listen()  # before all else, so that a signal is answered at any moment
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from protocols.cli.command import declared
 from protocols.cli.errors import BROKEN_PIPE, USAGE_ERROR, report_error, stdout_is_closed
 from protocols.cli.fit_help import LIGHTNING, fit_help
 from storage.config.yaml_file import check_configs
+from storage.errors import nearest
 
 # What a command is besides its function is declared beside that, which is imported when asked for.
 PROTOCOLS = {
@@ -45,12 +45,16 @@ PROTOCOLS = {
     "sweep run": "protocols.inoculation.sweep:run",
     "sweep status": "protocols.inoculation.sweep:status",
     "report": "protocols.report:report",
-    "probes": "protocols.shipped:probes",
+    "probes list": "protocols.probes.build:list_probes",
+    "probes build": "protocols.probes.build:build",
+    "probes validate": "protocols.probes.check:validate",
+    "probes stats": "protocols.probes.check:stats",
     "export": "protocols.export:export_language_model",
 }
 INTERNAL = {"sweep cell": "protocols.inoculation.sweep:cell"}  # started for `sweep run`
 GONE = {"sweep work": "`sweep run` runs the cells, as many at once as there is room for"}
 HELPS = {"-h", "--help"}
+GROUPS = {name.partition(" ")[0] for name in PROTOCOLS if " " in name}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def dispatch(arguments: Sequence[str] | None) -> int:
     """Finds the command, runs it and turns its errors into exit codes."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    group = "sweep" if arguments[:1] == ["sweep"] else ""
+    arguments += ["list"] if arguments == ["probes"] else []
+    group = arguments[0] if GROUPS & {*arguments[:1]} else ""
     words = 2 if group else 1
     if len(arguments) < words or arguments[words - 1] in HELPS:
         print(overview(group))
@@ -79,9 +84,7 @@ def dispatch(arguments: Sequence[str] | None) -> int:
     command, rest = " ".join(arguments[:words]), arguments[words:]
     known = [*LIGHTNING, *PROTOCOLS]
     if command not in {*known, *INTERNAL}:
-        near = [] if command in GONE else difflib.get_close_matches(command, known, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        hint = f": {GONE[command]}" if command in GONE else hint
+        hint = f": {GONE[command]}" if command in GONE else nearest(command, known)
         print(f"train.py: there is no command {command!r}{hint}; --help shows all", file=sys.stderr)
         return USAGE_ERROR
     follow_first_process()

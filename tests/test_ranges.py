@@ -171,7 +171,7 @@ WRONG = [
     (PLAN, "grid.rows", "[]"),
     (["grid"], "grid.step", "0"),
     (["grid"], "grid.last_age", "1000000"),
-    (["probes", "list"], "seed", "-1"),
+    (["probes", "build"], "seed", "-1"),
     (["demo"], "plan.doses", "[50,-1]"),
     (FIT, "model.learning_rate", "-1"),
     (FIT, "model.max_length", "0"),

@@ -18,7 +18,8 @@ class Command:
         example: A whole command line that can be typed.
         shown: The options that matter most, by spaces: --help explains them, --help_all all.
         positional: Required arguments are given by place.
-        alone: The arguments that stand for none.
+        named: A function that gives the settings of what the first argument names: their fields
+            are options too, and the command is called with `name` and `settings`.
         config: The YAML file, below the project's root, whose keys hold where none are given.
     """
 
@@ -26,7 +27,7 @@ class Command:
     example: str = ""
     shown: str = ""
     positional: bool = False
-    alone: tuple[str, ...] = ()
+    named: str = ""
     config: str | None = None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import SUPPRESS
@@ -12,7 +14,7 @@ from probes.catalog import ROOT
 from protocols.cli.command import Command, declared
 from protocols.cli.help import Option, short_help
 from protocols.cli.parser import OneLineErrors
-from storage.config.ranges import check_settings
+from storage.config.ranges import Settings, check_settings
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -20,16 +22,32 @@ if TYPE_CHECKING:
 
 def run_command(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
     """Parses the arguments of a protocol's function and calls it."""
-    parser = command_parser(name, function)
-    given = parser.parse_args(arguments or declared(function).alone)
-    check_settings(function, given.as_dict(), "--")
+    said = declared(function)
+    things = [word for word in arguments[:1] if said.named and not word.startswith("-")]
+    thing = things[0] if things else ""
+    kind = resolve_name(said.named)(thing) if thing else None
+    parser = command_parser(f"{name} {thing}".strip(), function, kind)
+    given = parser.parse_args(arguments[1:] if thing else arguments)
+    for declaring in filter(None, (function, kind)):
+        check_settings(declaring, given.as_dict(), "--")
     parsed = parser.instantiate(given)
     parsed.pop("config", None)
+    if kind is not None:
+        settings = {one.name: parsed.pop(one.name) for one in fields(kind)}
+        parsed["name"], parsed["settings"] = thing, kind(**settings)
     function(**parsed)
 
 
-def command_parser(name: str, function: Callable[..., Any]) -> CommandParser:
-    """The parser of a command's function, whose arguments are its options."""
+def command_parser(
+    name: str, function: Callable[..., Any], settings: type[Settings] | None = None
+) -> CommandParser:
+    """The parser of a command's function, whose arguments are its options.
+
+    Args:
+        name: The command.
+        function: Its function.
+        settings: Of what the command names (`Command.named`): its fields are options too.
+    """
     said = declared(function)
     parser = CommandParser(
         prog=f"train.py {name}",
@@ -38,7 +56,11 @@ def command_parser(name: str, function: Callable[..., Any]) -> CommandParser:
     )
     parser.add_argument("--help_all", action=_HelpAll, help="show every option and exit")
     parser.add_argument("--config", action="config", help="YAML file with any of these keys")
-    parser.add_function_arguments(function, as_positional=said.positional)
+    own = {one.name for one in fields(settings)} if settings else set()
+    skipped = {"name", "settings", *own} if said.named else set()
+    parser.add_function_arguments(function, as_positional=said.positional, skip=skipped)
+    if settings:
+        parser.add_class_arguments(settings)
     parser.said = said
     parser.needed = frozenset(action.dest for action in parser._actions if action.required)
     return parser

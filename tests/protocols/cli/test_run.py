@@ -37,10 +37,21 @@ def paint(what: str, coats: NumItems = 1, colours: Colours = Colours()) -> None:
     CALLS.append((what, coats, colours.first))
 
 
-@command(Command("", alone=("all",), positional=True))
+@command(Command("", positional=True))
 def wash(what: str) -> None:
     """Washes something."""
     CALLS.append((what, 0, ""))
+
+
+def settings_of(name: str) -> type[Colours]:
+    assert name == "fence"
+    return Colours
+
+
+@command(Command("", named=f"{__name__}:settings_of"))
+def restore(coats: NumItems = 1, name: str = "", settings: Colours | None = None) -> None:
+    """Restores something, or all."""
+    CALLS.append((name, coats, settings.first if settings else ""))
 
 
 def test_a_function_is_called_with_what_is_typed_or_in_a_config(tmp_path: Path) -> None:
@@ -49,8 +60,22 @@ def test_a_function_is_called_with_what_is_typed_or_in_a_config(tmp_path: Path) 
     CALLS.clear()
     run_command("paint", paint, [f"--config={path}", "--coats=2"])
     run_command("wash", wash, ["car"])
-    run_command("wash", wash, [])
-    assert CALLS == [("house", 2, "blue"), ("car", 0, ""), ("all", 0, "")]
+    assert CALLS == [("house", 2, "blue"), ("car", 0, "")]
+
+
+def test_what_is_named_first_has_options_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "fence.yaml"
+    path.write_text("first: green\n")
+    CALLS.clear()
+    run_command("restore", restore, ["fence", "--coats=3", f"--config={path}"])
+    run_command("restore", restore, ["--coats=2"])
+    run_command("restore", restore, [])
+    assert CALLS == [("fence", 3, "green"), ("", 2, ""), ("", 1, "")]
+    with pytest.raises(SystemExit):
+        run_command("restore", restore, ["fence", "--frist=red"])
+    assert "no option --frist (did you mean --first?)" in capsys.readouterr().err
 
 
 def test_a_number_out_of_its_range_is_refused_before_the_call() -> None:

@@ -1,0 +1,27 @@
+"""All builders by name; the module of one is imported when it is asked for."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import Any
+
+from probes.build.frame.builder import Builder
+from storage.errors import UsageError, nearest
+
+BUILDERS: dict[str, str] = {}
+
+
+def builder_of(name: str) -> Builder[Any]:
+    """The builder of this name.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    if name not in BUILDERS:
+        known = list(BUILDERS)
+        raise UsageError(
+            f"there is no builder of {name!r}{nearest(name, known)}; there are {', '.join(known)}, "
+            "and without a name the shipped probes are made anew"
+        )
+    builder: Builder[Any] = resolve_name(BUILDERS[name])
+    return builder

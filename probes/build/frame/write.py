@@ -1,0 +1,51 @@
+"""From a builder to its files: built, checked, written whole, with a data card beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from probes.build.frame.builder import Builder, S
+from probes.build.frame.card import data_card
+from probes.hygiene.finding import check_records, check_splits
+from probes.hygiene.shown import said
+from probes.importers.ai2 import write_ai2
+from storage.errors import RecordError
+from storage.files import write_text_atomic
+
+
+class HygieneError(RecordError):
+    """A built probe that breaks its own rules; nothing of it is written."""
+
+
+def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path]:
+    """Builds a probe and writes it: `<output_dir>/<name>/{train,dev,test}.jsonl.gz`.
+
+    Beside them lie README.md, the data card, and `<name>.yaml`, which `--probes` takes.
+
+    Raises:
+        HygieneError: If a check finds something: an error of the builder.
+        FileNotFoundError: If a source is missing, with how to get it.
+    """
+    probe = builder.build(settings)
+    findings = [found for records in probe.values() for found in check_records(records)]
+    findings += check_splits(probe)
+    if findings:
+        raise HygieneError(f"{builder.name}: {said(findings)}")
+    folder = Path(output_dir) / builder.name
+    paths = []
+    for split, records in probe.items():
+        path = folder / f"{split}.jsonl.gz"
+        write_ai2(path, records)
+        paths.append(path)
+    config = {
+        "description": builder.summary,
+        **builder.config,
+        "base_url": ".",
+        "files": {split: {"path": path.name} for split, path in zip(probe, paths, strict=True)},
+    }
+    config_path, card_path = folder / f"{builder.name}.yaml", folder / "README.md"
+    write_text_atomic(config_path, yaml.safe_dump(config, sort_keys=False, width=100))
+    write_text_atomic(card_path, data_card(builder, settings, probe, paths))
+    return [*paths, config_path, card_path]

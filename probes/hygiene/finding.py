@@ -1,0 +1,172 @@
+"""What is wrong with an item of a probe, and the checks that need nothing but the items' text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from probes.record import MASK, Record
+
+_HEAD = re.compile(r"^(?P<words>.+?)(?: event)?, defined as '")
+_MORE = re.compile(r"^(?P<first>.*?)(?: \(or (?P<others>.*)\))?$")
+_WORD = re.compile(r"\w+")
+_SIGMAS = 5.0  # a fair draw of the positions is this far off once in a million probes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        check: What was checked, in a few words: findings are counted by it.
+        where: The item, or the file.
+        text: What was found there.
+    """
+
+    check: str
+    where: str
+    text: str
+
+
+def check_records(records: Sequence[Record]) -> list[Finding]:
+    """What the text of one split's items tells: stems, answers in stems, choices, positions.
+
+    Args:
+        records: The items of one file.
+    """
+    findings = [*repeated_questions(records), *unbalanced_positions(records)]
+    for record in records:
+        findings += repeated_choices(record)
+        findings += answer_in_stem(record)
+    return findings
+
+
+def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
+    """What splits share: questions, golds of an open set of answers, whole sets of distractors.
+
+    A gold that is one of few answers (older or younger) is no leak: golds are compared where most
+    of a split's items have a gold of their own.
+
+    Args:
+        splits: The items by split.
+    """
+    findings = list[Finding]()
+    names = list(splits)
+    for place, first in enumerate(names):
+        for second in names[place + 1 :]:
+            findings += _shared(first, splits[first], second, splits[second])
+    return findings
+
+
+def repeated_questions(records: Sequence[Record]) -> list[Finding]:
+    """Items that ask the same of the same choices; and one stem with two right answers.
+
+    Several items may share a stem: perturbations of a question differ in their distractors. Then
+    the gold has to be the same, or the stem has two answers and neither is told from the other.
+    """
+    first: dict[str, Record] = {}
+    seen: dict[tuple[str, frozenset[str]], Record] = {}
+    findings = []
+    for record in records:
+        stem = _plain(record.stem)
+        key = stem, frozenset(record.choices)
+        if (other := seen.setdefault(key, record)) is not record:
+            text = f"the same question as {other.where}"
+            findings.append(Finding("repeated question", record.where, text))
+        elif (other := first.setdefault(stem, record)).gold in record.wrong:
+            text = f"{other.gold!r}, right in {other.where}, is wrong here under the same stem"
+            findings.append(Finding("right elsewhere", record.where, text))
+    return findings
+
+
+def repeated_choices(record: Record) -> list[Finding]:
+    """A choice that stands there twice, or says in other letters what the gold says."""
+    findings = []
+    if len({_plain(text) for text in record.choices}) < len(record.choices):
+        findings.append(Finding("repeated choice", record.where, "two choices are the same"))
+    golds = answer_words(record.gold)
+    for text in record.wrong:
+        if shared := golds & answer_words(text):
+            said = f"{sorted(shared)[0]!r} names the gold and a wrong choice"
+            findings.append(Finding("synonym of the gold", record.where, said))
+    return findings
+
+
+def answer_in_stem(record: Record) -> list[Finding]:
+    """The gold, or a word that it is told by, where no wrong choice stands in the stem as well."""
+    stem = _plain(record.stem)
+    if not _stands_in(record.gold, stem) or any(_stands_in(text, stem) for text in record.wrong):
+        return []
+    return [Finding("answer in the stem", record.where, f"{record.gold[:60]!r}")]
+
+
+def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:
+    """Positions that hold the gold far more, or less, often than a fair draw would."""
+    counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for record in records:
+        counts[len(record.choices)][record.answer] += 1
+    findings = []
+    for num_choices, golds in counts.items():
+        total, share = golds.total(), 1 / num_choices
+        allowed = _SIGMAS * math.sqrt(total * share * (1 - share))
+        for position in range(num_choices):
+            if abs(golds[position] - total * share) > allowed:
+                text = f"{golds[position]} of {total} golds stand at place {position + 1}"
+                findings.append(Finding("unbalanced positions", records[0].file or "all", text))
+    return findings
+
+
+def answer_words(text: str) -> set[str]:
+    """The words that an answer names its concept by: "report (or account), defined as '...'".
+
+    An answer of words without a gloss is told by the whole of it.
+    """
+    head = _HEAD.match(text)
+    if head is None:
+        return {_plain(text)}
+    parts = _MORE.match(head["words"])
+    assert parts is not None  # every text is a first part
+    others = (parts["others"] or "").split(", ")
+    return {_plain(word) for word in [parts["first"], *others] if word}
+
+
+def _stands_in(answer: str, plain_stem: str) -> bool:
+    return any(f" {word} " in f" {plain_stem} " for word in answer_words(answer) if word)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.replace(MASK, "").casefold()))
+
+
+def _shared(
+    first: str, ours: Sequence[Record], second: str, theirs: Sequence[Record]
+) -> list[Finding]:
+    where = f"{first} and {second}"
+    stems = {_plain(record.stem) for record in ours} & {_plain(record.stem) for record in theirs}
+    findings = [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
+    if _is_open(ours) and _is_open(theirs):
+        golds = {record.gold for record in ours} & {record.gold for record in theirs}
+        findings += [Finding("gold in two splits", where, gold[:80]) for gold in sorted(golds)]
+        sets = {frozenset(r.wrong) for r in ours} & {frozenset(r.wrong) for r in theirs}
+        findings += [
+            Finding("distractors in two splits", where, " | ".join(wrong)[:80])
+            for wrong in sorted(sorted(one) for one in sets)
+        ]
+    clusters = [{cluster_of(r) for r in split} - {""} for split in (ours, theirs)]
+    for name in sorted(clusters[0] & clusters[1]):
+        findings.append(Finding("concept in two splits", where, name))
+    return findings
+
+
+def _is_open(records: Sequence[Record]) -> bool:
+    """Whether answers are from an open set, not from some words that each item has again."""
+    return len({record.gold for record in records}) > len(records) / 10
+
+
+def cluster_of(record: Record) -> str:
+    """The concept that an item is about; "" where it names none."""
+    meta = record.meta
+    return str(meta.get("cluster") or meta.get("word") or meta.get("gold_synset") or "")

@@ -1,0 +1,73 @@
+"""`train.py probes list` and `probes build`: what probes there are, and how they are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from probes.build.frame.builder import BuildSettings
+from probes.build.frame.registry import builder_of
+from probes.catalog import load_probe_config, probe_names
+from protocols.cli.command import Command, command
+from results.provenance import ROOT
+from storage.config.ranges import Seed
+from storage.errors import UsageError
+from storage.files import sha256_of
+
+
+@command(Command("list the probes", example="train.py probes list"))
+def list_probes() -> None:
+    """Lists the probes there are."""
+    for name in probe_names():
+        config = load_probe_config(name)
+        print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
+
+
+def settings_of(name: str) -> type[BuildSettings]:
+    """The settings of the builder that is named on the command line."""
+    kind: type[BuildSettings] = builder_of(name).settings
+    return kind
+
+
+@command(
+    Command(
+        "build a probe from its sources, or the shipped ones anew",
+        example="train.py probes build definitions --output_dir runs/probes",
+        shown="output_dir seed",
+        named="protocols.probes.build:settings_of",
+    )
+)
+def build(
+    output_dir: str | None = None,
+    seed: Seed = 0,
+    name: str = "",
+    settings: BuildSettings | None = None,
+) -> None:
+    """Builds the probe that is named first, or remakes the shipped ones and the word vectors.
+
+    What is made of the same sources, settings and seed is the same byte for byte.
+
+    Args:
+        output_dir: Gets a folder with the probe's files and data card; of the shipped ones
+            `probes/` and `word_vectors.txt`, in the repository's assets/ unless it is given.
+        seed: Seed of the probes.
+        name: The probe to build.
+        settings: How.
+
+    Raises:
+        UsageError: If a probe is named and no folder given.
+    """
+    if settings is not None:
+        if output_dir is None:
+            raise UsageError(f"give --output_dir: the probe goes to <output_dir>/{name}")
+        from probes.build.frame.write import write_probe
+
+        for path in write_probe(builder_of(name), settings, Path(output_dir)):
+            print(f"{sha256_of(path)[:12]}  {path}")
+        return
+    folder = ROOT / "assets" if output_dir is None else Path(output_dir)
+    from probes.build.catalogue import build_probes
+    from probes.build.word_vectors import build_vectors
+
+    for path in build_probes(folder / "probes", seed=seed):
+        print(f"{sha256_of(path)[:12]}  {path}")
+    print(build_vectors(folder / "word_vectors.txt"))

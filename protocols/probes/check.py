@@ -1,0 +1,81 @@
+"""`train.py probes validate` and `probes stats`: what is wrong with a file of items, and its sizes.
+
+Both take a file, or a folder with the files of several splits, which are compared.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from probes.build.drafts import SPLITS
+from probes.hygiene.finding import check_records, check_splits
+from probes.hygiene.shown import said
+from probes.hygiene.stats import stats_of, table
+from probes.importers.ai2 import read_ai2
+from probes.record import Record
+from protocols.cli.command import Command, command
+from storage.errors import UsageError
+
+_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zip")
+
+
+@command(
+    Command(
+        "what is wrong with a probe's items",
+        example="train.py probes validate runs/probes/definitions",
+        positional=True,
+    )
+)
+def validate(file: str) -> None:
+    """Checks a probe: answers in stems, right answers among the wrong ones, leaks between splits.
+
+    Exits with 1 where something is found.
+
+    Args:
+        file: A file of items, or a folder with train, dev and test files.
+    """
+    splits = read_splits(Path(file))
+    findings = [found for records in splits.values() for found in check_records(records)]
+    findings += check_splits(splits)
+    total = sum(len(records) for records in splits.values())
+    if not findings:
+        print(f"{file}: nothing found in {total:,} items ({', '.join(splits)})")
+        return
+    print(said(findings))
+    print(f"{file}: {len(findings):,} findings in {total:,} items ({', '.join(splits)})")
+    sys.exit(1)
+
+
+@command(
+    Command(
+        "the sizes of a probe",
+        example="train.py probes stats runs/probes/definitions",
+        positional=True,
+    )
+)
+def stats(file: str) -> None:
+    """Counts questions, concepts, right answers and their places, split by split.
+
+    Args:
+        file: A file of items, or a folder with train, dev and test files.
+    """
+    print(table(stats_of(read_splits(Path(file)))))
+
+
+def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
+    """The items of a file, or of each split's file in a folder.
+
+    Raises:
+        UsageError: If a folder has no such file.
+        FileNotFoundError: If there is neither.
+    """
+    if not path.is_dir():
+        name = path.name.partition(".")[0]
+        return {name: read_ai2(path, ids_repeat=True).records}
+    found = {split: [path / f"{split}{end}" for end in _ENDINGS] for split in SPLITS}
+    files = {s: next((p for p in paths if p.is_file()), None) for s, paths in found.items()}
+    splits = {s: read_ai2(p, ids_repeat=True).records for s, p in files.items() if p is not None}
+    if not splits:
+        raise UsageError(f"{path}: no train, dev or test file ending in {', '.join(_ENDINGS)}")
+    return splits

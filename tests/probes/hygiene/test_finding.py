@@ -1,0 +1,92 @@
+"""Each check on items made to break it, and on near misses that do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from probes.hygiene.finding import (
+    answer_in_stem,
+    answer_words,
+    check_splits,
+    repeated_choices,
+    repeated_questions,
+    unbalanced_positions,
+)
+from probes.record import Record
+
+
+def item(stem: str, *choices: str, answer: int = 0, name: str = "", **meta: str) -> Record:
+    return Record(name or stem, stem, choices, answer, meta)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("report (or account), defined as 'what is said'", {"report", "account"}),
+        ("run (or go, move) event, defined as 'it (x), defined as'", {"run", "go", "move"}),
+        ("the act of saying", {"the act of saying"}),
+    ],
+)
+def test_words_of_an_answer(text: str, words: set[str]) -> None:
+    assert answer_words(text) == words
+
+
+def test_an_answer_in_its_stem() -> None:
+    gold = "report (or account), defined as 'what is said'"
+    assert answer_in_stem(item("In 'an Account of it', 'it' is", gold, "b, defined as 'c'"))
+    assert not answer_in_stem(item("In 'accounts of it', 'it' is", gold, "b, defined as 'c'"))
+    # Where a wrong choice stands there too, it tells nothing.
+    assert not answer_in_stem(item("an 18 year old and a 20 year old", "18", "20"))
+
+
+def test_repeated_questions_and_contradictions() -> None:
+    first = item("q?", "a", "b", name="1")
+    assert not repeated_questions([first, item("q?", "a", "c", name="2")])
+    [found] = repeated_questions([first, item("Q ?", "b", "a", answer=1, name="3")])
+    assert (found.check, found.text) == ("repeated question", "the same question as 1@0")
+    [found] = repeated_questions([first, item("q?", "c", "a", name="4")])
+    assert found.check == "right elsewhere"
+
+
+def test_choices_that_say_the_same() -> None:
+    assert [f.check for f in repeated_choices(item("q", "a", "b", "B."))] == ["repeated choice"]
+    both = item("q", "run (or go), defined as 'x'", "walk (or go), defined as 'y'")
+    assert [f.check for f in repeated_choices(both)] == ["synonym of the gold"]
+
+
+def test_positions() -> None:
+    # 100 items of 2: the deviation is 5, so 75 at one place are just within five of them.
+    items = [item(str(n), "a", "b", answer=n % 4 == 0) for n in range(100)]
+    assert not unbalanced_positions(items)
+    items.append(item("x", "a", "b"))
+    items.append(item("y", "a", "b"))
+    found = unbalanced_positions(items)
+    assert [f.text for f in found] == [
+        "77 of 102 golds stand at place 1",
+        "25 of 102 golds stand at place 2",
+    ]
+
+
+def test_leaks_between_splits() -> None:
+    train = [item("q1", "g1", "a", "b", cluster="c1"), item("q2", "g2", "a", "c", cluster="c2")]
+    dev = [item("q3", "g3", "a", "d", cluster="c3")]
+    assert check_splits({"train": train, "dev": dev}) == []
+    leaks = [
+        item("Q1", "g4", "e", "f"),
+        item("q5", "g2", "e", "g"),
+        item("q6", "g6", "b", "a"),
+        item("q7", "g7", "h", "i", cluster="c2"),
+    ]
+    found = check_splits({"train": train, "dev": [*dev, *leaks]})
+    assert [(f.check, f.where, f.text) for f in found] == [
+        ("question in two splits", "train and dev", "q1"),
+        ("gold in two splits", "train and dev", "g2"),
+        ("distractors in two splits", "train and dev", "a | b"),
+        ("concept in two splits", "train and dev", "c2"),
+    ]
+
+
+def test_golds_of_a_closed_set_are_no_leak() -> None:
+    split = [item(f"q{n}", "older", "younger") for n in range(30)]
+    other = [item(f"r{n}", "older", "younger") for n in range(30)]
+    assert check_splits({"train": split, "dev": other}) == []
