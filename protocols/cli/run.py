@@ -57,7 +57,7 @@ def command_parser(
     parser.add_argument("--help_all", action=_HelpAll, help="show every option and exit")
     parser.add_argument("--config", action="config", help="YAML file with any of these keys")
     own = {one.name for one in fields(settings)} if settings else set()
-    skipped = {"name", "settings", *own} if said.named else set()
+    skipped: set[str | int] = {"name", "settings", *own} if said.named else set()
     parser.add_function_arguments(function, as_positional=said.positional, skip=skipped)
     if settings:
         parser.add_class_arguments(settings)

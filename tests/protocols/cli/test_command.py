@@ -24,5 +24,5 @@ def test_every_command_has_a_line_an_example_of_itself_and_a_config_that_is_ther
 ) -> None:
     said = declared(train.function_of(name))
     assert said.summary
-    assert said.example.startswith(f"train.py {name} ")
+    assert f"{said.example} ".startswith(f"train.py {name} ")
     assert said.config is None or (ROOT / said.config).is_file()
