@@ -29,8 +29,8 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
         found = "an encoder-decoder model"
         if not SEQ2SEQ_LM.admits(config):
             raise PretrainedError(
-                f"{name} {found} that was not taught to fill blanks, as T5 and BART were: it is of "
-                "no kind that is read here"
+                f"{name} {found} of a family that is not read here: T5, BART and relatives are, "
+                "which were taught to fill blanks"
             )
     elif CAUSAL_LM.admits(config):
         found = "a causal language model"

@@ -60,8 +60,9 @@ def _is_causal(config: PreTrainedConfig) -> bool:
 
 
 # Families of encoder-decoder models that were taught to fill blanks: with what stands between two
-# sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else.
-FILLED_BLANK = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+# sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else. Switch
+# drops what is too much for its experts, so that its numbers would hang on the batch.
+FILLED_BLANK = ("t5", "mt5", "umt5", "longt5")
 FILLED_SENTENCE = ("bart", "mbart", "plbart", "led")
 
 

@@ -2,7 +2,7 @@
 
 Two forms of filling blanks are known, by what the models were pre-trained to do (SPEC F2):
 
-- T5's (T5, mT5, UMT5, LongT5, Switch; Raffel et al. 2020): the encoder reads "a cat is <extra_id_0>
+- T5's (T5, mT5, UMT5, LongT5; Raffel et al. 2020): the encoder reads "a cat is <extra_id_0>
   than a dog." and `</s>`; the decoder is given its start token and `<extra_id_0>`, and is asked for
   the answer's pieces and the closing `<extra_id_1>`, without which an answer would be as likely as
   all that begin with it. They are summed, the closing sentinel among them.
@@ -13,7 +13,8 @@ Two forms of filling blanks are known, by what the models were pre-trained to do
   What stands behind the blank is read by the encoder, and not summed.
 
 A question is its stem, a space and the blank; an empty stem is the blank alone, so that all of a
-sentence is what the decoder writes. Models of other families were not taught to fill blanks.
+sentence is what the decoder writes. Other families are refused: they were not taught to fill blanks
+(Pegasus, Marian), or what they say of a text hangs on the others beside it (Switch).
 
 Shapes: B items, K choices, S distinct sources, P distinct targets, T tokens of a target, R of them
 asked for, H hidden, V entries of a vocabulary.

@@ -17,6 +17,7 @@ from transformers import (
     BartConfig,
     PegasusConfig,
     RobertaTokenizer,
+    SwitchTransformersConfig,
     T5Config,
     T5Tokenizer,
 )
@@ -273,9 +274,11 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
     with pytest.raises(PretrainedError, match=r"bert \(BertConfig\) is .*kind auto"):
         check(ModelSettings(str(checkpoint())), "mc_mlm")
     shutil.copytree(seq2seq("bart"), tmp_path / "pegasus")
-    PegasusConfig(vocab_size=500).save_pretrained(tmp_path / "pegasus")
-    with pytest.raises(PretrainedError, match=r"pegasus \(PegasusConfig\) .*not taught to"):
-        check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
+    for config in (PegasusConfig(vocab_size=500), SwitchTransformersConfig(vocab_size=500)):
+        config.save_pretrained(tmp_path / "pegasus")
+        said = f"{config.model_type} .* an encoder-decoder model of a family that is not read"
+        with pytest.raises(PretrainedError, match=said):
+            check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
     model, _ = plain(seq2seq("t5"))
     with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
         infilling_of(model, t5_tokenizer(num_sentinels=1))
