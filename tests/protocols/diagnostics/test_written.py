@@ -21,7 +21,7 @@ def test_what_is_written_is_read_again_with_the_same_counts(
     tmp_path: Path, asked_model: Path
 ) -> None:
     mirror, written = write_released(tmp_path / "mirror"), tmp_path / "written"
-    chosen = "--sets=cprag,role,neg_simp,neg_1500_simp_gen"
+    chosen = "--sets=cprag,role,neg_1500_simp_gen"
     command = ["diagnose", chosen, f"--mirror={mirror}", "--trainer.accelerator=cpu"]
     own = [f"--models={asked_model}", f"--write_recorded={written}", "--shuffles=1"]
     quiet = "--trainer.progress_bar=false"
@@ -38,17 +38,13 @@ def test_what_is_written_is_read_again_with_the_same_counts(
     assert sorted(path.name for path in written.iterdir()) == [
         "NEG-1500-SIMP-GEN", "cprag-contextlist", "cprag-targetlist",
         *(f"{kind}-{name}-asked" for kind in ("modelpreds", "modelsplit", "modeltgtprobs")
-          for name in ("cprag", "negsimp", "role")),
-        *(f"{name}-{kind}" for name in ("negsimp", "role")
-          for kind in ("contextlist", "targetlist")),
+          for name in ("cprag", "role")),
+        "role-contextlist", "role-targetlist",
     ]  # fmt: skip
     lines = (written / "modeltgtprobs-cprag-asked").read_text().splitlines()
     assert [line == "nan" for line in lines] == [False, False, True, False, False, False]
-    contexts = (written / "negsimp-contextlist").read_text().splitlines()
-    assert contexts[2:6] == [
-        "A trout is a [MASK]", "A trout is not a [MASK]", "An ant is an [MASK]",
-        "An ant is not an [MASK]",
-    ]  # fmt: skip
+    contexts = (written / "role-contextlist").read_text().splitlines()
+    assert contexts[1] == "the owner forgot which customer the waitress had [MASK]"
 
 
 def line(words: list[str], **more: Any) -> dict[str, Any]:
