@@ -37,8 +37,8 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
     elif MASKED_LM.admits(config):
         found = "a masked language model"
     raise PretrainedError(
-        f"{name} {found}, and was to be read as another kind; if it is to be read as what it is, "
-        "give --model.kind auto"
+        f"{name} {found}, and was to be read as another kind; where a command has it, "
+        "--model.kind auto reads it as what it is"
     )
 
 

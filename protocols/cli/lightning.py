@@ -16,6 +16,7 @@ from callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
 from callbacks.predictions import PredictionWriter
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
+from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.weights import model_fingerprint
 from protocols.cli.fit_ranges import lightning_options
 from protocols.cli.parser import OneLineErrors
@@ -47,6 +48,17 @@ class ProbelightCLI(LightningCLI):
         """Parses them and checks the numbers, before anything is seeded, loaded or written."""
         super().parse_arguments(parser, args)
         check_settings(lightning_options, self.config[self.config.subcommand].as_dict(), "--")
+
+    def instantiate_classes(self) -> None:
+        """A model that cannot be loaded is one error, without jsonargparse's list of types."""
+        try:
+            super().instantiate_classes()
+            return
+        except ValueError as error:
+            cause = error.__cause__
+            if not isinstance(cause, PretrainedError):
+                raise
+        raise cause  # out here: inside, the two errors would be each other's cause
 
     def instantiate_trainer(self, **options: Any) -> Any:
         """Adds the callbacks, loggers and checkpoint files that every run of ours has."""

@@ -195,8 +195,10 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     others = [n for n, k in KINDS.items() if setup in k.trained]
     # The one that is nearest: a baseline for a baseline.
     near = [name for name in others if KINDS[name].is_pretrained == kind.is_pretrained]
+    # Another kind alone would make no other model of a checkpoint.
+    choose = "give a model of kind" if kind.heads else "choose model.kind"
     raise UsageError(
-        f"model.kind {model.kind} {own}, and {what or _ASKED[setup]}; choose model.kind "
+        f"model.kind {model.kind} {own}, and {what or _ASKED[setup]}; {choose} "
         f"{(near or others)[0]}"
     )
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import train
+from protocols.cli.errors import FAILURE
 from results.provenance import ROOT
 
 CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
@@ -59,3 +61,14 @@ def test_predictions_are_those_that_validation_counts(fitted: Path, tmp_path: Pa
     result = json.loads((fitted / "result.json").read_text())
     share = sum(row["correct"] for row in rows) / len(rows)
     assert share == pytest.approx(result["scores"]["val/accuracy"])
+
+
+def test_a_model_of_another_kind_is_refused_in_one_line(
+    curve_lm: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = curve_lm("gpt2")
+    given = command("fit", tmp_path / "out", f"--model.model_name_or_path={model}")
+    assert train.main(given) == FAILURE
+    [line] = [own for own in capsys.readouterr().err.splitlines() if own.startswith("train.py")]
+    assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
+    assert "Subtypes" not in line

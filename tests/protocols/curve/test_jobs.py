@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,18 @@ def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
     assert [job.config["with_levels"] for job in points] == [True, *[False] * 7]
 
 
+@pytest.mark.parametrize("kind", ["transformer", "causal"])
 def test_a_job_needs_nothing_but_its_config(
-    settings: CurveSettings, model: ModelSettings, curve_probes: Path, tmp_path: Path
+    kind: str,
+    settings: CurveSettings,
+    model: ModelSettings,
+    curve_lm: Callable[[str], Path],
+    curve_probes: Path,
+    tmp_path: Path,
 ) -> None:
     """As in another process, which remembers nothing of what the plan has read."""
+    if kind == "causal":
+        model = ModelSettings(str(curve_lm("gpt2")), kind=kind, random_weights=True)
     jobs = curve_jobs(curve_of("pairs", model, settings, curve_probes))
     results = []
     for name in ("alone", "together"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_
     ):
         nonsense_for(three, [both, other])
     assert nonsense_for(load_probe_config("taxonomy_conjunction"), [both]) == {}
+
+
+def test_models_of_every_kind_share_nonsense_words_and_only_heads_of_pieces_leave_rows_out(
+    curve_lm: Callable[[str], Path], curve_model: Path, tmp_path: Path
+) -> None:
+    config = load_probe_config("age_comparison")
+    folder = shutil.copytree(curve_lm("gpt2"), tmp_path / "gpt2")
+    file = folder / "tokenizer.json"
+    file.write_text(file.read_text().replace('"ya"', '"xx"'))
+    causal = ModelSettings(str(folder), kind="causal", multi_token="skip")
+    assert nonsense_for(config, [causal]) == {"younger": "foo", "older": "blah"}
+    own = [causal, ModelSettings(str(curve_model))]
+    assert nonsense_for(config, own) == {"younger": "foo", "older": "blah"}
+    row = Record("green", "a w1 is [MASK] .", ("red", "green"), 0)  # two pieces
+    plain = ProbeConfig("open", "mc_mlm", 2, 0.5)
+    data = CurveData(plain, plain, "mc_mlm", (row,), (row,), "dev", "train of open", ())
+    assert only_posed(data, own, ["standard"]) == data
 
 
 def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model: Path) -> None:

@@ -228,7 +228,7 @@ def test_questions_are_refused_as_these_models_are_not_fine_tuned(
     context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
     folder, asked = CommandFolder(tmp_path / "out", {}), Asked((model_of("gpt2"),), SETTINGS)
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
-    said = r"model.kind causal is not trained here.*asked is posed as questions; choose model.kind"
+    said = r"model.kind causal is not trained here.*asked is posed as questions; give a model"
     with pytest.raises(UsageError, match=said):
         trace_curves(folder, probes, asked, context)
     assert list(folder.runs_dir.iterdir()) == []

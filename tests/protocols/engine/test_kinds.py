@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,28 +66,37 @@ def original(checkpoint: str | None = None) -> dict[str, Any]:
     return {"name": "task", "sets": ["definitions_small"], "checkpoint": checkpoint}
 
 
+NOT_FINE_TUNED = {
+    "mlm_baseline": "model.kind mlm_baseline fills the mask .* choose model.kind esim",
+    "causal": "model.kind causal is not trained here.* give a model of kind transformer",
+    "seq2seq": "model.kind seq2seq is not trained here.* give a model of kind transformer",
+}
+
+
+@pytest.mark.parametrize("kind", NOT_FINE_TUNED)
 @pytest.mark.parametrize("command", ["inoculate", "original"])
-def test_the_mlm_baseline_is_no_original_task_model(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_is_not_fine_tuned_is_no_original_task_model(
+    command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = {"original": original(), "model": {"kind": "mlm_baseline"}}
+    config = {"original": original(), "model": {"kind": kind}}
     if command == "inoculate":
         config["probe"] = {"name": "hypernymy_small"}
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     folder = tmp_path / "out"
     assert train.main([command, f"--config={path}", f"--output_dir={folder}"]) == train.USAGE_ERROR
-    assert "choose model.kind esim" in capsys.readouterr().err
+    assert re.search(NOT_FINE_TUNED[kind], capsys.readouterr().err)
     assert not folder.exists()
 
 
-def test_a_sweep_refuses_it_when_it_is_planned() -> None:
+@pytest.mark.parametrize("kind", NOT_FINE_TUNED)
+def test_a_sweep_refuses_it_when_it_is_planned(kind: str) -> None:
     grid = SweepGrid(
-        {"mine": ModelSettings(kind="mlm_baseline")},
+        {"mine": ModelSettings(kind=kind)},
         {"task": OriginalTask(**original())},
         [SweepRow("mine", "task", InoculatedProbe("hypernymy_small"))],
     )
-    with pytest.raises(UsageError, match=r"rows: number 1: model\.kind mlm_baseline"):
+    with pytest.raises(UsageError, match=f"rows: number 1: {NOT_FINE_TUNED[kind]}"):
         sweep_jobs(grid, RunContext())
 
 

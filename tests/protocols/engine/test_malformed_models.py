@@ -115,7 +115,7 @@ ANY_MODEL: Cases = {
     ),
     "BART": (config(model_type="bart"), "encoder-decoder model"),
     "Llama": (config(model_type="llama"), "causal language model"),
-    "ViT": (lambda f: ViTConfig().save_pretrained(f), "give --model.kind auto"),
+    "ViT": (lambda f: ViTConfig().save_pretrained(f), "--model.kind auto reads it as what it is"),
     "a decoder": (config(is_decoder=True), "is a causal language model"),
     "size 0": (config(hidden_size=0), "hidden_size is 0"),
     "size negative": (config(hidden_size=-32), "hidden_size is -32"),
