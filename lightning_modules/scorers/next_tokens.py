@@ -18,10 +18,11 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from lightning_modules.base import Batch
 from lightning_modules.checkpoints.folder import PretrainedError
 
-# Texts are run in parts of so many tokens, and of so many logits: those of a whole batch over a
-# large vocabulary would fill the memory.
-_MAX_TOKENS = 16384
-_MAX_LOGITS = 1 << 25
+# Texts are read in parts of so many tokens, and continued in runs of so many, those of like lengths
+# together. The logits of a whole batch over a large vocabulary would fill the memory.
+_MAX_TOKENS = 8192
+_MAX_RUN = 384
+_MAX_LOGITS = 1 << 26
 
 
 class NextTokens:
@@ -30,9 +31,9 @@ class NextTokens:
     The model runs as it is, up to its head: what the head is given is cut down to the places that
     are asked for, so that whatever the model makes of logits (scales, caps) is its own.
 
-    A beginning that several texts share is run once, without padding, and its keys and values are
-    handed to each of them. The model then numbers the places itself, and a window that slides over
-    them is as it is over the whole text. Models that keep something else than keys and values
+    A beginning that several texts share is run once, and its keys and values are handed to each of
+    them, without padding in between: the model then numbers the places itself, and a window that
+    slides over them is as it is over the whole text. Models that keep something else of a text
     (state-space models), or whose answers to a small text change, read each text whole.
 
     Args:
@@ -48,21 +49,26 @@ class NextTokens:
             raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
         self.model: Any = model
         self.head = head
+        self.num_entries: int = self.model.config.get_text_config().vocab_size
         self._shares: bool | None = None  # not known before the first use
 
     def logits(
-        self, batch: Mapping[str, Tensor], row: Tensor, place: Tensor, **kept: Any
+        self,
+        batch: Mapping[str, Tensor],
+        row: Tensor,
+        place: Tensor,
+        cache: DynamicCache | None = None,
     ) -> Tensor:
         """Logits (N, V) of what follows `place` (N,) in `row` (N,).
 
         Args:
-            batch: `input_ids` and `attention_mask` (B, L); the mask also covers what `kept` holds.
+            batch: `input_ids` and `attention_mask` (B, L); the mask also covers what is in `cache`.
             row: Sequences of the batch.
             place: Places in them.
-            **kept: `past_key_values` before the batch.
+            cache: Keys and values of what stands before the batch; its own are added.
         """
         with self._only(row, place):
-            found: Tensor = self._run(batch, **kept).logits
+            found: Tensor = self._run(batch, cache).logits
         return found[0].float()
 
     def hidden(self, batch: Mapping[str, Tensor], row: Tensor, place: Tensor) -> Tensor:
@@ -97,7 +103,7 @@ class NextTokens:
         return self._shares
 
     def _part(self, batch: Batch, rows: Tensor, text: Tensor, place: Tensor) -> Tensor:
-        """Log-probabilities of tokens of texts that all share equally much with their owners.
+        """Log-probabilities (R,) of tokens of some texts, their beginnings first.
 
         Args:
             batch: The whole batch.
@@ -105,54 +111,77 @@ class NextTokens:
             text: (R,) places of the tokens' texts in `rows`.
             place: (R,) of the tokens in their texts.
         """
-        ids, size = batch["input_ids"], int(batch["shared"][rows[0]])
-        gold, at = ids[rows[text], place], place - 1
+        ids, shared = batch["input_ids"][rows], batch["shared"][rows]
+        gold, at, size = ids[text, place], place - 1, int(shared.max())
         owners, beginning = _distinct(batch["owner"][rows])
-        early = at < size
+        early = at < shared[text]
         late = (~early).nonzero()[:, 0]
-        kept = {"past_key_values": DynamicCache()} if len(late) else {}
+        cache = DynamicCache() if len(late) else None
         # Several texts ask for what follows at one place of their common beginning.
         asked, inverse = _distinct(beginning[text[early]] * size + at[early])
-        common = ids[owners, :size]
-        whole = {"input_ids": common, "attention_mask": torch.ones_like(common)}
-        scores = self.logits(whole, asked // size, asked % size, **kept).log_softmax(dim=1)
+        common = {name: batch[name][owners, :size] for name in ("input_ids", "attention_mask")}
+        scores = self.logits(common, asked // size, asked % size, cache).log_softmax(dim=1)
         found = scores.new_empty(len(text))
         found[early] = scores[inverse, gold[early]]
-        if len(late):
-            needed, row = _distinct(text[late])
-            kept["past_key_values"].batch_select_indices(beginning[needed])
-            longest = int(at[late].max()) + 1
+        if cache is None:
+            return found
+        lengths = batch["attention_mask"][rows].sum(dim=1)
+        for run in self._runs(_distinct(text[late])[0], shared, lengths):
+            own = late[torch.isin(text[late], run)]
+            begin, end = int(shared[run].min()), int(at[own].max()) + 1
             rest = {
-                "input_ids": ids[rows[needed], size:longest],
-                "attention_mask": batch["attention_mask"][rows[needed], :longest],
+                "input_ids": ids[run, begin:end],
+                "attention_mask": batch["attention_mask"][rows[run], :end],
             }
-            scores = self.logits(rest, row, at[late] - size, **kept).log_softmax(dim=1)
-            found[late] = scores[torch.arange(len(late)), gold[late]]
+            row = torch.searchsorted(run, text[own])
+            past = _beginnings(cache, beginning[run], begin)
+            scores = self.logits(rest, row, at[own] - begin, past).log_softmax(dim=1)
+            found[own] = scores[torch.arange(len(own)), gold[own]]
         return found
 
     def _parts(self, batch: Batch) -> Iterator[Tensor]:
-        """The texts in parts that share equally much, no part too large."""
+        """The texts in parts that share about equally much, no part too large."""
         shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
-        lengths = batch["attention_mask"].sum(dim=1).tolist()
-        scored = batch["answer_mask"].sum(dim=1).tolist()
-        vocab_size = self.model.config.get_text_config().vocab_size
+        places = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
+        early = batch["answer_mask"][:, 1:] & (places < batch["shared"][:, None])
+        order = sorted(range(len(shared)), key=lambda i: (shared[i], owner[i]))
+        lengths, sizes = batch["attention_mask"].sum(dim=1).tolist(), early.sum(dim=1).tolist()
+        longest = max(lengths, default=1)
         part: list[int] = []
-        longest = num_scored = 0
-        for i in sorted(range(len(shared)), key=lambda i: (shared[i], owner[i])):
-            longest, num_scored = max(longest, lengths[i]), num_scored + scored[i]
-            full = longest * (len(part) + 1) > _MAX_TOKENS or num_scored * vocab_size > _MAX_LOGITS
-            if part and (full or shared[i] != shared[part[0]]):
-                yield torch.tensor(sorted(part), device=batch["input_ids"].device)
-                part, longest, num_scored = [], lengths[i], scored[i]
+        num_logits = 0
+        for i in order:
+            num_logits += sizes[i] * self.num_entries
+            if part and (longest * (len(part) + 1) > _MAX_TOKENS or num_logits > _MAX_LOGITS):
+                yield torch.tensor(sorted(part), device=batch["shared"].device)
+                part, num_logits = [], sizes[i] * self.num_entries
             part.append(i)
         if part:
-            yield torch.tensor(sorted(part), device=batch["input_ids"].device)
+            yield torch.tensor(sorted(part), device=batch["shared"].device)
 
-    def _run(self, batch: Mapping[str, Tensor], **kept: Any) -> Any:
+    def _runs(self, texts: Tensor, shared: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+        """Texts to be continued, in runs of about equal lengths, no run too large.
+
+        A run goes on from the shortest beginning of its texts: a place has one number in all.
+        """
+        most = min(_MAX_RUN, _MAX_LOGITS // self.num_entries)
+        begins, ends = shared.tolist(), lengths.tolist()
+        run: list[int] = []
+        begin = 0
+        for i in sorted(texts.tolist(), key=lambda i: ends[i]):
+            begin = min(begin, begins[i]) if run else begins[i]
+            if run and (ends[i] - begin) * (len(run) + 1) > most:
+                yield torch.tensor(sorted(run), device=texts.device)
+                run, begin = [], begins[i]
+            run.append(i)
+        if run:
+            yield torch.tensor(sorted(run), device=texts.device)
+
+    def _run(self, batch: Mapping[str, Tensor], cache: DynamicCache | None = None) -> Any:
+        kept = {} if cache is None else {"past_key_values": cache}
         return self.model(
             input_ids=batch["input_ids"],
             attention_mask=batch["attention_mask"],
-            use_cache=bool(kept),
+            use_cache=cache is not None,
             **kept,
         )
 
@@ -182,7 +211,7 @@ class NextTokens:
     @torch.no_grad()
     def _verify(self) -> bool:
         """Compares with whole texts on two short ones that begin alike."""
-        words = range(min(self.model.config.get_text_config().vocab_size, 64))[-5:]
+        words = range(min(self.num_entries, 64))[-5:]
         ids = torch.tensor([[*words], [*words[:3], *words[:2]]], device=self.model.device)
         scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
         batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
@@ -202,3 +231,13 @@ def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct values, ascending, and the place of each value among them."""
     found, places = torch.unique(values, return_inverse=True)
     return found, places
+
+
+def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
+    """The first `size` tokens of some of the sequences in a cache."""
+    found = DynamicCache()
+    for place, layer in enumerate(cache.layers):
+        if layer.is_initialized:  # some layers read those of another one
+            keys, values = (kept[:, :, :size][rows] for kept in (layer.keys, layer.values))
+            found.update(keys, values, place)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from lightning_modules.scorers.causal import CausalScorer, check, load
 from probes.record import MASK, Record
 from protocols.engine.settings import ModelSettings
 from storage.errors import RecordError
-from tests.fixtures.causal import CAUSAL_CONFIGS
+from tests.fixtures.causal import FAMILIES
 
 Folder = Callable[[str], Path]
 
@@ -41,7 +42,7 @@ WHOLE = [
 ]
 
 
-@pytest.fixture(params=sorted(CAUSAL_CONFIGS))
+@pytest.fixture(params=FAMILIES)
 def family(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -136,7 +137,7 @@ def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
         torch.stack(asked(scorer.log_likelihoods(), records)), together, rtol=0, atol=1e-5
     )
     scorer.reader._shares = True
-    for limit in ("_MAX_TOKENS", "_MAX_LOGITS"):
+    for limit in ("_MAX_TOKENS", "_MAX_RUN", "_MAX_LOGITS"):
         monkeypatch.setattr(next_tokens, limit, 1)  # one text at a time
         torch.testing.assert_close(
             torch.stack(asked(scorer.log_likelihoods(), records)), together, rtol=0, atol=1e-5
@@ -264,3 +265,22 @@ def test_random_weights_are_another_model(causal_folder: Folder) -> None:
     assert (
         control.fingerprint() == scorer_of(causal_folder("gpt2"), random_weights=True).fingerprint()
     )
+
+
+def test_log_likelihoods_are_those_of_minicons(causal_folder: Folder) -> None:
+    minicons = pytest.importorskip("minicons.scorer")
+    folder = causal_folder("gpt2")
+    model, tokenizer = (
+        kind.from_pretrained(folder) for kind in (AutoModelForCausalLM, AutoTokenizer)
+    )
+    peer = minicons.IncrementalLMScorer(model, device="cpu", tokenizer=tokenizer)
+    # It moves no space to the answer: what stands before must not end in one.
+    records = [replace(record, stem=record.stem.strip()) for record in QA]
+    for record, found in zip(
+        records, asked(scorer_of(folder).log_likelihoods(), records), strict=True
+    ):
+        choices = [choice.strip() for choice in record.choices]
+        own = peer.conditional_score(
+            [record.stem] * len(choices), choices, reduction=lambda logs: logs.sum().item()
+        )
+        assert found[: len(own)].tolist() == pytest.approx(own, rel=1e-6, abs=1e-5)
