@@ -236,7 +236,8 @@ def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
 def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
     """The first `size` tokens of some of the sequences in a cache."""
     found = DynamicCache()
-    for place, layer in enumerate(cache.layers):
+    layers: Any = cache.layers
+    for place, layer in enumerate(layers):
         if layer.is_initialized:  # some layers read those of another one
             keys, values = (kept[:, :, :size][rows] for kept in (layer.keys, layer.values))
             found.update(keys, values, place)
