@@ -135,7 +135,10 @@ def _refuse_unclear(kind: str, said: _Said) -> None:
         why = "was trained for another task than to say which words come"
     else:
         return
-    raise UsageError(f"{said.source} ({said.shown}) {why}: give --model.kind {kind} if you mean it")
+    raise UsageError(
+        f"{said.source} ({said.shown}) {why}; if you mean it, give --model.kind {kind} with "
+        "--model.name_or_path, or `kind` in a config of a model"
+    )
 
 
 def _line(kind: str, said: _Said) -> str:

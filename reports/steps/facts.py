@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reports.diagnostics.facts import MEASURES
@@ -71,6 +71,15 @@ def snapshots(results: Results) -> list[Snapshot]:
             steps.setdefault(one.model, set()).add(one.step)
     several = {model for model, own in steps.items() if len(own) > 1}
     return sorted((one for one in found if one.model in several), key=lambda one: one.order)
+
+
+def by_set(found: Sequence[Snapshot]) -> dict[str, list[Snapshot]]:
+    """What belongs together: each set of the diagnostics by its name, zero-shot probes by ""."""
+    sets: dict[str, list[Snapshot]] = {}
+    for one in sorted(found, key=lambda one: one.row.protocol != "zero_shot"):
+        name = one.row.probe if one.row.protocol == "diagnose" else ""
+        sets.setdefault(name, []).append(one)
+    return sets
 
 
 def _base(run: Run) -> str:

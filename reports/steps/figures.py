@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from probes.diagnostics.sets import SETS
 from reports.kit.axes import example_axis, left_out, limits
 from reports.kit.figure import LINES, MAX_PANELS, MUTED, Figure, Line, drawn, head, panels, styled
-from reports.steps.facts import Snapshot, snapshots
+from reports.steps.facts import Snapshot, by_set, snapshots
 from reports.zero_shot.facts import chance_levels
 from results.load import Results
 
@@ -18,24 +18,27 @@ _MOST_TICKS = 6
 Place = tuple[str, str, str]  # probe, split and metric
 
 
-def steps_figure(results: Results) -> Figure | None:
-    """Each measure against the training step, a panel a measure, a line a model."""
+def steps_figures(results: Results) -> list[Figure]:
+    """Each measure against the training step: a figure a set, a panel a measure, a line a model."""
     found = [one for one in snapshots(results) if one.step is not None]
-    if not found:
-        return None
+    chance = chance_levels(results)
+    return [_figure(name, own, chance) for name, own in by_set(found).items()]
+
+
+def _figure(name: str, found: Sequence[Snapshot], chance: Mapping[str, float]) -> Figure:
     places = list(dict.fromkeys(map(_place, found)))
     models = list(dict.fromkeys(one.model for one in found))
     looks = dict(zip(models, LINES * len(models), strict=False))
-    chance = chance_levels(results)
+    what = SETS[name].title if name else "What was known"
     with styled():
         canvas, axes = panels(len(places[:MAX_PANELS]), shared=False)
         for place, axis in zip(places, axes, strict=False):
             own = [one for one in found if _place(one) == place]
-            _panel(axis, place, own, looks, chance.get(place[0]))
+            _panel(axis, place, own, looks, None if name else chance.get(place[0]))
         _legend(canvas, axes[0], looks)
         return drawn(
-            "training_steps",
-            "What was known at each training step",
+            f"training_steps_{name}".rstrip("_"),
+            f"{what}, at each training step",
             "Shares against the training step that a revision's name holds (log axis, step 0 on "
             "its left); bands are 95% intervals, dotted lines chance. Revisions without a step are "
             "in the table alone." + left_out(len(places)),

@@ -9,6 +9,6 @@ STEPS = Section(
     name="steps",
     title="By training step",
     tables=(steps_tables,),
-    figures=("reports.steps.figures:steps_figure",),
+    figures=("reports.steps.figures:steps_figures",),
     printed={"zero_shot": (steps_tables,), "diagnose": (steps_tables,)},
 )

@@ -8,7 +8,7 @@ from probes.diagnostics.sets import SETS
 from reports.kit.columns import ACCURACY, SIZE, accuracy, attributes, field, number, size, text
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import BY_GROUPS, INTERVAL, count
-from reports.steps.facts import Snapshot, snapshots
+from reports.steps.facts import Snapshot, by_set, snapshots
 from results.load import Results
 
 NO_REVISION = "as published"
@@ -16,14 +16,14 @@ NO_REVISION = "as published"
 
 def steps_tables(results: Results) -> list[Table]:
     """Rows are revisions by step; columns are probes, or the measures of a set of diagnostics."""
-    found = snapshots(results)
-    zero_shot = [one for one in found if one.row.protocol == "zero_shot"]
-    title = "Accuracy before any training, by training step"
-    made = [_table("training_steps", title, zero_shot, _set)]
-    for name in dict.fromkeys(one.row.probe for one in found if one not in zero_shot):
-        own = [one for one in found if one.row.probe == name and one not in zero_shot]
-        title = f"{SETS[name].title}, by training step"
-        made.append(_table(f"training_steps_{name}", title, own, lambda one: one.measure))
+    made = []
+    for name, own in by_set(snapshots(results)).items():
+        if name:
+            title = f"{SETS[name].title}, by training step"
+            made.append(_table(f"training_steps_{name}", title, own, lambda one: one.measure))
+        else:
+            title = "Accuracy before any training, by training step"
+            made.append(_table("training_steps", title, own, _set))
     return [table for table in made if table is not None]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reports.sections import printed
-from reports.steps.figures import steps_figure
+from reports.steps.figures import steps_figures
 from reports.steps.tables import steps_tables
 from results.load import Results, load_results
 from tests.fixtures.report import texts_of
@@ -55,14 +55,18 @@ def test_the_rows_are_revisions_by_step(results: Results) -> None:
     assert {table.name for table in printed("zero_shot", results)} >= {"training_steps"}
 
 
-def test_the_figure_has_the_steps_alone(results: Results) -> None:
-    said = texts_of(steps_figure(results))
-    assert said.count("training step") == 2  # a panel for each measure
-    assert {"0", "512", "2k", "age", "CPRAG-102", "name"} <= set(said)
-    assert not {"main", "other"} & set(said)
+def test_the_figures_have_the_steps_alone(results: Results) -> None:
+    figures = {figure.name: texts_of(figure) for figure in steps_figures(results)}
+    assert list(figures) == ["training_steps", "training_steps_cprag"]
+    assert {"age", "accuracy · dev"} <= set(figures["training_steps"])
+    assert {"CPRAG-102", "accuracy@5"} <= set(figures["training_steps_cprag"])
+    for said in figures.values():
+        assert said.count("training step") == 1
+        assert {"0", "512", "2k", "name"} <= set(said)
+        assert not {"main", "other"} & set(said)
 
 
 def test_without_several_steps_there_is_nothing(demo_folder: Path) -> None:
     demo = load_results(demo_folder)
     assert steps_tables(demo) == []
-    assert steps_figure(demo) is None
+    assert steps_figures(demo) == []
