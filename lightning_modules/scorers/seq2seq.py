@@ -5,7 +5,8 @@ Two forms of filling blanks are known, by what the models were pre-trained to do
 - T5's (T5, mT5, UMT5, LongT5; Raffel et al. 2020): the encoder reads "a cat is <extra_id_0>
   than a dog." and `</s>`; the decoder is given its start token and `<extra_id_0>`, and is asked for
   the answer's pieces and the closing `<extra_id_1>`, without which an answer would be as likely as
-  all that begin with it. They are summed, the closing sentinel among them.
+  all that begin with it. They are summed, the closing sentinel among them. A text with its
+  sentinel is cut as the tokenizer cuts it: some see a new word in the full stop behind one.
 - BART's (BART, mBART, PLBART, LED; Lewis et al. 2020): the encoder reads "a cat is<mask> than a
   dog." between its special tokens; the decoder is teacher-forced on the filled sentence: its start
   token (BART: `</s>`), the special tokens that a sentence begins with (BART: `<s>`; mBART has the

@@ -172,3 +172,25 @@ def test_candidates_at_the_mask(family: Family, tmp_path: Path) -> None:
         largest = max(largest, *(abs(whole[i] - p) for [i], p in zip(ids, expected, strict=True)))
         print(f"{family.name}, at the mask: largest difference {largest:.1e}")
         assert largest < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["original", "within_word_l2r"])
+def test_whole_sentences_are_scored_as_minicons_does(
+    family: Family, form: PllForm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minicons = pytest.importorskip("minicons.scorer")
+    # It calls the tokenizer by a name that transformers has given up.
+    monkeypatch.setattr(
+        type(family.tokenizer), "batch_encode_plus", type(family.tokenizer).__call__, raising=False
+    )
+    whole = family.records[-1]
+    peer = minicons.MaskedLMScorer(family.model, "cpu", tokenizer=family.tokenizer)
+    theirs = peer.sequence_score(
+        list(whole.choices), reduction=lambda scores: scores.sum(0).item(), PLL_metric=form
+    )
+    scorer = PseudoLogLikelihood(family.model, family.tokenizer, form=form)
+    [ours] = answers(scorer.log_likelihoods(), (whole,), 1)
+    largest = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+    print(f"{family.name}, {form}: largest difference from minicons {largest:.1e}")
+    assert largest < 1e-5
