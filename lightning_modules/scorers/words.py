@@ -27,7 +27,8 @@ def tokenizer_of(question: Question) -> Any:
 def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Question:
     """(B, 2k + W): the k best entries, their log-probabilities, and those of W entries asked for.
 
-    Nothing as wide as the vocabulary leaves the device.
+    Entries of the same log-probability stand in no order. Nothing as wide as the vocabulary leaves
+    the device.
 
     Args:
         scorer: Who is asked.
