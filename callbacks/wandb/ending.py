@@ -11,7 +11,6 @@ from callbacks.inoculation_cost import COST
 from callbacks.stop_signals import STOP, TERMINATED
 from callbacks.wandb.guard import WandbGuard
 from callbacks.wandb.settings import WandbSettings
-from metrics.scoring_rules import RULES
 from results.metrics_file import METRICS_FILE, Logged, read_metrics
 from results.record import RunRecord
 from results.run_folder import RunFolder
@@ -59,6 +58,5 @@ def report_scores(record: RunRecord) -> dict[str, float]:
         if row.split != "selection"
         and not row.subset
         and not row.perturbation
-        and row.mode not in RULES  # of several rules for the same choices, none stands for the run
         and not (unread and row.metric == COST)
     }
