@@ -107,7 +107,10 @@ class Scorer(nn.Module, ABC):
         self._refuse("log-likelihoods of a continuation")
 
     def features(self) -> Question:
-        """(B, H): the frozen model's output at the place that `vocabulary` is read at.
+        """(B, H): what the frozen model's head reads of each stem, whatever the choices are.
+
+        A kind that reads both ways, or fills blanks, is read at the place of `vocabulary`; one that
+        reads from left to right behind the whole stem, so that all of its words are seen.
 
         Raises:
             UsageError: If this kind has none.
