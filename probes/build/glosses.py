@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from probes.sources.verbalise import plain
@@ -18,6 +19,11 @@ _UNFIT = re.compile(
 
 def context_of(concept: Any, wordnet: Any) -> tuple[str, str] | None:
     """The concept's word as it stands in its first example that has it, and that example."""
+    return next(contexts_of(concept, wordnet), None)
+
+
+def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
+    """Of each fit example that has the concept's word: the word as it stands there, the example."""
     lemmas = {name.lower() for name in concept.lemma_names()}
     part = concept.pos()
     for example in concept.examples():
@@ -29,11 +35,15 @@ def context_of(concept: Any, wordnet: Any) -> tuple[str, str] | None:
         for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
             base = wordnet.morphy(word.lower(), part)
             if word.lower() in lemmas or (base is not None and base in lemmas):
-                return word, sentence
-    return None
+                yield word, sentence
+                break
 
 
 def is_fit(synset: Any) -> bool:
     """Whether a synset's gloss is short enough, and fit for everybody to read."""
-    gloss = synset.definition()
+    return is_fit_gloss(synset.definition())
+
+
+def is_fit_gloss(gloss: str) -> bool:
+    """`is_fit` for the text of a gloss."""
     return 8 <= len(gloss) <= _MAX_TEXT and not _UNFIT.search(gloss)

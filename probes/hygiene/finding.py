@@ -65,27 +65,29 @@ def repeated_questions(records: Sequence[Record]) -> list[Finding]:
     """Items that ask the same of the same choices; and one stem with two right answers.
 
     Several items may share a stem: perturbations of a question differ in their distractors. Then
-    the gold has to be the same, or the stem has two answers and neither is told from the other.
+    the gold has to be the same, or the stem has two answers: "right elsewhere" where the one is
+    among the other's wrong choices.
     """
     first: dict[str, Record] = {}
     seen: dict[tuple[str, frozenset[str]], Record] = {}
     findings = []
     for record in records:
-        stem = _plain(record.stem)
+        stem = plain_words(record.stem)
         key = stem, frozenset(record.choices)
         if (other := seen.setdefault(key, record)) is not record:
             text = f"the same question as {other.where}"
             findings.append(Finding("repeated question", record.where, text))
-        elif (other := first.setdefault(stem, record)).gold in record.wrong:
-            text = f"{other.gold!r}, right in {other.where}, is wrong here under the same stem"
-            findings.append(Finding("right elsewhere", record.where, text))
+        elif (other := first.setdefault(stem, record)).gold != record.gold:
+            text = f"{other.gold[:60]!r} is right under the same stem in {other.where}"
+            check = "right elsewhere" if other.gold in record.wrong else "stem with two answers"
+            findings.append(Finding(check, record.where, text))
     return findings
 
 
 def repeated_choices(record: Record) -> list[Finding]:
     """A choice that stands there twice, or says in other letters what the gold says."""
     findings = []
-    if len({_plain(text) for text in record.choices}) < len(record.choices):
+    if len({plain_words(text) for text in record.choices}) < len(record.choices):
         findings.append(Finding("repeated choice", record.where, "two choices are the same"))
     golds = answer_words(record.gold)
     for text in record.wrong:
@@ -97,8 +99,8 @@ def repeated_choices(record: Record) -> list[Finding]:
 
 def answer_in_stem(record: Record) -> list[Finding]:
     """The gold, or a word that it is told by, where no wrong choice stands in the stem as well."""
-    stem = _plain(record.stem)
-    if not _stands_in(record.gold, stem) or any(_stands_in(text, stem) for text in record.wrong):
+    stem = record.stem
+    if not stands_in(record.gold, stem) or any(stands_in(text, stem) for text in record.wrong):
         return []
     return [Finding("answer in the stem", record.where, f"{record.gold[:60]!r}")]
 
@@ -126,18 +128,21 @@ def answer_words(text: str) -> set[str]:
     """
     head = _HEAD.match(text)
     if head is None:
-        return {_plain(text)}
+        return {plain_words(text)}
     parts = _MORE.match(head["words"])
     assert parts is not None  # every text is a first part
     others = (parts["others"] or "").split(", ")
-    return {_plain(word) for word in [parts["first"], *others] if word}
+    return {plain_words(word) for word in [parts["first"], *others] if word}
 
 
-def _stands_in(answer: str, plain_stem: str) -> bool:
-    return any(f" {word} " in f" {plain_stem} " for word in answer_words(answer) if word)
+def stands_in(answer: str, stem: str) -> bool:
+    """Whether a word that an answer names its concept by stands in a stem."""
+    shown = f" {plain_words(stem)} "
+    return any(f" {word} " in shown for word in answer_words(answer) if word)
 
 
-def _plain(text: str) -> str:
+def plain_words(text: str) -> str:
+    """A text without case, marks and the mask: what of it tells texts apart."""
     return " ".join(_WORD.findall(text.replace(MASK, "").casefold()))
 
 
@@ -145,7 +150,9 @@ def _shared(
     first: str, ours: Sequence[Record], second: str, theirs: Sequence[Record]
 ) -> list[Finding]:
     where = f"{first} and {second}"
-    stems = {_plain(record.stem) for record in ours} & {_plain(record.stem) for record in theirs}
+    stems = {plain_words(record.stem) for record in ours} & {
+        plain_words(record.stem) for record in theirs
+    }
     findings = [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
     if _is_open(ours) and _is_open(theirs):
         golds = {record.gold for record in ours} & {record.gold for record in theirs}

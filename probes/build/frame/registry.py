@@ -8,7 +8,14 @@ from typing import Any
 from probes.build.frame.builder import Builder
 from storage.errors import UsageError, nearest
 
-BUILDERS: dict[str, str] = {}
+_WORDNET = "probes.build.wordnet_probes.builders"
+
+BUILDERS: dict[str, str] = {
+    "definitions": f"{_WORDNET}:DEFINITIONS",
+    "synonymy": f"{_WORDNET}:SYNONYMY",
+    "hypernymy": f"{_WORDNET}:HYPERNYMY",
+    "hyponymy": f"{_WORDNET}:HYPONYMY",
+}
 
 
 def builder_of(name: str) -> Builder[Any]:

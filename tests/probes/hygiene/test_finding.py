@@ -46,6 +46,8 @@ def test_repeated_questions_and_contradictions() -> None:
     assert (found.check, found.text) == ("repeated question", "the same question as 1@0")
     [found] = repeated_questions([first, item("q?", "c", "a", name="4")])
     assert found.check == "right elsewhere"
+    [found] = repeated_questions([first, item("q?", "c", "d", name="5")])
+    assert found.check == "stem with two answers"
 
 
 def test_choices_that_say_the_same() -> None:

@@ -1,0 +1,156 @@
+"""WordNetQA: definitions, synonymy, hypernymy and hyponymy (Richardson & Sabharwal 2020, 3.1)."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from probes.build.drafts import Probe, finish
+from probes.build.frame.builder import Builder, BuildSettings, Source
+from probes.build.frame.progress import tracked
+from probes.build.wordnet_probes.deal import Deal
+from probes.build.wordnet_probes.distractors import Distractors
+from probes.build.wordnet_probes.graph import Graph, read_graph
+from probes.build.wordnet_probes.questions import Kind, Question, Questions
+from probes.sources.wordnet import DEFAULT_DIR
+from storage.config.ranges import NumItems, Within
+
+_FEW_PERTURBATIONS = 2  # of a question of test: many concepts rather than each many times
+Hops = Annotated[int, Within(1, 5)]
+_FILES = ("data.noun", "data.verb", "data.adj", "data.adv", "index.sense")
+
+
+@dataclass(frozen=True)
+class WordNetSettings(BuildSettings):
+    """Settings of a probe of WordNetQA.
+
+    Args:
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        num_concepts: How many concepts are asked about at most, drawn from all that can be; nouns
+            and verbs before adjectives and adverbs, which have no place in the taxonomy.
+        questions: Questions of one concept at most: its contexts, wordings and, for ISA, answers.
+        perturbations: Sets of distractors of one question at most.
+        max_hops: How far a hypernym or hyponym may be.
+        sister_depth: How deep the family of sisters goes, l of SISTER_l.
+        split_items: Items of train and of test, and of dev unless `all` is true.
+        all: Gives dev all the rest.
+    """
+
+    wordnet_dir: str = str(DEFAULT_DIR)
+    num_concepts: NumItems = 15_632
+    questions: NumItems = 2
+    perturbations: NumItems = 5
+    max_hops: Hops = 5
+    sister_depth: Hops = 3
+    split_items: NumItems = 3_000
+    all: bool = False
+
+
+@dataclass(frozen=True)
+class DefinitionsSettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 15_159
+
+
+@dataclass(frozen=True)
+class SynonymySettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 15_632
+    perturbations: NumItems = 3
+
+
+@dataclass(frozen=True)
+class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 7_849
+    questions: NumItems = 3
+    perturbations: NumItems = 2
+
+
+@dataclass(frozen=True)
+class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 3_452
+
+
+def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
+    """Builds one probe.
+
+    Args:
+        kind: Which relation is asked for.
+        settings: How.
+
+    Returns:
+        Records by split.
+
+    Raises:
+        FileNotFoundError: If WordNet is missing, with the packages that hold it.
+    """
+    graph = read_graph(Path(settings.wordnet_dir))
+    rng = random.Random(f"{kind}:{settings.seed}")
+    questions = _questions(kind, graph, settings, rng)
+    golds: dict[str, list[int]] = {}
+    for number in dict.fromkeys(question.gold for question in questions):
+        golds.setdefault(graph.concepts[number].pos, []).append(number)
+    distractors = Distractors(
+        kind,
+        graph,
+        rng,
+        max_hops=settings.max_hops,
+        sister_depth=settings.sister_depth,
+        golds=golds,
+    )
+    deal, size = Deal(questions, distractors.drafts, rng), settings.split_items
+    few = min(_FEW_PERTURBATIONS, settings.perturbations)
+    splits = {"train": deal.fill("train", size, 1), "test": deal.fill("test", size, few)}
+    if settings.all:
+        splits["dev"] = deal.fill("dev", None, settings.perturbations)
+    else:
+        splits["dev"] = deal.fill("dev", size, few)
+    return finish(kind, {name: splits[name] for name in ("train", "dev", "test")}, rng)
+
+
+def _questions(
+    kind: Kind, graph: Graph, settings: WordNetSettings, rng: random.Random
+) -> list[Question]:
+    asked = Questions(kind, graph, rng, settings.max_hops, settings.questions)
+    concepts = list(graph.concepts)
+    rng.shuffle(concepts)
+    concepts.sort(key=lambda concept: concept.pos in "ar")
+    found, num_concepts = list[Question](), 0
+    for concept in tracked(concepts, f"{kind}: questions"):
+        own = list(asked.of_concept(concept))
+        found += own
+        num_concepts += bool(own)
+        if num_concepts == settings.num_concepts:
+            break
+    return found
+
+
+_SOURCE = Source(
+    "WordNet",
+    "3.0",
+    "WordNet 3.0 licence (assets/LICENSE-WordNet.txt of Probelight)",
+    lambda folder: [folder / name for name in _FILES],
+)
+_CONFIG = {"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"}
+
+
+def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Builder[WordNetSettings]:
+    return Builder(
+        kind,
+        summary,
+        settings,
+        partial(build_wordnet, kind),
+        sources={"wordnet_dir": _SOURCE},
+        config=_CONFIG,
+    )
+
+
+DEFINITIONS = _builder("definitions", "How is the word defined?", DefinitionsSettings)
+SYNONYMY = _builder("synonymy", "Which words have this definition?", SynonymySettings)
+HYPERNYMY = _builder("hypernymy", "What is it a kind of?", HypernymySettings)
+HYPONYMY = _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings)

@@ -1,0 +1,192 @@
+"""The wrong answers of a question: the paper's sets by type and distance, and random ones."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from probes.build.drafts import Draft, pick_distractors
+from probes.build.wordnet_probes.graph import Graph
+from probes.build.wordnet_probes.questions import Kind, Question, answer_text
+from probes.hygiene.finding import plain_words
+
+NUM_DISTRACTORS = 4
+_MAX_POOL = 24  # of thousands of sisters
+# Sisters and hyponyms are more special than any hypernym: with four of them the answer could be
+# told without the question.
+_MAX_NEAR: Mapping[Kind, int] = {
+    "definitions": 4,
+    "synonymy": 4,
+    "hypernymy": 2,
+    "hyponymy": 4,
+}
+_MOST_ALIKE = 0.6  # share of their words that two glosses may have in common
+
+
+@dataclass(frozen=True)
+class RelatedSet:
+    """Concepts that may stand beside the right answer, by how they are related to the concept."""
+
+    kind: str
+    hops: int | None
+    numbers: tuple[int, ...]
+
+
+class Distractors:
+    """Chooses the wrong answers of one probe's questions.
+
+    Args:
+        kind: Which relation is asked for.
+        graph: WordNet.
+        rng: Chooses.
+        max_hops: How far hypernyms and hyponyms may be.
+        sister_depth: l of SISTER_l.
+        golds: Right answers of the probe by part of speech: random distractors are drawn from
+            them, so that nothing in such a one tells it from a right answer.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        graph: Graph,
+        rng: random.Random,
+        *,
+        max_hops: int,
+        sister_depth: int,
+        golds: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.kind = kind
+        self.graph = graph
+        self.rng = rng
+        self.max_hops = max_hops
+        self.sister_depth = sister_depth
+        self.golds = golds
+        self._gloss_words: dict[int, frozenset[str]] = {}
+
+    def drafts(self, question: Question, most: int) -> Iterator[Draft]:
+        """The question with several sets of distractors, no two of them the same.
+
+        Args:
+            question: The question.
+            most: How many sets.
+        """
+        sets = [*self.related(question.concept), RelatedSet("random", None, ())]
+        self.rng.shuffle(sets)
+        seen, found = set[frozenset[str]](), 0
+        for related in sets:
+            if found == most:
+                return
+            draft = self._draft(question, related)
+            if draft is not None and frozenset(draft.distractors) not in seen:
+                seen.add(frozenset(draft.distractors))
+                found += 1
+                yield draft
+
+    def related(self, concept: int) -> list[RelatedSet]:
+        """The sets of a concept: sisters by depth, and relatives up and down by hops."""
+        walks = {"sister": self.graph.sisters(concept, self.sister_depth)}
+        if self.kind != "hyponymy":
+            walks["hyponym"] = self.graph.hops_down(concept, self.max_hops)
+        if self.kind != "hypernymy":
+            walks["hypernym"] = self.graph.hops_up(concept, self.max_hops)
+        return [
+            RelatedSet(kind, hops, tuple(level))
+            for kind, levels in walks.items()
+            for hops, level in enumerate(levels, start=1)
+        ]
+
+    def _draft(self, question: Question, related: RelatedSet) -> Draft | None:
+        answer = answer_text(self.kind, self.graph.concepts[question.gold])
+        right = self._right(question.concept)
+        near = self._texts(self._usable(related.numbers, question, right), without=[answer])
+        if related.kind != "random" and not near:
+            return None
+        chosen = _pick(near, answer, min(_MAX_NEAR[self.kind], len(near)), self.rng)
+        missing = NUM_DISTRACTORS - len(chosen)
+        pos = self.graph.concepts[question.gold].pos
+        others = self._usable(self.golds[pos], question, right) if missing else []
+        random_ones = self._texts(others, without=[answer, *chosen])
+        if len(random_ones) < missing:
+            return None
+        filled = _pick(random_ones, answer, missing, self.rng)
+        numbers = [near[text] for text in chosen], [random_ones[text] for text in filled]
+        notes = self._notes(question, related, *numbers)
+        texts = (*chosen, *filled)
+        return Draft(question.stem, answer, texts, notes["gold_synset"], notes)
+
+    def _usable(
+        self, numbers: Sequence[int], question: Question, right: Collection[int]
+    ) -> list[int]:
+        """Those that are certainly wrong, whatever sense of any word is meant; a sample."""
+        if len(numbers) > _MAX_POOL:
+            numbers = self.rng.sample(numbers, _MAX_POOL)
+        concepts, gold = self.graph.concepts, self._words(question.gold)
+        return [
+            one
+            for one in numbers
+            if concepts[one].is_fit
+            and not self._may_be_right(one, right)
+            and not _alike(gold, self._words(one))
+            and (self.kind != "synonymy" or len(concepts[one].words) > 1)
+        ]
+
+    def _right(self, concept: int) -> frozenset[int]:
+        """What may be right by some sense of some word of the concept."""
+        if self.kind == "hypernymy":
+            return self.graph.broadly(concept)
+        return self.graph.homonyms(concept)
+
+    def _may_be_right(self, number: int, right: Collection[int]) -> bool:
+        graph = self.graph
+        meant = graph.broadly(number) if self.kind == "hyponymy" else graph.homonyms(number)
+        return not meant.isdisjoint(right)
+
+    def _words(self, number: int) -> frozenset[str]:
+        if number not in self._gloss_words:
+            words = re.findall(r"\w+", self.graph.concepts[number].gloss.lower())
+            self._gloss_words[number] = frozenset(words)
+        return self._gloss_words[number]
+
+    def _texts(self, numbers: Sequence[int], without: Sequence[str]) -> dict[str, int]:
+        """Answer texts and whose they are; none that only case or marks tell from another."""
+        concepts = self.graph.concepts
+        taken = {plain_words(text) for text in without}
+        texts = dict[str, int]()
+        for one in {concepts[number].gloss: number for number in numbers}.values():
+            text = answer_text(self.kind, concepts[one])
+            if (plain := plain_words(text)) not in taken:
+                taken.add(plain)
+                texts[text] = one
+        return texts
+
+    def _notes(
+        self, question: Question, related: RelatedSet, near: list[int], filled: list[int]
+    ) -> dict[str, object]:
+        """What the released files say of an item, under their names."""
+        concept, gold = (self.graph.concepts[n] for n in (question.concept, question.gold))
+        to, back = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
+        names = [self.graph.concepts[one].name for one in near]
+        notes: dict[str, object] = {
+            "surface_form": question.word,
+            "gold_synset": concept.name,
+            "synset_id": concept.number,
+            "chain": f"{concept.name}{to}{gold.name}",
+            "hops": question.hops,
+            "pos": concept.pos,
+            "source": "wordnet",
+            "distractor_type": related.kind,
+            "distractor_chain": ";".join(f"{concept.name}{back}{name}" for name in names),
+            "other_distractors": names,
+            "random_distractors": [self.graph.concepts[one].name for one in filled],
+        }
+        return notes if related.hops is None else {**notes, "distractor_hops": related.hops}
+
+
+def _pick(texts: Mapping[str, int], answer: str, count: int, rng: random.Random) -> tuple[str, ...]:
+    return pick_distractors(list(texts), answer, count, rng) if count else ()
+
+
+def _alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    return len(first & second) > _MOST_ALIKE * len(first | second)

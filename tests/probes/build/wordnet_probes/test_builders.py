@@ -1,0 +1,118 @@
+"""Built probes, held item by item to NLTK's own walks over the same database."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import train
+from probes.build.frame.registry import builder_of
+from probes.build.wordnet_probes.builders import WordNetSettings, build_wordnet
+from probes.build.wordnet_probes.questions import Kind, answer_text
+from probes.hygiene.finding import check_records, check_splits
+from probes.importers.ai2 import read_ai2
+from probes.record import Record
+
+KINDS: tuple[Kind, ...] = ("definitions", "synonymy", "hypernymy", "hyponymy")
+SIZES = {"split_items": 4, "num_concepts": 40}
+
+
+def built(kind: Kind, folder: Path, **settings: Any) -> dict[str, list[Record]]:
+    chosen = WordNetSettings(wordnet_dir=str(folder), **{**SIZES, **settings})
+    return build_wordnet(kind, chosen)
+
+
+@pytest.mark.parametrize("kind", ["definitions", "hypernymy", "hyponymy"])
+def test_items_are_what_their_notes_say(
+    kind: Kind, tiny_wordnet_dir: Path, tiny_wordnet: Any
+) -> None:
+    probe = built(kind, tiny_wordnet_dir, all=True)
+    records = [record for split in probe.values() for record in split]
+    assert len(records) > 8
+    for record in records:
+        notes = record.meta
+        concept = tiny_wordnet.synset(notes["gold_synset"])
+        source, gold = notes["chain"].replace("<=", "=>").split("=>")
+        assert source == concept.name()
+        gold = tiny_wordnet.synset(gold)
+        assert gold.definition() in record.gold
+        assert f"'{notes['surface_form']}'" in record.stem
+        upper, lower = (gold, concept) if kind == "hypernymy" else (concept, gold)
+        assert lower.shortest_path_distance(upper) == notes["hops"]
+        wrong = [*notes["other_distractors"], *notes["random_distractors"]]
+        assert len(record.choices) == 5
+        assert len({*wrong, gold.name()}) == 5
+        for name in wrong:
+            other = tiny_wordnet.synset(name)
+            assert any(other.definition() in text for text in record.wrong)
+            closure = {one for path in other.hypernym_paths() for one in path}
+            above = {one for path in concept.hypernym_paths() for one in path}
+            assert other not in (above if kind == "hypernymy" else {concept})
+            assert kind != "hyponymy" or concept not in closure
+        for name in notes["other_distractors"]:
+            distance = concept.shortest_path_distance(tiny_wordnet.synset(name))
+            extra = notes["distractor_type"] == "sister"
+            assert distance == notes["distractor_hops"] + extra
+        assert ("distractor_hops" in notes) == (notes["distractor_type"] != "random")
+    assert {record.meta["distractor_type"] for record in records} > {"random"}
+
+
+def test_golds_and_distractors_never_lie_in_two_splits(tiny_wordnet_dir: Path) -> None:
+    for seed in range(3):
+        probe = built("hypernymy", tiny_wordnet_dir, seed=seed, split_items=3, all=True)
+        assert all(len(records) > 1 for records in probe.values())
+        assert check_splits(probe) == []
+        assert [found for records in probe.values() for found in check_records(records)] == []
+
+
+def test_settings_bound_what_is_asked(tiny_wordnet_dir: Path) -> None:
+    probe = built("hypernymy", tiny_wordnet_dir, max_hops=1, sister_depth=1, perturbations=1)
+    records = [record for split in probe.values() for record in split]
+    assert {record.meta["hops"] for record in records} == {1}
+    assert {record.meta.get("distractor_hops", 1) for record in records} == {1}
+    assert len({record.stem for record in records}) == len(records)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_has_a_builder_of_its_own_sizes(kind: Kind) -> None:
+    builder = builder_of(kind)
+    assert builder.name == kind
+    assert builder.settings().seed == 0
+    assert builder.settings().num_concepts > 3_000
+
+
+def test_the_command_writes_what_the_released_reader_reads(
+    tmp_path: Path, tiny_wordnet_dir: Path
+) -> None:
+    config = tmp_path / "small.yaml"
+    config.write_text(f"wordnet_dir: {tiny_wordnet_dir}\nsplit_items: 4\n")
+    line = ["probes", "build", "definitions", f"--config={config}", f"--output_dir={tmp_path}"]
+    assert train.main(line) == 0
+    records = read_ai2(tmp_path / "definitions" / "train.jsonl.gz", "mc_qa").records
+    assert all(record.meta["cluster"] == record.meta["gold_synset"] for record in records)
+    card = (tmp_path / "definitions" / "README.md").read_text()
+    assert "WordNet 3.0" in card
+    assert json.dumps(str(tiny_wordnet_dir))[1:-1] not in card
+
+
+def test_a_missing_source_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["probes", "build", "hyponymy", f"--output_dir={tmp_path}"]
+    assert train.main([*line, f"--wordnet_dir={tmp_path}"]) == 1
+    assert "apt-get install wordnet-base" in capsys.readouterr().err
+    assert train.main([*line, "--max_hops=6"]) == 2
+    assert "--max_hops 6: give a number from 1 to 5" in capsys.readouterr().err
+
+
+def test_answers_as_the_paper_writes_them(tiny_wordnet_dir: Path) -> None:
+    from probes.build.wordnet_probes.graph import read_graph
+
+    graph = read_graph(tiny_wordnet_dir)
+    dog, run = (graph.concepts[graph.senses[word][0]] for word in ("dog", "run"))
+    said = "dog (or domestic dog), defined as 'an animal that barks'"
+    assert answer_text("hypernymy", dog) == said
+    assert answer_text("hyponymy", run) == "run event, defined as 'go fast on foot'"
+    assert answer_text("synonymy", dog) == "dog, domestic dog"
+    assert answer_text("definitions", dog) == "an animal that barks"
