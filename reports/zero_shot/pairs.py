@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from metrics.scoring_rules import RULES
 from reports.kit.columns import ACCURACY, SIZE, accuracy, attributes, field, size, text
 from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import BY_GROUPS, INTERVAL, percent
 from reports.zero_shot.facts import ZeroShot, against, zero_shots
 from results.load import Results
 from results.row import Row
-from results.subset import Paradigm
+from results.subset import Paradigm, Subset
 
 WHOLE = "all"
-PER_TOKEN = "mean_token"
+RULES_BESIDE = tuple(rule for rule in RULES if rule != "sum")  # by which all pairs go anyway
 MIN_PARADIGMS = 4  # with fewer, the table says it all
 NUM_NAMED = 3
 
@@ -27,36 +28,34 @@ class PairPart:
         entry: The model and the probe.
         name: The paradigm, or `WHOLE`.
         summed: Accuracy by the sums of the tokens' log-probabilities.
-        mean: Accuracy by their means per token.
+        by_rule: Accuracy by the other rules that were asked for.
     """
 
     entry: ZeroShot
     name: str
     summed: Row
-    mean: Row | None
+    by_rule: Mapping[str, Row]
 
 
 def paradigms_table(results: Results) -> Table | None:
     """Accuracy of minimal pairs by paradigm: rows are paradigms, columns are models."""
+    found = [part for entry in zero_shots(results) for part in _parts(entry)]
+    beside = [rule for rule in RULES_BESIDE if any(rule in part.by_rule for part in found)]
+
+    def of_rule(rule: str, model: str) -> Column[PairPart]:
+        names = " ".join(f"{rule}_{name}" for name in ACCURACY.split())
+        return accuracy(f"{rule} %", lambda part: part.by_rule.get(rule), names, model)
 
     def of_model(model: str) -> list[Column[PairPart]]:
-        columns: list[Column[PairPart]] = [
-            accuracy("accuracy %", lambda part: part.summed, ACCURACY, model),
-            accuracy(
-                "by mean %",
-                lambda part: part.mean,
-                " ".join(f"{PER_TOKEN}_{name}" for name in ACCURACY.split()),
-                model,
-            ),
-        ]
-        return columns
+        own: Column[PairPart] = accuracy("accuracy %", lambda p: p.summed, ACCURACY, model)
+        return [own, *(of_rule(rule, model) for rule in beside)]
 
     return Declared[PairPart](
         "minimal_pairs",
         "Minimal pairs by UID",
         f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
-        "its tokens' log-probabilities; by mean: their mean per token, which does not prefer the "
-        "shorter sentence.",
+        "its tokens' log-probabilities; mean_token, mean_char: divided by its tokens or "
+        "characters, so that the shorter sentence is not preferred.",
         [
             field("model", lambda part: part.entry.label),
             # First, as a narrow terminal repeats this column alone.
@@ -71,7 +70,7 @@ def paradigms_table(results: Results) -> Table | None:
             of_model,
         ),
         f"model probe split mode uid {ACCURACY} {SIZE}",
-    ).of([part for entry in zero_shots(results) for part in _parts(entry)])
+    ).of(found)
 
 
 def by_paradigm(results: Results) -> list[str]:
@@ -84,12 +83,13 @@ def _parts(entry: ZeroShot) -> Iterable[PairPart]:
     """All pairs, then each paradigm by name; nothing where none is named."""
     if not entry.paradigms:
         return
-    means = [row for row in entry.paradigms + entry.by_rule if row.mode == PER_TOKEN]
-    mean = {row.subset: row for row in means}
-    yield PairPart(entry, WHOLE, entry.accuracy, mean.get(None))
+    rows: dict[Subset | None, dict[str, Row]] = {}
+    for row in entry.paradigms + entry.by_rule:
+        rows.setdefault(row.subset, {})[row.mode] = row
+    yield PairPart(entry, WHOLE, entry.accuracy, rows.get(None, {}))
     for row in sorted(entry.paradigms, key=lambda row: row.subset_text):
         if isinstance(row.subset, Paradigm) and row.mode == entry.accuracy.mode:
-            yield PairPart(entry, row.subset.name, row, mean.get(row.subset))
+            yield PairPart(entry, row.subset.name, row, rows[row.subset])
 
 
 def _where(part: PairPart) -> str:

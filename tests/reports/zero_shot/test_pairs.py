@@ -47,7 +47,7 @@ def test_paradigms_are_rows_behind_the_whole_and_models_columns(
     found = tables(tmp_path)
     table = found["minimal_pairs"]
     assert labels(table) == [
-        "UID", "n", "m1: accuracy %", "m1: by mean %", "m2: accuracy %", "m2: by mean %"
+        "UID", "n", "m1: accuracy %", "m1: mean_token %", "m2: accuracy %", "m2: mean_token %"
     ]  # fmt: skip
     assert [row[0].text for row in table.rows] == ["all", "agreement", "gaps", "islands", "order"]
     # 9 of 10: Wilson's interval is (0.5958, 0.9821); 5 of 10: (0.2366, 0.7634).
