@@ -6,14 +6,16 @@ Both take a file, or a folder with the files of several splits, which are compar
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from probes.build.drafts import SPLITS
-from probes.hygiene.finding import check_records, check_splits
+from probes.hygiene.finding import Finding, check_records, check_splits
 from probes.hygiene.shown import said
 from probes.hygiene.stats import stats_of, table
 from probes.importers.ai2 import read_ai2
 from probes.record import Record
+from probes.sources.wordnet import DEFAULT_DIR
 from protocols.cli.command import Command, command
 from storage.errors import UsageError
 
@@ -27,17 +29,20 @@ _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zip")
         positional=True,
     )
 )
-def validate(file: str) -> None:
+def validate(file: str, wordnet_dir: str = str(DEFAULT_DIR)) -> None:
     """Checks a probe: answers in stems, right answers among the wrong ones, leaks between splits.
 
     Exits with 1 where something is found.
 
     Args:
         file: A file of items, or a folder with train, dev and test files.
+        wordnet_dir: Folder of a WordNet 3.0 database, which items whose notes name synsets are
+            held against; without one that is said, and only their text is checked.
     """
     splits = read_splits(Path(file))
     findings = [found for records in splits.values() for found in check_records(records)]
     findings += check_splits(splits)
+    findings += _against_wordnet(splits, Path(wordnet_dir))
     total = sum(len(records) for records in splits.values())
     if not findings:
         print(f"{file}: nothing found in {total:,} items ({', '.join(splits)})")
@@ -61,6 +66,21 @@ def stats(file: str) -> None:
         file: A file of items, or a folder with train, dev and test files.
     """
     print(table(stats_of(read_splits(Path(file)))))
+
+
+def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) -> list[Finding]:
+    from probes.build.wordnet_probes.graph import read_graph
+    from probes.hygiene.wordnet import check_synsets, knows
+
+    named = [records for records in splits.values() if knows(records)]
+    if not named:
+        return []
+    try:
+        graph = read_graph(wordnet_dir)
+    except FileNotFoundError as error:
+        print(f"only the text is checked, not held against WordNet: {error}")
+        return []
+    return [found for records in named for found in check_synsets(records, graph)]
 
 
 def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:

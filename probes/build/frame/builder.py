@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from probes.build.drafts import Probe
+from probes.hygiene.finding import Finding
+from probes.record import Record
 from storage.config.ranges import Seed, Settings
 
 
@@ -55,6 +57,7 @@ class Builder(Generic[S]):
             source is missing, and shows its progress by `tracked`.
         sources: What it reads, by the setting that holds the path. Those settings are left out of
             the data card, which is the same wherever the source lies.
+        check: What only the source can tell of built records, such as wrong answers that are right.
         about: Paragraphs of the data card: how it is made, and where sizes differ from the paper's.
         config: Keys of the probe's YAML file besides its files and description: `setup` and more.
     """
@@ -64,5 +67,6 @@ class Builder(Generic[S]):
     settings: type[S]
     build: Callable[[S], Probe]
     sources: Mapping[str, Source] = field(default_factory=dict)
+    check: Callable[[S, Sequence[Record]], list[Finding]] = lambda settings, records: []
     about: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)

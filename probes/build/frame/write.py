@@ -30,6 +30,8 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
     """
     probe = builder.build(settings)
     findings = [found for records in probe.values() for found in check_records(records)]
+    for records in probe.values():
+        findings += builder.check(settings, records)
     findings += check_splits(probe)
     if findings:
         raise HygieneError(f"{builder.name}: {said(findings)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,9 @@ from probes.build.wordnet_probes.deal import Deal
 from probes.build.wordnet_probes.distractors import Distractors
 from probes.build.wordnet_probes.graph import Graph, read_graph
 from probes.build.wordnet_probes.questions import Kind, Question, Questions
+from probes.hygiene.finding import Finding
+from probes.hygiene.wordnet import check_synsets
+from probes.record import Record
 from probes.sources.wordnet import DEFAULT_DIR
 from storage.config.ranges import NumItems, Within
 
@@ -66,7 +70,7 @@ class SynonymySettings(WordNetSettings):  # noqa: D101  # as its parent's
 class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
     __doc__ = WordNetSettings.__doc__
     num_concepts: NumItems = 7_849
-    questions: NumItems = 3
+    questions: NumItems = 6
     perturbations: NumItems = 2
 
 
@@ -74,6 +78,7 @@ class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
 class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
     __doc__ = WordNetSettings.__doc__
     num_concepts: NumItems = 3_452
+    questions: NumItems = 3
 
 
 def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
@@ -139,6 +144,20 @@ _SOURCE = Source(
 _CONFIG = {"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"}
 
 
+_ABOUT = """\
+Built as Richardson and Sabharwal (2020, section 3.1) describe it. Concepts have an example sentence
+with their word in it (synonymy: two words or more) and a gloss that is short, whole, and fit for
+everybody to read; an answer is left out where spelling would tell it (it shares the beginning of a
+word with the concept, or stands in the stem). No wrong answer is right by any sense of any word.
+Splits share no concept, no right answer and no set of distractors; what that leaves over is why
+there may be fewer questions than in the paper. Train asks each question once, test with two sets of
+distractors, dev with all of them where `all` is true."""
+
+
+def _check(settings: WordNetSettings, records: Sequence[Record]) -> list[Finding]:
+    return check_synsets(records, read_graph(Path(settings.wordnet_dir)))
+
+
 def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Builder[WordNetSettings]:
     return Builder(
         kind,
@@ -146,6 +165,8 @@ def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Build
         settings,
         partial(build_wordnet, kind),
         sources={"wordnet_dir": _SOURCE},
+        check=_check,
+        about=_ABOUT,
         config=_CONFIG,
     )
 

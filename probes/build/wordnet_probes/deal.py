@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from probes.build.drafts import Draft
 from probes.build.wordnet_probes.questions import Question
 
+_FEW = 3  # questions of one answer
 Drafted = Callable[[Question, int], Iterable[Draft]]
 
 
 class Deal:
     """One dealing: who owns which concept, right answer and set of distractors.
 
-    Train and test are filled answer by answer, all questions of an answer at once, so that few
-    questions are lost because their concept is on one side and their answer on the other.
+    A split is filled answer by answer: all questions of an answer at once, and with them those
+    questions about the same concepts whose answers few others share. So few questions are lost
+    because their concept is on one side and their answer on the other.
 
     Args:
         questions: All questions.
@@ -29,6 +31,11 @@ class Deal:
         self.by_gold: dict[int, list[Question]] = {}
         for question in questions:
             self.by_gold.setdefault(question.gold, []).append(question)
+        self.by_concept: dict[int, list[Question]] = {}
+        for question in questions:
+            if len(self.by_gold[question.gold]) <= _FEW:
+                self.by_concept.setdefault(question.concept, []).append(question)
+        self._asked = set[Question]()
         self._concepts: dict[int, str] = {}
         self._golds: dict[int, str] = {}
         self._sets: dict[frozenset[str], str] = {}
@@ -41,21 +48,29 @@ class Deal:
             size: How many; None takes all.
             perturbations: Sets of distractors of one question at most.
         """
-        golds = [gold for gold in self.by_gold if gold not in self._golds]
+        golds = list(self.by_gold)
         self.rng.shuffle(golds)
         found = list[Draft]()
         for gold in golds:
-            for draft in self._of_gold(split, gold, perturbations):
-                if size is not None and len(found) >= size:
-                    return found
-                found.append(draft)
+            for question in self._near(self.by_gold[gold]):
+                for draft in self._of_question(split, question, perturbations):
+                    if size is not None and len(found) >= size:
+                        return found
+                    found.append(draft)
         return found
 
-    def _of_gold(self, split: str, gold: int, perturbations: int) -> Iterator[Draft]:
-        for question in self.by_gold[gold]:
-            if self._concepts.get(question.concept, split) != split:
-                continue
-            for draft in self.drafted(question, perturbations):
-                if self._sets.setdefault(frozenset(draft.distractors), split) == split:
-                    self._concepts[question.concept] = self._golds[gold] = split
-                    yield draft
+    def _near(self, questions: Sequence[Question]) -> Iterator[Question]:
+        for question in questions:
+            yield question
+            yield from self.by_concept.get(question.concept, ())
+
+    def _of_question(self, split: str, question: Question, perturbations: int) -> Iterator[Draft]:
+        concept, gold = question.concept, question.gold
+        owners = {self._concepts.get(concept, split), self._golds.get(gold, split)}
+        if owners != {split} or question in self._asked:
+            return
+        self._asked.add(question)
+        for draft in self.drafted(question, perturbations):
+            if self._sets.setdefault(frozenset(draft.distractors), split) == split:
+                self._concepts[concept] = self._golds[gold] = split
+                yield draft

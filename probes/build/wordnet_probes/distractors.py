@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 from probes.build.drafts import Draft, pick_distractors
 from probes.build.wordnet_probes.graph import Graph
-from probes.build.wordnet_probes.questions import Kind, Question, answer_text
+from probes.build.wordnet_probes.questions import (
+    Kind,
+    Question,
+    answer_text,
+    share_a_word,
+)
 from probes.hygiene.finding import plain_words
 
 NUM_DISTRACTORS = 4
@@ -129,8 +134,19 @@ class Distractors:
             if concepts[one].is_fit
             and not self._may_be_right(one, right)
             and not _alike(gold, self._words(one))
-            and (self.kind != "synonymy" or len(concepts[one].words) > 1)
+            and self._is_told_apart(question, one)
         ]
+
+    def _is_told_apart(self, question: Question, number: int) -> bool:
+        """Whether its kind of answer is as right ones are, and no nearer to the word than they.
+
+        A gloss with the word that is asked for ("seethe with anger", of what is a kind of
+        seething) often fits the sentence better than the word's own.
+        """
+        asked, other = self.graph.concepts[question.concept], self.graph.concepts[number]
+        if self.kind == "definitions":
+            return not share_a_word([*asked.words, question.word], other.gloss)
+        return self.kind != "synonymy" or len(other.words) > 1
 
     def _right(self, concept: int) -> frozenset[int]:
         """What may be right by some sense of some word of the concept."""

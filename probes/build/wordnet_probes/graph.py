@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +12,8 @@ from probes.build.frame.progress import tracked
 from probes.build.glosses import contexts_of, is_fit_gloss
 from probes.sources.verbalise import plain
 from probes.sources.wordnet import open_wordnet, words_of
+
+_BROKEN = re.compile(r"[,;]\s*$|[,;]\s*or$|[,;] *[,;]|\( ?\)|phrase \)")  # cut off by the database
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
         gloss, words = synset.definition(), tuple(words_of(synset))
         pos = "a" if synset.pos() == "s" else str(synset.pos())
         contexts = tuple(contexts_of(synset, wordnet))
-        fit = is_fit_gloss(gloss)
+        fit = is_fit_gloss(gloss) and not _BROKEN.search(gloss)
         graph.concepts.append(
             Concept(number, synset.name(), pos, plain(gloss), words, contexts, fit)
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from probes.build.wordnet_probes.graph import Concept, Graph
@@ -14,7 +15,7 @@ from probes.hygiene.finding import stands_in
 
 Kind = Literal["definitions", "synonymy", "hypernymy", "hyponymy"]
 
-_MAX_PER_GOLD = 20  # a few very general hypernyms would be the answer of every tenth question
+_MAX_PER_GOLD = 60  # a few very general hypernyms would be the answer of every tenth question
 _NUM_TRIES = 6
 _CONTEXTS = (
     "Given '{s}',",
@@ -136,7 +137,7 @@ class Questions:
     def _golds(self, concept: Concept) -> list[tuple[int, int]]:
         if self.kind in {"definitions", "synonymy"}:
             own = concept.words if self.kind == "synonymy" else _shown(concept)
-            if _share_a_word(own, concept.gloss) or (
+            if share_a_word(own, concept.gloss) or (
                 self.kind == "synonymy" and len(concept.words) < 2
             ):
                 return []
@@ -162,7 +163,7 @@ class Questions:
         return (
             answer.is_fit
             and self._uses[gold] < _MAX_PER_GOLD
-            and not any(_share_a_word(shown, word) for word in answer.words)
+            and not any(share_a_word(shown, word) for word in answer.words)
             and gold not in self.graph.homonyms(concept.number)
         )
 
@@ -179,11 +180,12 @@ def _shown(concept: Concept) -> list[str]:
     return [word for word, _ in concept.contexts]
 
 
-def _share_a_word(words: list[str] | tuple[str, ...], text: str) -> bool:
+def share_a_word(words: Sequence[str], text: str) -> bool:
     """Whether a word of several letters begins as one of a text does: spelling would tell."""
-    starts = {part[:5] for word in words for part in _parts(word)}
-    return any(part[:5] in starts for part in _parts(text))
+    return any(not _starts(word).isdisjoint(_starts(text)) for word in words)
 
 
-def _parts(text: str) -> list[str]:
-    return [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3] or [text.lower()]
+@cache
+def _starts(text: str) -> frozenset[str]:
+    parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
+    return frozenset(part[:5] for part in parts or [text.lower()])
