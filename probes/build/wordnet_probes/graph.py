@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from probes.build.frame.progress import tracked
 from probes.build.glosses import contexts_of, is_fit_gloss
@@ -132,7 +133,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
         contexts = tuple(contexts_of(synset, wordnet))
         fit = is_fit_gloss(gloss) and not _BROKEN.search(gloss)
         graph.concepts.append(
-            Concept(number, synset.name(), pos, plain(gloss), words, contexts, fit)
+            Concept(number, _name(synset, wordnet), pos, plain(gloss), words, contexts, fit)
         )
         above = synset.hypernyms() + synset.instance_hypernyms()
         below = synset.hyponyms() + synset.instance_hyponyms()
@@ -141,3 +142,16 @@ def read_graph(wordnet_dir: Path) -> Graph:
         for word in {word.lower() for word in words}:
             graph.senses.setdefault(word, []).append(number)
     return graph
+
+
+def _name(synset: Any, wordnet: Any) -> str:
+    """The name that the released files have, where satellite adjectives are numbered with others.
+
+    NLTK's versions differ in this.
+    """
+    name = str(synset.name())
+    if synset.pos() not in "as":
+        return name
+    word = name.rsplit(".", 2)[0]
+    offsets = [sense.offset() for sense in wordnet.synsets(word, "a")]
+    return f"{word}.{synset.pos()}.{offsets.index(synset.offset()) + 1:02d}"
