@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from callbacks.agreed_stop import stoppable
+from callbacks.freed_memory import FreedMemory
 from callbacks.predictions import gather_scores, prediction_rows, scores_by_item
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
@@ -140,7 +141,9 @@ def _asked(
         num_workers=settings.num_workers,
         cache_dir=cache_folder(),
     )
-    trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
+    trainer = make_trainer(
+        settings, callbacks=[FreedMemory()], logger=False, enable_checkpointing=False
+    )
     with stoppable():
         output: Any = trainer.predict(Asked(scorer, question), datamodule=data)
     assert output is not None
