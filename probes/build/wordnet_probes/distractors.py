@@ -14,6 +14,7 @@ from probes.build.wordnet_probes.questions import (
     Question,
     answer_text,
     share_a_word,
+    starts,
 )
 from probes.hygiene.finding import plain_words
 
@@ -28,6 +29,7 @@ _MAX_NEAR: Mapping[Kind, int] = {
     "hyponymy": 4,
 }
 _MOST_ALIKE = 0.6  # share of their words that two glosses may have in common
+_MIN_PARAPHRASE = 2  # longer words: two glosses with half of them in common say nearly the same
 
 
 @dataclass(frozen=True)
@@ -141,12 +143,20 @@ class Distractors:
         """Whether its kind of answer is as right ones are, and no nearer to the word than they.
 
         A gloss with the word that is asked for ("seethe with anger", of what is a kind of
-        seething) often fits the sentence better than the word's own.
+        seething) often fits the sentence better than the word's own; so does a set of words, two
+        of which the definition uses.
         """
         asked, other = self.graph.concepts[question.concept], self.graph.concepts[number]
         if self.kind == "definitions":
-            return not share_a_word([*asked.words, question.word], other.gloss)
-        return self.kind != "synonymy" or len(other.words) > 1
+            own, others = starts(asked.gloss), starts(other.gloss)
+            shared, fewer = len(own & others), min(len(own), len(others))
+            paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
+            return not paraphrase and not share_a_word([*asked.words, question.word], other.gloss)
+        if self.kind == "synonymy":
+            said = f" {plain_words(asked.gloss)} "
+            named = sum(f" {plain_words(word)} " in said for word in other.words)
+            return len(other.words) > 1 and named < 2
+        return True
 
     def _right(self, concept: int) -> frozenset[int]:
         """What may be right by some sense of some word of the concept."""

@@ -182,10 +182,11 @@ def _shown(concept: Concept) -> list[str]:
 
 def share_a_word(words: Sequence[str], text: str) -> bool:
     """Whether a word of several letters begins as one of a text does: spelling would tell."""
-    return any(not _starts(word).isdisjoint(_starts(text)) for word in words)
+    return any(not starts(word).isdisjoint(starts(text)) for word in words)
 
 
 @cache
-def _starts(text: str) -> frozenset[str]:
+def starts(text: str) -> frozenset[str]:
+    """The beginnings of a text's longer words; of one that has none, the text."""
     parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
     return frozenset(part[:5] for part in parts or [text.lower()])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from probes.build.wordnet_probes.graph import Graph, read_graph
+from probes.build.wordnet_probes.graph import Graph, _name, read_graph
 
 
 def names(graph: Graph, levels: list[list[int]]) -> list[set[str]]:
@@ -46,3 +47,12 @@ def test_what_is_read_is_what_nltk_says(tiny_wordnet_dir: Path, tiny_wordnet: An
     assert [graph.concepts[one].contexts for one in dog] == [
         (("dogs", "the dogs barked all night"),)
     ]
+
+
+def test_satellite_adjectives_are_numbered_with_the_others() -> None:
+    # The second sense of "public" as an adjective is a satellite: public.s.02 in released files,
+    # public.s.01 for some versions of NLTK.
+    first = SimpleNamespace(name=lambda: "public.a.01", pos=lambda: "a", offset=lambda: 10)
+    second = SimpleNamespace(name=lambda: "public.s.01", pos=lambda: "s", offset=lambda: 20)
+    wordnet = SimpleNamespace(synsets=lambda word, pos: [first, second])
+    assert [_name(one, wordnet) for one in (first, second)] == ["public.a.01", "public.s.02"]
