@@ -194,7 +194,7 @@ def test_every_command_named_in_the_documentation_exists() -> None:
         name
         for document in documents
         for name in re.findall(
-            r"train\.py (sweep \w+|[a-z][a-z-]+)", document.read_text(encoding="utf-8")
+            r"train\.py ((?:sweep|probes) \w+|[a-z][a-z-]+)", document.read_text(encoding="utf-8")
         )
     }
     assert named - {*train.PROTOCOLS, *train.LIGHTNING} == set()
