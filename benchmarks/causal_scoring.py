@@ -1,12 +1,13 @@
 """Scoring of questions with answers by a causal model against one request a choice.
 
-    python -m benchmarks.causal_scoring [--mirror FOLDER] [--items 200] [--threads 2] [--quick]
+    python -m benchmarks.causal_scoring [--mirror FOLDER] [--items 200] [--peer-batch 8] [--quick]
 
 All read the same records and give log P(answer | question) for each answer, with the same weights;
 tokenising is part of every time. The model is a GPT-2 of 6 layers of 384 with random weights and a
 vocabulary of 50,257, the records are the released hypernymy test, or the shipped small one. Ours
 runs a question once for all its answers, and makes logits where a token is scored. The peers give
-the model each answer with its question, in batches of 8: `conditional_score` of minicons, the
+the model each answer with its question, in batches of 8 (lm-evaluation-harness itself takes batches
+of 1 unless it is told otherwise: `--peer-batch 1`): `conditional_score` of minicons, the
 choices of the file in their order (left out, and said, where it is not installed); and requests as
 lm-evaluation-harness makes them, the longest first, log-probabilities over the whole vocabulary at
 every place, and of each scored token whether it is the likeliest. Every sum is compared with each
@@ -33,7 +34,6 @@ from lightning_modules.scorers.causal import CausalScorer
 from probes.record import Record
 from probes.source import load_probe
 
-PEER_BATCH = 8
 OURS, MINICONS, REQUESTS = "ours", "minicons", "one request a choice"
 Sums = list[list[float]]  # K of an item
 
@@ -43,6 +43,7 @@ def main() -> None:
     parser = Arguments(__doc__, rounds=3, quick="tiny")
     parser.add_argument("--mirror", help="the released files; none: the shipped hypernymy_small")
     parser.add_argument("--items", type=int, help="only the first so many")
+    parser.add_argument("--peer-batch", type=int, default=8, help="texts in a batch of a peer")
     parser.add_argument("--max-tokens", type=int, default=8192, help="in a batch of ours")
     measure(parser.chosen())
 
@@ -60,9 +61,9 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     said: dict[str, Sums] = {}
     peers: dict[str, Callable[[], object]] = {
         OURS: lambda: said.update({OURS: ours(scorer, records, chosen.max_tokens)}),
-        REQUESTS: lambda: said.update({REQUESTS: requests(scorer, records)}),
+        REQUESTS: lambda: said.update({REQUESTS: requests(scorer, records, chosen.peer_batch)}),
     }
-    if minicons := _minicons(scorer, records):
+    if minicons := _minicons(scorer, records, chosen.peer_batch):
         peers[MINICONS] = lambda: said.update({MINICONS: minicons()})
     else:
         print("minicons is not installed: pip install minicons, or the extra `benchmarks`")
@@ -122,13 +123,13 @@ class Request:
 
 
 @torch.no_grad()
-def requests(scorer: CausalScorer, records: Sequence[Record]) -> Sums:
+def requests(scorer: CausalScorer, records: Sequence[Record], size: int) -> Sums:
     """One request a choice, the longest first, with all logits of a padded batch."""
     model: Any = scorer.model
     asked = sorted(_requests(scorer, records), key=lambda r: (-len(r.ids), r.ids))
     found: Sums = [[0.0] * len(record.choices) for record in records]
-    for start in range(0, len(asked), PEER_BATCH):
-        part = asked[start : start + PEER_BATCH]
+    for start in range(0, len(asked), size):
+        part = asked[start : start + size]
         rows = [torch.tensor(request.ids[:-1]) for request in part]
         inputs = pad_sequence(rows, batch_first=True).to(model.device)
         scores = model(inputs).logits.log_softmax(dim=-1)  # (B, L, V); what is padded is not read
@@ -151,7 +152,9 @@ def _requests(scorer: CausalScorer, records: Sequence[Record]) -> list[Request]:
     return [Request(i, k, ids, len(ids) - len(stem)) for (i, k), stem, ids in rows]
 
 
-def _minicons(scorer: CausalScorer, records: Sequence[Record]) -> Callable[[], Sums] | None:
+def _minicons(
+    scorer: CausalScorer, records: Sequence[Record], size: int
+) -> Callable[[], Sums] | None:
     try:
         from minicons.scorer import IncrementalLMScorer
     except ImportError:
@@ -163,8 +166,8 @@ def _minicons(scorer: CausalScorer, records: Sequence[Record]) -> Callable[[], S
 
     def call() -> Sums:
         scores: list[float] = []
-        for start in range(0, len(pairs), PEER_BATCH):
-            stems, choices = zip(*pairs[start : start + PEER_BATCH], strict=True)
+        for start in range(0, len(pairs), size):
+            stems, choices = zip(*pairs[start : start + size], strict=True)
             scores += peer.conditional_score(
                 list(stems), list(choices), reduction=lambda x: x.sum().item()
             )

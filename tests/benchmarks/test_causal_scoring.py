@@ -8,10 +8,8 @@ from benchmarks.causal_scoring import agreement, measure
 
 
 def test_quick_log_likelihoods_are_those_of_the_peers() -> None:
-    chosen = Namespace(
-        quick=True, mirror=None, items=None, rounds=1, max_tokens=8192, device="cpu", output=None
-    )
-    figures = measure(chosen)
+    chosen = {"mirror": None, "items": None, "rounds": 1, "max_tokens": 8192, "peer_batch": 3}
+    figures = measure(Namespace(quick=True, device="cpu", output=None, **chosen))
     assert figures["largest difference, one request a choice"] < 1e-5
     assert figures["items a second, ours"] > 0
 
