@@ -79,7 +79,7 @@ class CommandParser(OneLineErrors):
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Prints the short help, or jsonargparse's own once `--help_all` has asked for it."""
-        if self.said is None or not self.said.shown:
+        if self.said is None or not self.said.example:
             super().print_help(file)
             return
         known = {action.dest: action for action in self._actions if action.default != SUPPRESS}

@@ -26,6 +26,7 @@ _ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zip")
     Command(
         "what is wrong with a probe's items",
         example="train.py probes validate runs/probes/definitions",
+        shown="file wordnet_dir",
         positional=True,
     )
 )
@@ -56,6 +57,7 @@ def validate(file: str, wordnet_dir: str = str(DEFAULT_DIR)) -> None:
     Command(
         "the sizes of a probe",
         example="train.py probes stats runs/probes/definitions",
+        shown="file",
         positional=True,
     )
 )

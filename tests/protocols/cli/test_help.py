@@ -12,6 +12,13 @@ from protocols.cli.help import Option, short_help
 
 LINES, COLUMNS = 48, 100  # two screens
 COMMANDS = [*train.PROTOCOLS, *LIGHTNING]
+# Commands without a folder of results: what their config holds in its place.
+WITHOUT_FOLDER = {
+    "explain": "item: ",
+    "probes list": "{}",
+    "probes validate": "file: ",
+    "probes stats": "file: ",
+}
 
 
 def said_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -36,7 +43,7 @@ def test_every_option_in_it_is_one(command: str, capsys: pytest.CaptureFixture[s
     short = said_by([*command.split(), "--help"], capsys)
     full = said_by([*command.split(), "--help_all"], capsys)
     shown = re.findall(r"^  (--[\w.]+)", short, flags=re.MULTILINE)
-    assert shown
+    assert shown or command in WITHOUT_FOLDER
     assert set(shown) <= set(re.findall(r"(?:^|, ) *(--[\w.]+)", full, flags=re.MULTILINE))
     assert len(full.splitlines()) > len(short.splitlines())
 
@@ -51,7 +58,7 @@ def test_its_example_can_be_typed(command: str, capsys: pytest.CaptureFixture[st
     assert " ".join(arguments).startswith(command)
     printed = said_by([*arguments, "--print_config"], capsys)
     given = LIGHTNING.get(command) or declared(train.function_of(command))
-    assert "output_dir: " in printed
+    assert WITHOUT_FOLDER.get(command, "output_dir: ") in printed
     assert " ".join([script, *arguments]) == given.example
 
 

@@ -53,7 +53,7 @@ MISTAKES = [
     ),
     ([*FIT, "--trainer.max_epoch=1"], "(did you mean --trainer.max_epochs?)"),
     ([*FIT, "--model=Masked"], "--model Masked: there is no such class; give its whole name"),
-    (["probes", "lst"], "ACTION lst: give one of list, build (did you mean 'list'?)"),
+    (["probes", "lst"], "there is no command 'probes lst' (did you mean 'probes list'?)"),
     (["report"], "give FOLDER"),
     (["sweep", "plna"], "no command 'sweep plna' (did you mean 'sweep plan'?)"),
 ]

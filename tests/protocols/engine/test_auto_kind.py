@@ -134,7 +134,7 @@ def test_what_trains_transformers_alone_refuses_other_kinds_by_name(
     assert train.main([command, *given, "--output_dir=never"]) == train.USAGE_ERROR
     said = capsys.readouterr().err
     assert "model.kind causal is not trained here" in said
-    assert "choose model.kind transformer" in said
+    assert "give a model of kind transformer" in said
 
 
 def test_models_of_a_sweep_are_found_out_once(
