@@ -11,7 +11,7 @@ of 1 unless it is told otherwise: `--peer-batch 1`): `conditional_score` of mini
 choices of the file in their order (left out, and said, where it is not installed); and requests as
 lm-evaluation-harness makes them, the longest first, log-probabilities over the whole vocabulary at
 every place, and of each scored token whether it is the likeliest. Every sum is compared with each
-of theirs.
+of theirs. What sharing can save at most is counted.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     seconds = interleave(peers, 1 if chosen.quick else chosen.rounds)
     figures = {f"items a second, {n}": len(records) / median(t) for n, t in seconds.items()}
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
+    figures[f"multiplications, {REQUESTS} / fewest"] = most_saved(scorer, records)
     for name in peers.keys() - {OURS}:
         figures[f"largest difference, {name}"] = agreement(said[OURS], said[name])
     report(f"causal scoring, {len(records)} items", figures, chosen)
@@ -140,6 +141,25 @@ def requests(scorer: CausalScorer, records: Sequence[Record], size: int) -> Sums
             _ = bool((own.argmax(dim=-1) == gold).all())
             found[request.item][request.choice] = float(own.gather(1, gold[:, None]).sum())
     return found
+
+
+def most_saved(scorer: CausalScorer, records: Sequence[Record]) -> float:
+    """How many times fewer multiplications are left where no beginning of texts is run twice.
+
+    Each token that is read costs the layers (attention itself left out), each that is scored the
+    logits over the whole vocabulary; one request a choice takes both for every token.
+    """
+    asked = _requests(scorer, records)
+    read = {tuple(one.ids[:n]) for one in asked for n in range(1, len(one.ids))}
+    scored = {
+        tuple(one.ids[:n])
+        for one in asked
+        for n in range(len(one.ids) - one.num_scored, len(one.ids))
+    }
+    sizes: Any = scorer.model.config
+    layers, logits = 12 * sizes.n_layer * sizes.n_embd**2, sizes.n_embd * sizes.vocab_size
+    all_read = sum(len(one.ids) - 1 for one in asked)
+    return all_read * (layers + logits) / (len(read) * layers + len(scored) * logits)
 
 
 def _requests(scorer: CausalScorer, records: Sequence[Record]) -> list[Request]:
