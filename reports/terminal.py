@@ -36,7 +36,7 @@ def _rich(table: Table, width: int) -> Iterator[RichTable]:
     """A row a measurement; on a narrow terminal a table with many columns is turned on its side.
 
     Of one that has too many rows for that, details stand below their numbers, and columns that do
-    not fit go on in a second table with the first column repeated.
+    not fit go on in a second table, with the first columns repeated that tell its rows apart.
     """
     labels = [f"{c.group} {c.label}".strip() for c in table.columns]
     cells = [[f"{cell.text} {cell.detail}".strip() for cell in row] for row in table.rows]
@@ -76,17 +76,28 @@ def _upright(
 def _fitting(
     labels: Sequence[str], cells: Sequence[Sequence[str]], width: int
 ) -> Iterator[dict[int, int]]:
-    """Columns that fit, with their widths, each time with the first, folded to a third at most."""
+    """Columns that fit, with their widths, each time with the repeated ones, the first folded."""
     # A heading may be folded between its words, a number with its interval may not.
     widths = [
         _FRAME + max(len(part) for text in (*column, *label.split()) for part in text.split("\n"))
         for label, column in zip(labels, zip(*cells, strict=True), strict=True)
     ]
     widths[0] = min(widths[0], width // 3)
-    places = [0]
-    for place in range(1, len(labels)):
-        if len(places) > 1 and sum(widths[p] for p in places) + widths[place] + 1 > width:
+    repeated = list(range(_num_telling(cells)))
+    if sum(widths[p] for p in repeated) > width // 2:
+        repeated = [0]
+    places = repeated
+    for place in range(len(repeated), len(labels)):
+        if len(places) > len(repeated) and sum(widths[p] for p in (*places, place)) + 1 > width:
             yield {p: widths[p] for p in places}
-            places = [0]
-        places.append(place)
+            places = repeated
+        places = [*places, place]
     yield {p: widths[p] for p in places}
+
+
+def _num_telling(cells: Sequence[Sequence[str]]) -> int:
+    """How many of the first columns tell all rows apart; one where three do not."""
+    for number in (1, 2, 3):
+        if len({tuple(row[:number]) for row in cells}) == len(cells):
+            return min(number, len(cells[0]))
+    return 1

@@ -55,3 +55,21 @@ def test_headings_fold_between_their_words_and_not_within() -> None:
     assert said.count("bert-base-uncased") == 2
     assert said.count("NEG-136-SIMP") == 6
     assert max(map(len, said.splitlines())) <= 100
+
+
+def test_columns_that_tell_rows_apart_stand_in_each_of_the_tables() -> None:
+    heads = [Heading(name, "left") for name in ("probe", "model")]
+    heads += [Heading(f"c{i} %") for i in range(9)]
+    rows = [
+        (Cell(probe), Cell(model), *[Cell("10.0", "10.0–20.0")] * 9)
+        for probe in ("ages", "types", "kinds")
+        for model in ("bert", "gpt")
+    ]
+    said = shown(Table("t", "A table", "", tuple(heads), tuple(rows), ()), 80)
+    parts = said.count("A table")
+    assert parts > 1
+    assert said.count(" bert ") == said.count(" gpt ") == 3 * parts
+    assert said.count("10.0–20.0") == 6 * 9
+    # The same model twice in a probe: nothing tells the rows apart, and the first column is enough.
+    said = shown(Table("t", "A table", "", tuple(heads), (rows[0],) * 6, ()), 80)
+    assert said.count(" bert ") == 6
