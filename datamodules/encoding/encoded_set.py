@@ -36,6 +36,15 @@ class Skipped:
     reason: str
 
 
+def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """What is said of records with a candidate that is not one vocabulary item; none of none."""
+    if not skipped:
+        return ()
+    names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
+    why = "because a candidate is not one vocabulary item"
+    return (f"{len(skipped)} of {num_records} records were skipped, {why}: {names}",)
+
+
 @dataclass(frozen=True)
 class Padding:
     """How sequences of one batch are made equally long: on the right, whatever the tokenizer says.

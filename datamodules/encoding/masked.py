@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from datamodules.encoding.candidates import Blank, CandidateTable, MultiToken
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, Skipped, masked_stem
+from datamodules.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    Skipped,
+    masked_stem,
+    skip_notices,
+)
 from datamodules.encoding.special_tokens import Template, longest_first
 from datamodules.encoding.token_store import TokenStore, tokenise, unknown_notice
 from probes.record import Record
@@ -219,12 +226,7 @@ class MaskedChoiceEncoder:
                 f"{num_cut} of {num_records} sentences were cut to {self.max_length} tokens "
                 "around their mask"
             )
-        if skipped:
-            names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
-            lines.append(
-                f"{len(skipped)} of {num_records} records were skipped, because a candidate is "
-                f"not one vocabulary item: {names}"
-            )
+        lines += skip_notices(num_records, skipped)
         if marked:
             lines.append(
                 f"{len(marked)} of {num_records} records have a candidate that is not one "

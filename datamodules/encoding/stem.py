@@ -14,7 +14,7 @@ from torch import Tensor
 
 from datamodules.encoding.candidates import Blank, CandidateTable
 from datamodules.encoding.continuation import beginning_of, right_padding, start_token
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Skipped
+from datamodules.encoding.encoded_set import EncodedSet, Ids, Skipped, skip_notices
 from datamodules.encoding.token_store import TokenStore, tokenise, unknown_notice
 from probes.record import MASK, Record
 
@@ -156,12 +156,7 @@ class StemEncoder:
                 f"of {num_cut} of {num_records} stems only the last {self.max_length} tokens are "
                 "read"
             )
-        if skipped:
-            names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
-            lines.append(
-                f"{len(skipped)} of {num_records} records were skipped, because a candidate is "
-                f"not one vocabulary item: {names}"
-            )
+        lines += skip_notices(num_records, skipped)
         return tuple(lines)
 
 

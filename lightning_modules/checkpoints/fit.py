@@ -85,6 +85,16 @@ def num_positions(model: PreTrainedModel) -> int:
     return rows.num_embeddings - first
 
 
+def longest_text(config: Any) -> int:
+    """The longest text in tokens that a model was made for, by its settings.
+
+    Unlike `num_positions` it also bounds rotated positions; T5's, which are relative, have none.
+    """
+    kinds = ("", "encoder_", "decoder_")
+    found = [getattr(config, f"max_{kind}position_embeddings", None) for kind in kinds]
+    return min((n for n in found if isinstance(n, int) and n > 0), default=sys.maxsize)
+
+
 def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
     """What is asked for, or what a model was saved with where nothing is asked for.
 

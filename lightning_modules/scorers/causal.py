@@ -28,6 +28,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch
 from lightning_modules.checkpoints.description import check_pretrained
+from lightning_modules.checkpoints.fit import longest_text
 from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.forms import CAUSAL_LM
 from lightning_modules.checkpoints.loading import load_pretrained
@@ -74,7 +75,7 @@ class CausalScorer(Scorer):
         self.model = model
         self.tokenizer = tokenizer
         self.normalise = normalise
-        self.max_length = min(max_length, _num_places(model))
+        self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.answer_prefix = answer_prefix
         self.reader = NextTokens(model)
         self.eval()
@@ -157,9 +158,3 @@ def _refuse_slow(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
             f"{name}: {type(tokenizer).__name__} does not say which characters a token stands for; "
             "a causal model is scored with a fast tokenizer (tokenizer.json)"
         )
-
-
-def _num_places(model: PreTrainedModel) -> int:
-    """The longest text that a model was made for; the most there are where it knows no bound."""
-    found = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else 1 << 30

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -64,9 +63,3 @@ def _sentinels(tokenizer: PreTrainedTokenizerBase, name: str) -> tuple[str, int,
 def _pieces(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     found: list[int] = tokenizer(_WORD, add_special_tokens=False)["input_ids"]
     return found
-
-
-def num_positions(config: Any) -> int:
-    """The longest text that there are places for; T5's are relative."""
-    kinds = ("", "encoder_", "decoder_")
-    return min(getattr(config, f"max_{k}position_embeddings", None) or sys.maxsize for k in kinds)

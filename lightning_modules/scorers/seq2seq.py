@@ -33,12 +33,13 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from lightning_modules.base import Batch
 from lightning_modules.checkpoints.description import checked
+from lightning_modules.checkpoints.fit import longest_text
 from lightning_modules.checkpoints.forms import SEQ2SEQ_LM
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
 from lightning_modules.scorers.decoder_rows import word_rows
-from lightning_modules.scorers.infilling import infilling_of, num_positions
+from lightning_modules.scorers.infilling import infilling_of
 from lightning_modules.scorers.ranks import log_probabilities
 from lightning_modules.scorers.sums import Normalise, scores_of_choices
 
@@ -84,7 +85,7 @@ class Seq2SeqScorer(Scorer):
         self.tokenizer = tokenizer
         self.form = infilling_of(model, tokenizer)
         self.normalise = normalise
-        self.max_length = min(max_length, num_positions(model.config))
+        self.max_length = min(max_length, longest_text(model.config))
         self.answer_prefix = answer_prefix
         self.eval()
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamodules.encoding.candidates import Blank, CandidateTable
-from datamodules.encoding.encoded_set import Ids, Skipped
+from datamodules.encoding.encoded_set import Ids, Skipped, skip_notices
 from datamodules.encoding.infilling.infilling_set import Infilling
 from datamodules.encoding.likelihood import tokens_of
 from datamodules.encoding.token_store import tokenise, unknown_notice
@@ -157,14 +157,7 @@ class PosedTexts:
         """What there is to say of the texts, and of the records skipped."""
         own = [[self.texts[i]] for i in kept]
         said = self._notices + unknown_notice(self.tokenizer, self.store, own, "texts")
-        if not skipped:
-            return said
-        names = ", ".join(one.name for one in skipped[:5]) + (", ..." if len(skipped) > 5 else "")
-        return (
-            *said,
-            f"{len(skipped)} of {len(self.records)} records were skipped, because a candidate is "
-            f"not one vocabulary item: {names}",
-        )
+        return (*said, *skip_notices(len(self.records), skipped))
 
 
 def _plain(ids: NDArray[Any]) -> tuple[int, ...]:

@@ -4,9 +4,14 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from transformers import BertTokenizer, PreTrainedModel
+from transformers import BartConfig, BertTokenizer, MT5Config, PreTrainedModel
 
-from lightning_modules.checkpoints.fit import agree, num_positions, refuse_foreign_tokenizer
+from lightning_modules.checkpoints.fit import (
+    agree,
+    longest_text,
+    num_positions,
+    refuse_foreign_tokenizer,
+)
 from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.forms import ENCODER, MASKED_LM
 
@@ -56,3 +61,8 @@ def test_what_is_asked_for_must_be_what_was_saved() -> None:
     assert agree("num_choices", 5, 5, "here") == 5
     with pytest.raises(PretrainedError, match="here was saved with num_choices 5; num_choices=4"):
         agree("num_choices", 4, 5, "here")
+
+
+def test_places_are_counted_where_they_are_learned() -> None:
+    assert longest_text(BartConfig(max_position_embeddings=30)) == 30
+    assert longest_text(MT5Config()) > 10**9

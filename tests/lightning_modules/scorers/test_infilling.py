@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.scorers.infilling import infilling_of, num_positions
+from lightning_modules.scorers.infilling import infilling_of
 
 SIZES: dict[str, Any] = {
     "d_model": 8,
@@ -69,8 +69,3 @@ def test_a_model_without_a_start_token_is_refused() -> None:
     model = MT5ForConditionalGeneration(config)
     with pytest.raises(PretrainedError, match="decoder's start token"):
         infilling_of(model, tokenizer)
-
-
-def test_places_are_counted_where_they_are_learned() -> None:
-    assert num_positions(BartConfig(max_position_embeddings=30)) == 30
-    assert num_positions(MT5Config()) > 10**9
