@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytorch_lightning.callbacks import Callback
+
+from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
+from callbacks.learning_curve import LearningCurve
+from callbacks.patience import Patience
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import sample_orders
 from lightning_modules.scorers.trained import TrainedScorer
 from probes.controls import STANDARD
+from probes.record import Record
 from protocols.curve.curve import Curve
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement, Point, finish_run
@@ -25,9 +31,11 @@ from protocols.curve.settings import FULL, PROTOCOL
 from protocols.engine.evaluation import predict
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
-from protocols.engine.watched_fit import fit_options, watched_fit
+from protocols.engine.training import FitPlan, fit_choices
 from results.record import CurveFacts, RunRecord
 from results.run_folder import RunFolder
+
+HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
 
 @dataclass(frozen=True)
@@ -77,8 +85,8 @@ def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None
     sample = [train[place] for place in chosen]
     held_out = data.controlled(control, data.held_out, data.train_config)
     module = fresh_module(model, settings, point.seed, start)
-    made_in = run, curve.context
-    module, epoch, problems = watched_fit(module, sample, held_out, settings, point.seed, made_in)
+    rows = {"sample": sample, HELD_OUT_SET: held_out}
+    module, epoch, problems = _trained(run, module, rows, curve, point)
     sets = {"sample": sample, "evaluation": evaluation}
     said = predict(TrainedScorer(module), sets, curve.context.trainer)
     stopping = early_stopping(data, settings, [epoch])
@@ -115,10 +123,41 @@ def fresh_module(
         seed: Of the fresh head; what a first stage left has a trained one.
         start: Folder of the model that a first stage left, if there was one.
     """
-    options: dict[str, Any] = {**fit_options(settings)}
+    options: dict[str, Any] = {
+        "learning_rate": settings.learning_rate,
+        "weight_decay": settings.weight_decay,
+        "max_grad_norm": settings.max_grad_norm,
+        # ESIM halves its rate when the held-out accuracy stands still.
+        "monitor": HELD_OUT if settings.patience is not None else None,
+    }
     if start is not None:
         return saved_module(start, **options)
     return module_for(model, "mc_qa", seed=seed, **options)
+
+
+def _trained(
+    run: RunFolder,
+    module: ChoiceModule,
+    rows: Mapping[str, Sequence[Record]],
+    curve: Curve,
+    point: FullPoint,
+) -> tuple[ChoiceModule, int, tuple[str, ...]]:
+    """The trained module, the epoch that it is of, and what was wrong with states."""
+    settings, sample, held_out = curve.fit, rows["sample"], rows[HELD_OUT_SET]
+    keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
+    watchers: list[Callback] = []
+    if settings.patience is not None:
+        watchers = [
+            keep,
+            Patience(keep, settings.patience),
+            LearningCurve(settings.batch_size, len(sample)),
+        ]
+    plan = FitPlan(settings, point.seed, watchers, f"N = {point.size}")
+    watched = {HELD_OUT_SET: held_out} if held_out else {}
+    problems = fit_choices(module, sample, watched, run, plan, curve.context)
+    if keep.best is None:
+        return module, settings.epochs, problems
+    return saved_module(run.best_dir), int(keep.best["epoch"]), problems
 
 
 def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:
