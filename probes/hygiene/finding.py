@@ -170,7 +170,8 @@ def _shared(
 
 def _is_open(records: Sequence[Record]) -> bool:
     """Whether answers are from an open set, not from some words that each item has again."""
-    return len({record.gold for record in records}) > len(records) / 10
+    closed = len({frozenset(record.choices) for record in records}) == 1
+    return not closed and len({record.gold for record in records}) > len(records) / 10
 
 
 def cluster_of(record: Record) -> str:

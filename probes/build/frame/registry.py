@@ -9,12 +9,15 @@ from probes.build.frame.builder import Builder
 from storage.errors import UsageError, nearest
 
 _WORDNET = "probes.build.wordnet_probes.builders"
+_OLMPICS = "probes.build.olmpics"
 
 BUILDERS: dict[str, str] = {
     "definitions": f"{_WORDNET}:DEFINITIONS",
     "synonymy": f"{_WORDNET}:SYNONYMY",
     "hypernymy": f"{_WORDNET}:HYPERNYMY",
     "hyponymy": f"{_WORDNET}:HYPONYMY",
+    "age_comparison": f"{_OLMPICS}.ages:AGE_COMPARISON",
+    "multihop_composition": f"{_OLMPICS}.ages:MULTIHOP_COMPOSITION",
 }
 
 
