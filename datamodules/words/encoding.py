@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -170,12 +170,18 @@ class WordPairEncoder:
         max_length: Most words of a text; the rest is cut.
         num_choices: Pads every record to so many choices with empty ones, scored like any other
             (Richardson 2020). None leaves the records as they are.
+        split: Text to its words, as the rows name them.
     """
 
     def __init__(
-        self, words: WordIndex, max_length: int = 256, num_choices: int | None = None
+        self,
+        words: WordIndex,
+        max_length: int = 256,
+        num_choices: int | None = None,
+        split: Callable[[str], list[str]] = words_of,
     ) -> None:
         self.words = words
+        self.split = split
         self.max_length = max_length
         self.num_choices = num_choices
         self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
@@ -187,7 +193,7 @@ class WordPairEncoder:
             RecordError: If a record has more choices than `num_choices`.
         """
         whole, stems, choices = distinct_texts(records, attrgetter("stem"), self.num_choices)
-        words = [words_of(text) for text in whole]
+        words = [self.split(text) for text in whole]
         num_cut = sum(len(text) > self.max_length for text in words)
         words = [text[: self.max_length] for text in words]
         sizes = np.array([*map(len, words), 0], dtype=np.int64)  # -1, no choice, has no words

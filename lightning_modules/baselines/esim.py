@@ -8,22 +8,16 @@ Shapes: B batch, K choices, Q questions, A answers, P pairs, L tokens, D numbers
 from __future__ import annotations
 
 from collections import OrderedDict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from datamodules.words.source import EMBEDDED
-from datamodules.words.tokens import PADDING_ID
-from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, mask_choices
+from lightning_modules.baselines.bilstm import BiLSTM, SequenceDropout
+from lightning_modules.baselines.pair_module import PairModule, fresh_linear
 from lightning_modules.baselines.soft_alignment import enhance, pool, soft_alignment
-from lightning_modules.baselines.word_module import WordModule
-from lightning_modules.baselines.word_rows import VectorRows, WordRows
-from lightning_modules.baselines.word_settings import word_settings
-from lightning_modules.checkpoints.fit import agree
+from lightning_modules.baselines.token_vectors import token_vectors
 from lightning_modules.checkpoints.weights import own_random_state
 from storage.config.ranges import (
     GradNorm,
@@ -36,60 +30,8 @@ from storage.config.ranges import (
     Width,
 )
 
-if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
 
-_NUM_GROUPS = 4
-
-
-class BiLSTM(nn.Module):
-    """One layer in both directions over the real tokens alone; 0 at padding.
-
-    Sequences run in groups of like length, each without most of its padding. The backward layer
-    reads every sequence turned around, so that padding stands after it and changes nothing. On a
-    CPU this takes two thirds of the time of packed sequences, whose gradient costs the square of
-    the length.
-
-    Args:
-        input_size: Numbers a token.
-        hidden_size: Numbers a direction.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.onward = nn.LSTM(input_size, hidden_size, batch_first=True)
-        self.backwards = nn.LSTM(input_size, hidden_size, batch_first=True)
-
-    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """(N, L, 2 x hidden) from tokens (N, L, input) and their mask (N, L)."""
-        width = mask.shape[1]
-        lengths = mask.sum(dim=1).clamp(min=1)
-        order = lengths.argsort(stable=True)
-        parts = []
-        for rows in order.tensor_split(min(_NUM_GROUPS, len(order))):
-            longest = int(lengths[rows[-1]])
-            states = self._both_ways(tokens[rows, :longest], lengths[rows])
-            parts.append(F.pad(states, (0, 0, 0, width - longest)))
-        return torch.cat(parts)[order.argsort()] * mask[:, :, None]
-
-    def _both_ways(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        rows = torch.arange(len(tokens), device=tokens.device)[:, None]
-        places = torch.arange(tokens.shape[1], device=tokens.device).expand(len(tokens), -1)
-        last = lengths[:, None] - 1
-        turned = torch.where(places <= last, last - places, places)
-        onward, _ = self.onward(tokens)
-        backward, _ = self.backwards(tokens[rows, turned])
-        return torch.cat([onward, backward[rows, turned]], dim=-1)
-
-
-class SequenceDropout(nn.Dropout):
-    """Dropout that leaves out the same numbers of every token of a sequence (N, L, D)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input * super().forward(input.new_ones(input.shape[0], 1, input.shape[2]))
-
-
-class ESIM(WordModule):
+class ESIM(PairModule):
     """Question and answer read by a BiLSTM, aligned softly, compared, read again and pooled.
 
     Each distinct question and answer of a batch is read once; the pairs of a question share its
@@ -147,25 +89,24 @@ class ESIM(WordModule):
             "num_choices": num_choices,
             "seed": seed,
         }
-        found = word_vectors(vectors, dimension, vectors_sha256)
-        super().__init__(found, settings, learning_rate, weight_decay, max_grad_norm, monitor)
+        words = token_vectors(
+            vectors,
+            "seeded",
+            trainable=train_vectors,
+            seed=seed,
+            dimension=dimension,
+            sha256=vectors_sha256,
+        )
+        super().__init__(words, settings, learning_rate, weight_decay, max_grad_norm, monitor)
         self.save_hyperparameters()
         self.hidden_size = hidden_size
-        self.max_length = max_length
-        self.num_choices = num_choices
-        self.words = WordRows(VectorRows(found, "seeded", seed), trainable=train_vectors)
         with own_random_state(seed):
-            self.read = BiLSTM(self.vectors.dimension, hidden_size)
-            self.project = nn.Sequential(_linear(8 * hidden_size, hidden_size), nn.ReLU())
+            self.read = BiLSTM(words.dimension, hidden_size)
+            self.project = nn.Sequential(fresh_linear(8 * hidden_size, hidden_size), nn.ReLU())
             self.infer = BiLSTM(hidden_size, hidden_size)
             self.head = _output_layers(hidden_size, dropout)
         self.drop = SequenceDropout(dropout)
         self.eval()
-
-    def encoder(self) -> ChoiceEncoder:
-        from datamodules.words.encoding import WordPairEncoder
-
-        return WordPairEncoder(self.words, self.max_length, self.num_choices)
 
     def forward(self, batch: Batch) -> Tensor:
         question, question_mask = self._read(batch["question_ids"])
@@ -177,8 +118,7 @@ class ESIM(WordModule):
 
     def _read(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """States (N, L, 2 x hidden) of words (N, L), and which of them are real."""
-        mask = ids != PADDING_ID
-        vectors = F.embedding(ids, self.words.weight, padding_idx=PADDING_ID)
+        vectors, mask = self.words.read(ids)
         return self.read(self.drop(vectors), mask), mask
 
     def _compared(self, first: Tensor, second: Tensor, mask: Tensor, other_mask: Tensor) -> Tensor:
@@ -192,32 +132,14 @@ class ESIM(WordModule):
             pooled.append(pool(self.infer(self.drop(local), real), real))
         return torch.cat(pooled, dim=-1)
 
-    @classmethod
-    def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
-        """As every `WordModule`.
-
-        Raises:
-            PretrainedError: If it was saved with another number of choices, too.
-        """
-        own = word_settings(folder).get("num_choices")
-        given = agree("num_choices", overrides.get("num_choices"), own, str(folder))
-        return super().from_folder(folder, **{**overrides, "num_choices": given})
-
-
-def _linear(input_size: int, output_size: int) -> nn.Linear:
-    layer = nn.Linear(input_size, output_size)
-    nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return layer
-
 
 def _output_layers(hidden_size: int, dropout: float) -> nn.Sequential:
     """(P, 8 x hidden) -> (P, 1)."""
     layers: OrderedDict[str, nn.Module] = OrderedDict(
         drop=nn.Dropout(dropout),
-        dense=_linear(8 * hidden_size, hidden_size),
+        dense=fresh_linear(8 * hidden_size, hidden_size),
         activation=nn.ReLU(),
         drop_dense=nn.Dropout(dropout),
-        score=_linear(hidden_size, 1),
+        score=fresh_linear(hidden_size, 1),
     )
     return nn.Sequential(layers)

@@ -51,6 +51,18 @@ def enhance(tokens: Tensor, aligned: Tensor) -> Tensor:
     return torch.cat([tokens, aligned, tokens - aligned, tokens * aligned], dim=-1)
 
 
+def largest(tokens: Tensor, mask: Tensor) -> Tensor:
+    """Element-wise maximum over the real tokens, (P, D); 0 without any.
+
+    Args:
+        tokens: (P, L, D).
+        mask: (P, L) True at real tokens.
+    """
+    real = mask[:, :, None]
+    found = tokens.masked_fill(~real, torch.finfo(tokens.dtype).min).amax(dim=1)
+    return found.masked_fill(~real.any(dim=1), 0.0)
+
+
 def pool(tokens: Tensor, mask: Tensor) -> Tensor:
     """Mean and maximum over the real tokens, side by side: (P, 2D); 0 without any.
 
@@ -58,8 +70,6 @@ def pool(tokens: Tensor, mask: Tensor) -> Tensor:
         tokens: (P, L, D).
         mask: (P, L) True at real tokens.
     """
-    real = mask[:, :, None]
-    count = real.sum(dim=1).clamp(min=1)
-    mean = (tokens * real).sum(dim=1) / count
-    largest = tokens.masked_fill(~real, torch.finfo(tokens.dtype).min).amax(dim=1)
-    return torch.cat([mean, largest.masked_fill(~real.any(dim=1), 0.0)], dim=-1)
+    count = mask.sum(dim=1, keepdim=True).clamp(min=1)
+    mean = (tokens * mask[:, :, None]).sum(dim=1) / count
+    return torch.cat([mean, largest(tokens, mask)], dim=-1)

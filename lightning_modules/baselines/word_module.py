@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import torch
 from safetensors.torch import load_file, save_file
 
-from datamodules.words.vectors import WordVectors
 from lightning_modules.base import ChoiceModule
+from lightning_modules.baselines.token_vectors import Origin
 from lightning_modules.baselines.word_rows import origin
 from lightning_modules.baselines.word_settings import FORMAT, WORD_SETTINGS, word_settings
 from lightning_modules.checkpoints.folder import PretrainedError, check_size, one_error
@@ -25,7 +25,7 @@ class WordModule(ChoiceModule):
     """A baseline over word vectors, trained as the authors train theirs (SPEC A).
 
     Args:
-        vectors: The file of vectors.
+        vectors: Where the vectors come from.
         settings: What a saved folder says besides the vectors: arguments of the constructor.
         learning_rate: Rate of Adam.
         weight_decay: Of Adam, as a penalty on the squared weights.
@@ -38,7 +38,7 @@ class WordModule(ChoiceModule):
 
     def __init__(
         self,
-        vectors: WordVectors,
+        vectors: Origin,
         settings: dict[str, Any],
         learning_rate: float,
         weight_decay: float,
@@ -48,7 +48,7 @@ class WordModule(ChoiceModule):
         super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
         self.monitor = monitor
         self.vectors = vectors
-        self.register_buffer("vectors_origin", origin(vectors))
+        self.register_buffer("vectors_origin", origin(vectors.sha256))
         self._settings = settings
 
     def configure_optimizers(self) -> Any:

@@ -203,6 +203,6 @@ def _spelled(words: Iterable[str]) -> Tensor:
     return torch.tensor(list("\n".join(words).encode()), dtype=torch.uint8)
 
 
-def origin(vectors: WordVectors) -> Tensor:
+def origin(sha256: str | None) -> Tensor:
     """(32,) SHA-256 of a file of vectors; state that tells models over different vectors apart."""
-    return torch.tensor(list(bytes.fromhex(vectors.sha256 or "00" * 32)), dtype=torch.uint8)
+    return torch.tensor(list(bytes.fromhex(sha256 or "00" * 32)), dtype=torch.uint8)

@@ -8,34 +8,23 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from pytorch_lightning.callbacks import Callback
-
-from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
-from callbacks.learning_curve import LearningCurve
-from callbacks.patience import Patience
-from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.heads.cached_heads import sample_orders
 from lightning_modules.scorers.trained import TrainedScorer
 from probes.controls import STANDARD
-from probes.record import Record
 from protocols.curve.curve import Curve
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement, Point, finish_run
 from protocols.curve.settings import FULL, PROTOCOL
+from protocols.engine.direct import Direct, fit_directly
 from protocols.engine.evaluation import predict
-from protocols.engine.models import module_for, saved_module
-from protocols.engine.settings import FitSettings, ModelSettings
-from protocols.engine.training import FitPlan, fit_choices
+from protocols.engine.settings import FitSettings
 from results.record import CurveFacts, RunRecord
 from results.run_folder import RunFolder
-
-HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
 
 @dataclass(frozen=True)
@@ -84,13 +73,15 @@ def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None
     chosen = sample_orders(len(train), point.size, 1, point.seed)[0]
     sample = [train[place] for place in chosen]
     held_out = data.controlled(control, data.held_out, data.train_config)
-    module = fresh_module(model, settings, point.seed, start)
-    rows = {"sample": sample, HELD_OUT_SET: held_out}
-    module, epoch, problems = _trained(run, module, rows, curve, point)
+    direct = Direct(model, settings, point.seed, start, f"N = {point.size}")
+    trained = fit_directly(run, direct, sample, held_out, curve.context)
+    module, epoch = trained.module, trained.epoch
     sets = {"sample": sample, "evaluation": evaluation}
     said = predict(TrainedScorer(module), sets, curve.context.trainer)
     stopping = early_stopping(data, settings, [epoch])
-    notices = dict.fromkeys([*problems, *said["sample"].notices, *said["evaluation"].notices])
+    notices = dict.fromkeys(
+        [*trained.problems, *said["sample"].notices, *said["evaluation"].notices]
+    )
     name = f"{control}-seed{point.seed}"
     one = Measurement(
         control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]
@@ -110,54 +101,6 @@ def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None
 def forget_states(run: RunFolder) -> None:
     """Removes the training states of a finished run: a large model's are gigabytes a point."""
     shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
-
-
-def fresh_module(
-    model: ModelSettings, settings: FitSettings, seed: int, start: Path | None
-) -> ChoiceModule:
-    """The module that a point's training begins with.
-
-    Args:
-        model: The pre-trained model.
-        settings: How it is trained.
-        seed: Of the fresh head; what a first stage left has a trained one.
-        start: Folder of the model that a first stage left, if there was one.
-    """
-    options: dict[str, Any] = {
-        "learning_rate": settings.learning_rate,
-        "weight_decay": settings.weight_decay,
-        "max_grad_norm": settings.max_grad_norm,
-        # ESIM halves its rate when the held-out accuracy stands still.
-        "monitor": HELD_OUT if settings.patience is not None else None,
-    }
-    if start is not None:
-        return saved_module(start, **options)
-    return module_for(model, "mc_qa", seed=seed, **options)
-
-
-def _trained(
-    run: RunFolder,
-    module: ChoiceModule,
-    rows: Mapping[str, Sequence[Record]],
-    curve: Curve,
-    point: FullPoint,
-) -> tuple[ChoiceModule, int, tuple[str, ...]]:
-    """The trained module, the epoch that it is of, and what was wrong with states."""
-    settings, sample, held_out = curve.fit, rows["sample"], rows[HELD_OUT_SET]
-    keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
-    watchers: list[Callback] = []
-    if settings.patience is not None:
-        watchers = [
-            keep,
-            Patience(keep, settings.patience),
-            LearningCurve(settings.batch_size, len(sample)),
-        ]
-    plan = FitPlan(settings, point.seed, watchers, f"N = {point.size}")
-    watched = {HELD_OUT_SET: held_out} if held_out else {}
-    problems = fit_choices(module, sample, watched, run, plan, curve.context)
-    if keep.best is None:
-        return module, settings.epochs, problems
-    return saved_module(run.best_dir), int(keep.best["epoch"]), problems
 
 
 def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:

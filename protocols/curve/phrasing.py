@@ -20,7 +20,6 @@ from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
 from protocols.curve.settings import PROTOCOL
 from protocols.engine.evaluation import accuracy_row, predict, score_notices, tied_row
-from protocols.engine.kinds import kind_of
 from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
@@ -51,7 +50,7 @@ def best_phrasing(
     Raises:
         UsageError: If a phrasing is no MC-MLM probe, or no model can judge.
     """
-    judges = [m for m in models if kind_of(m).is_pretrained and not m.random_weights]
+    judges = [m for m in models if m.role == "model"]
     for name in names:
         config = _load(name, split, context).config
         if config.setup != "mc_mlm":

@@ -74,7 +74,7 @@ class CurveSettings(Settings):
         split_seed: Seeds the division of `train_from` and the held-out part of early stopping.
         mlm_baseline: How the head of the MLM-baseline is trained.
         full: How a whole transformer is fine-tuned.
-        esim: How ESIM is trained.
+        esim: How ESIM and the partial-input baselines are trained.
     """
 
     sizes: Annotated[list[NumItems], NotEmpty()] = field(

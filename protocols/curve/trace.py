@@ -71,7 +71,10 @@ def _say(curve: Curve, missing: Sequence[Job]) -> None:
     """Says of which curves nothing is computed."""
     name, label = curve.data.config.name, curve.model.label
     if not curve.modes:
-        print(f"{name}: {label} does not answer {curve.data.setup} probes")
+        kind = kind_of(curve.model)
+        untrained = " here: nothing of it is trained, and `train.py zero-shot` scores it"
+        said = "" if kind.trained or kind.heads else untrained
+        print(f"{name}: {label} does not answer {curve.data.setup} probes{said}")
     elif not missing:
         print(f"{name}: curve of {label} complete")
 

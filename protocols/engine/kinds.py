@@ -47,12 +47,12 @@ class ModelKind:
     Attributes:
         forms: The forms of checkpoint that it is loaded in, as "module:FORM".
         scorer: Module with its `load` and `check` (`lightning_modules.scorers.base.KindOfScorer`),
-            which answers without training; none of a baseline, which begins with random weights.
+            which answers without training; none of what begins with random weights.
         trained: How it is trained, for each setup that it can be trained for.
         heads: Heads on its scorer's frozen features that a curve traces for MC-MLM probes, of a
             kind that is not trained itself.
-        title: What tables call it, before the name of its vectors; none calls it by the last part
-            of `name_or_path`.
+        title: What tables call a baseline, before the name of its vectors; none calls it by the
+            last part of `name_or_path`.
         has_checkpoint: Whether `name_or_path` is a model's folder or its name on the Hub, with a
             tokenizer, and with a control of random weights.
         fit: Field of `CurveSettings` that says how the whole of it is trained.
@@ -74,11 +74,23 @@ class ModelKind:
         """Whether it knows something before it is trained."""
         return self.scorer is not None
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is what models must be better than, over word vectors."""
+        return self.title is not None
+
     def modes(self, setup: Setup) -> tuple[str, ...] | None:
         """Heads that a curve of a setup traces; none where the whole is trained; None: no curve."""
         if setup in self.trained:
             return self.trained[setup].modes
         return self.heads if self.heads and setup == "mc_mlm" else None
+
+
+def _partial_input(name: str, title: str, num_weights: int) -> ModelKind:
+    """A baseline that sees a part of the input, trained as ESIM is."""
+    made_by = f"lightning_modules.baselines.partial_input:{name}"
+    trained = Trained(made_by, ("vectors", "max_length"), halves_rate=True)
+    return ModelKind(title=title, fit="esim", num_weights=num_weights, trained={"mc_qa": trained})
 
 
 TRANSFORMER = "transformer"
@@ -140,6 +152,12 @@ KINDS: dict[str, ModelKind] = {
         scorer="lightning_modules.scorers.seq2seq",
         has_checkpoint=True,
         heads=("mlp", "linear"),
+    ),
+    "choice_only": _partial_input("ChoiceOnly", "Choice-only", 184_576),
+    "choice_to_choice": _partial_input("ChoiceToChoice", "Choice-to-choice", 185_344),
+    "question_to_choice": _partial_input("QuestionToChoice", "Question-to-choice", 185_344),
+    "vec_similarity": ModelKind(
+        title="VecSimilarity", scorer="lightning_modules.baselines.vec_similarity"
     ),
 }
 

@@ -44,8 +44,9 @@ class ModelSettings(Settings):
         random_weights: The same architecture with fresh weights (the architecture control).
         kind: "transformer" (a masked language model), "causal" and "seq2seq" (language models that
             read from left to right, and encoder-decoder models, both measured as they are), or a
-            baseline over word vectors: "mlm_baseline" for probes with a mask, "esim" for questions
-            with answers. "auto" finds out from the model's config.
+            baseline over word vectors: "mlm_baseline" for probes with a mask; for questions with
+            answers "esim", "choice_only", "choice_to_choice", "question_to_choice", and
+            "vec_similarity", which is not trained. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several).
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
@@ -89,7 +90,7 @@ class ModelSettings(Settings):
     @property
     def role(self) -> Role:
         """What the model is there for: with random weights, its own control (SPEC E9)."""
-        if not KINDS[self.kind].is_pretrained:
+        if KINDS[self.kind].is_baseline:
             return "baseline"
         return "control" if self.random_weights else "model"
 

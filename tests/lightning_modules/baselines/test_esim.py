@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from datamodules.choices import ChoiceDataModule
-from lightning_modules.baselines.esim import ESIM, BiLSTM, SequenceDropout
+from lightning_modules.baselines.bilstm import BiLSTM, SequenceDropout
+from lightning_modules.baselines.esim import ESIM
 from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.inoculation import Inoculation

@@ -19,9 +19,10 @@ from lightning_modules.base import ChoiceModule
 from lightning_modules.baselines.esim import ESIM
 from probes.splits import group_of
 from protocols.curve.data import hold_out, load_curve_data
-from protocols.curve.full import fresh_module, full_points
+from protocols.curve.full import full_points
 from protocols.curve.probe import CurveProbe
 from protocols.curve.settings import CurveSettings, ProbeOptions
+from protocols.engine.direct import Direct, fresh_module
 from protocols.engine.settings import FitSettings, ModelSettings
 from results.provenance import ROOT
 from tests.fixtures.rows import read_results
@@ -271,7 +272,7 @@ def test_early_stopping_halves_the_rate_of_esim_with_and_without_a_first_stage(
     model = ModelSettings(kind="esim")
     for start in (None, tmp_path):
         for patience, monitor in ((2, HELD_OUT), (None, None)):
-            module = fresh_module(model, FitSettings(patience=patience), 1, start)
+            module = fresh_module(Direct(model, FitSettings(patience=patience), 1, start))
             assert isinstance(module, ESIM)
             assert module.monitor == monitor
 

@@ -27,12 +27,13 @@ from tests.fixtures.rows import read_results
 
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 ADVICE = {
+    "choice_only": "`train.py curve --models choice_only --setup mc_qa --probes ...`",
     "mlm_baseline": "`train.py curve --models mlm_baseline --probes ...`",
     "esim": "`train.py curve --models esim --setup mc_qa --probes ...`",
 }
 
 
-@pytest.mark.parametrize("kind", ["mlm_baseline", "esim"])
+@pytest.mark.parametrize("kind", ["mlm_baseline", "esim", "choice_only"])
 @pytest.mark.parametrize(
     "command",
     [
@@ -153,7 +154,8 @@ def test_what_a_new_kind_cannot_do_is_refused_by_name(
     said = capsys.readouterr().err
     assert "LetterCounter (mode counted) gives no log-probabilities over a vocabulary" in said
     train.main(["curve", *letters, "--probes=age_small", f"--output_dir={tmp_path / 'curve'}"])
-    assert "age_small: counter does not answer mc_mlm probes" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "age_small: counter does not answer mc_mlm probes here: nothing of it is trained" in said
 
 
 def test_an_unknown_kind_is_told_which_there_are(

@@ -1,0 +1,169 @@
+"""Baselines that see a part of the input (Mihaylov et al. 2018; Richardson 2020, section 4.1).
+
+A text s of tokens with vectors E(s) is read by one BiLSTM, shared by questions and choices, and
+pooled: r_s = max over tokens of BiLSTM(E(s)), element by element, 2h numbers. From these each
+choice c_i of a question q gets its logit:
+
+    choice-only         w . r_ci
+    choice-to-choice    - sum over j != i of Att(r_ci, r_cj)
+    question-to-choice  Att(r_q, r_ci)
+
+with Att(u, v) = w . [u; v; u * v; |u - v|]. There is no bias: it would change no choice. Mihaylov's
+program adds the attentions over other choices, ours subtracts them, so that the choice that is
+least like the others wins, as both papers say it; w learns either.
+
+Their settings: hidden size 128, dropout 0.5 on vectors that are not trained, Adam with the rate
+halved on a plateau. The rate, the batch and the patience are those of ESIM here.
+
+Shapes: B batch, K choices, Q questions, A answers, P pairs, L tokens, H = 2 x hidden numbers.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from datamodules.words.source import EMBEDDED
+from lightning_modules.base import Batch, mask_choices
+from lightning_modules.baselines.bilstm import BiLSTM
+from lightning_modules.baselines.pair_module import PairModule, fresh_linear
+from lightning_modules.baselines.soft_alignment import largest
+from lightning_modules.baselines.token_vectors import token_vectors
+from lightning_modules.checkpoints.weights import own_random_state
+from storage.config.ranges import (
+    GradNorm,
+    LearningRate,
+    MaxLength,
+    NumChoices,
+    Seed,
+    ShareOrNone,
+    WeightDecay,
+    Width,
+)
+
+
+class PartialInput(PairModule):
+    """What the three have in common: r_s and the weights w that read it.
+
+    Args:
+        vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
+            vector, and the mask, get a seeded one as large as the file's.
+        train_vectors: Whether the vectors are trained too.
+        hidden_size: h, numbers a direction of the BiLSTM.
+        dropout: On the vectors.
+        max_length: Most words of a question or of an answer.
+        num_choices: Pads every question to so many choices with empty ones; see `ESIM`.
+        learning_rate: Rate of Adam.
+        weight_decay: Of Adam, as a penalty on the squared weights.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
+            constant.
+        seed: Of the fresh weights.
+        dimension: Numbers a word; None asks the file, which may be missing otherwise.
+        vectors_sha256: Of the file; with it a changed one counts as missing.
+
+    Raises:
+        WordVectorsError: If the file of vectors cannot be used.
+    """
+
+    num_read: ClassVar[int]  # how many vectors of H numbers w reads
+
+    def __init__(
+        self,
+        vectors: str = EMBEDDED,
+        train_vectors: bool = False,
+        hidden_size: Width = 128,
+        dropout: ShareOrNone = 0.5,
+        max_length: MaxLength = 256,
+        num_choices: NumChoices | None = None,
+        learning_rate: LearningRate = 4e-4,
+        weight_decay: WeightDecay = 0.0,
+        max_grad_norm: GradNorm | None = 10.0,
+        monitor: str | None = None,
+        seed: Seed = 0,
+        dimension: Width | None = None,
+        vectors_sha256: str | None = None,
+    ) -> None:
+        settings = {
+            "train_vectors": train_vectors,
+            "hidden_size": hidden_size,
+            "dropout": dropout,
+            "max_length": max_length,
+            "num_choices": num_choices,
+            "seed": seed,
+        }
+        words = token_vectors(
+            vectors,
+            "seeded",
+            trainable=train_vectors,
+            seed=seed,
+            dimension=dimension,
+            sha256=vectors_sha256,
+        )
+        super().__init__(words, settings, learning_rate, weight_decay, max_grad_norm, monitor)
+        self.save_hyperparameters()
+        with own_random_state(seed):
+            self.read = BiLSTM(words.dimension, hidden_size)
+            self.weigh = fresh_linear(self.num_read * 2 * hidden_size, 1, bias=False)
+        self.drop = nn.Dropout(dropout)
+        self.eval()
+
+    def forward(self, batch: Batch) -> Tensor:
+        return mask_choices(self.logits(batch), batch["choice_mask"])
+
+    @abstractmethod
+    def logits(self, batch: Batch) -> Tensor:
+        """(B, K); what stands where an item has no such choice means nothing."""
+
+    def represent(self, ids: Tensor) -> Tensor:
+        """r_s (N, H) of texts (N, L); 0 of a text without tokens."""
+        vectors, mask = self.words.read(ids)
+        return largest(self.read(self.drop(vectors), mask), mask)
+
+    def attend(self, first: Tensor, second: Tensor) -> Tensor:
+        """Att(u, v), (...) of vectors (..., H) that broadcast to each other."""
+        for_first, for_second, for_both, for_distance = self.weigh.weight[0].chunk(4)
+        alone = first @ for_first + second @ for_second
+        return alone + (first * second) @ for_both + (first - second).abs() @ for_distance
+
+
+class ChoiceOnly(PartialInput):
+    """Sees a choice and nothing else: the plausible answer detector of Mihaylov et al. 2018."""
+
+    kind = "choice_only"
+    num_read = 1
+
+    def logits(self, batch: Batch) -> Tensor:
+        of_answers = self.weigh(self.represent(batch["answer_ids"]))[:, 0]  # (A,)
+        found: Tensor = of_answers[batch["pair_answer"]][batch["pair_index"]]
+        return found
+
+
+class ChoiceToChoice(PartialInput):
+    """Sees the choices beside each other: the odd-one-out solver of Mihaylov et al. 2018."""
+
+    kind = "choice_to_choice"
+    num_read = 4
+
+    def logits(self, batch: Batch) -> Tensor:
+        mask = batch["choice_mask"]
+        answers = self.represent(batch["answer_ids"])
+        choices = answers[batch["pair_answer"][batch["pair_index"]]]  # (B, K, H)
+        likeness = self.attend(choices[:, :, None], choices[:, None])  # (B, K, K)
+        itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
+        return -likeness.masked_fill(~mask[:, None] | itself, 0.0).sum(dim=2)
+
+
+class QuestionToChoice(PartialInput):
+    """Sees a question and one choice, each in one vector: Mihaylov's question match."""
+
+    kind = "question_to_choice"
+    num_read = 4
+
+    def logits(self, batch: Batch) -> Tensor:
+        questions = self.represent(batch["question_ids"])[batch["pair_question"]]
+        answers = self.represent(batch["answer_ids"])[batch["pair_answer"]]
+        return self.attend(questions, answers)[batch["pair_index"]]

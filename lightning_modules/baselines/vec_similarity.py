@@ -1,0 +1,110 @@
+"""VecSimilarity (Richardson 2020, section 4.1): the answer whose words are like the question's.
+
+With q_1 ... q_m the vectors of the question's words and c_1 ... c_n those of a choice's,
+
+    score(q, c) = 1 / (m n) sum_i sum_j cos(q_i, c_j),
+
+which is the dot product of the two means of unit vectors. Words without a vector, the mask and
+vectors of zeros have no direction and are left out of m and n; where nothing is left on a side the
+score is 0, that of words at right angles. Nothing is trained. The paper has word2vec's vectors,
+whose text format is read too.
+
+Shapes: Q questions, A answers, P pairs, L tokens, D numbers a word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from datamodules.words.vectors import word_vectors
+from lightning_modules.base import Batch, mask_choices
+from lightning_modules.baselines.token_vectors import TokenVectors, token_vectors
+from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
+from storage.errors import UsageError
+
+if TYPE_CHECKING:
+    from probes.record import Setup
+
+
+class VecSimilarity(Scorer):
+    """Mean cosine of the vectors of question and answer.
+
+    Args:
+        words: What gives tokens their vectors; words that are not known have none.
+        max_length: Most words of a question or of an answer.
+    """
+
+    mode = "mean_cosine"
+
+    def __init__(self, words: TokenVectors, max_length: int) -> None:
+        super().__init__()
+        self.words = words
+        self.max_length = max_length
+        self.eval()
+
+    def choice_scores(self) -> Question:
+        return Question(self.words.encoder(self.max_length), self._answer)
+
+    def fingerprint(self) -> str:
+        # Not that of the rows: which of them there are hangs on what was asked before.
+        return self.words.origin.sha256 or ""
+
+    def _answer(self, batch: Batch) -> Tensor:
+        """(B, K) scores."""
+        questions = self._mean_direction(batch["question_ids"])[batch["pair_question"].cpu()]
+        answers = self._mean_direction(batch["answer_ids"])[batch["pair_answer"].cpu()]
+        scores = (questions * answers).sum(dim=-1).float().to(batch["pair_index"].device)  # (P,)
+        return mask_choices(scores[batch["pair_index"]], batch["choice_mask"])
+
+    @torch.no_grad()
+    def _mean_direction(self, ids: Tensor) -> Tensor:
+        """(N, D) means of the unit vectors of texts (N, L).
+
+        In double precision on the CPU, so that the padding of a batch decides no tie.
+        """
+        vectors, mask = self.words.read(ids)
+        vectors = vectors.cpu().double()
+        lengths = vectors.norm(dim=-1, keepdim=True)
+        has_direction = (lengths > 0) & mask.cpu()[:, :, None]
+        directions = vectors / lengths.masked_fill(~has_direction, 1.0) * has_direction
+        means: Tensor = directions.sum(dim=1) / has_direction.sum(dim=1).clamp(min=1)
+        return means
+
+
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+    """The scorer for questions with answers, and for sentences whose mask they fill.
+
+    Raises:
+        UsageError: If the setup has no answers to compare with a question, or random weights are
+            asked for.
+        WordVectorsError: If there are no such vectors.
+    """
+    _refuse(settings, setup)
+    return VecSimilarity(token_vectors(settings.vectors, "zero"), settings.max_length)
+
+
+def check(settings: ScorerSettings, setup: Setup) -> Posable:
+    """Refuses what `load` would, without reading all of the vectors.
+
+    Raises:
+        UsageError: As `load`.
+        WordVectorsError: As `load`.
+    """
+    _refuse(settings, setup)
+    word_vectors(settings.vectors)
+    return lambda records: range(len(records))
+
+
+def _refuse(settings: ScorerSettings, setup: Setup) -> None:
+    if setup == "minimal_pair":
+        raise UsageError(
+            "model.kind vec_similarity compares answers with their question, and minimal pairs are "
+            "whole sentences; give a language model"
+        )
+    if settings.random_weights:
+        raise UsageError(
+            "random_weights is the control of a transformer; kind vec_similarity has no weights"
+        )
