@@ -1,7 +1,11 @@
-"""Strict cluster accuracy: a concept counts as known when every question about it is right.
+"""Cluster accuracy: how much of what is asked about each concept a model knows.
+
+Strict: a concept counts as known when every question about it is right. Soft: it counts the share
+of its questions that are right; the mean over concepts weighs each the same, however many
+questions it has, where plain accuracy weighs a concept by their number.
 
 An item that is a tie counts 1/n, the chance that a pick among its n best choices is right; a
-cluster counts the product of its items' credits, the chance that all picks are.
+strict cluster counts the product of its items' credits, the chance that all picks are.
 """
 
 from __future__ import annotations
@@ -57,12 +61,35 @@ def strict_by_size(
 
 
 def credits_by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
-    """What each cluster counts, in order of appearance.
+    """What each cluster counts strictly, in order of appearance.
 
     Raises:
         ValueError: If the two have different lengths or are empty.
     """
     return [math.prod(credits) for credits in _by_cluster(credit, clusters)]
+
+
+def shares_by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
+    """What each cluster counts softly: the share of its questions right, in order of appearance.
+
+    Raises:
+        ValueError: If the two have different lengths or are empty.
+    """
+    return [math.fsum(credits) / len(credits) for credits in _by_cluster(credit, clusters)]
+
+
+def strict_if_independent(credit: Sequence[float], clusters: Sequence[Hashable]) -> float:
+    """Strict accuracy to expect if right answers fell on questions whatever their concept.
+
+    The mean of accuracy ** size over clusters. Strict accuracy falls with the size of clusters by
+    itself (Richardson & Sabharwal 2020, section 5.4); what is above this is knowledge of concepts.
+
+    Raises:
+        ValueError: If the two have different lengths or are empty.
+    """
+    own = _by_cluster(credit, clusters)
+    accuracy = math.fsum(credit) / len(credit)
+    return math.fsum(accuracy ** len(credits) for credits in own) / len(own)
 
 
 def _count(credits: Sequence[float]) -> ClusterCount:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from reports.analyses.section import ANALYSES
+from reports.concepts.section import CONCEPTS
 from reports.curve.medals import MedalRule, read_rule
 from reports.curve.section import curve_section
 from reports.diagnostics.section import DIAGNOSTICS
@@ -25,7 +26,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
         rule: When a model has earned a medal; the shipped rule where it is None.
     """
     curves = curve_section(rule or read_rule())
-    return ZERO_SHOT, GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, PROVENANCE
+    return ZERO_SHOT, GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

@@ -24,6 +24,7 @@ class Inoculation:
     """One run at one dose and one setting: M*_k of a sweep, or a run of its own.
 
     Attributes:
+        run: The run that measured it.
         epoch: Epoch of the chosen checkpoint, from 1.
         measured: Rows of the report split by metric, for the whole sets.
         parts: The same for parts of the sets: data sets of the original task, or probe items
@@ -42,6 +43,7 @@ class Inoculation:
         sides: What each reported item counted; empty where the run did not record it.
     """
 
+    run: Run
     key: str
     model: str
     probe: str
@@ -110,6 +112,7 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
         if dose is None or after is None:
             continue  # a run that never came to its report
         yield Inoculation(
+            run=run,
             key=run.key,
             model=after.model,
             probe=probe,

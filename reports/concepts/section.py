@@ -1,0 +1,15 @@
+"""What the report says of concepts that were asked about several times."""
+
+from __future__ import annotations
+
+from reports.concepts.clusters import clusters_table, known, left_out
+from reports.concepts.concepts import concepts_table
+from reports.kit.section import Section
+from reports.kit.text import few
+
+CONCEPTS = Section(
+    name="concepts",
+    title="What a model knows, concept by concept",
+    tables=(clusters_table, concepts_table),
+    findings=lambda results: [*few(known(results), "models"), *left_out(results)],
+)
