@@ -1,4 +1,4 @@
-"""The language controls of Talmor et al. 2020, section 3.3: functions of a record and a mapping.
+"""The language controls of Talmor et al. 2020, section 3.3, and others: functions of a record.
 
 A control is registered below with `CONTROLS`; curves, figures and tables take what is there.
 """
@@ -119,6 +119,20 @@ def perturbed_language(
     return _changed(record, stem, record.choices)
 
 
+def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
+    """The choices without their question: an empty stem, or `[MASK]` alone where there is one.
+
+    What a model learns from these a probe gives away, whatever its question (Richardson et al.
+    2020, section 4.1: choice-only over a transformer).
+
+    Args:
+        record: An item of the probe.
+        config: Not asked: any probe has choices.
+        words: None are put in.
+    """
+    return replace(record, stem=MASK if MASK in record.stem else "")
+
+
 def _arguments(record: Record, config: ProbeConfig) -> list[tuple[int, int]]:
     """Where the arguments stand; without them a control would not know what it must keep."""
     found = config.find_arguments(record.stem)
@@ -143,19 +157,23 @@ class Control:
         change: A record, its probe's config and the words put in -> the record under the control.
         replaces: What its meaningless words stand for, so that they are drawn once for a probe:
             candidates (`choose_nonsense`), key words (`draw_substitutes`), or nothing at all.
+        needs_arguments: Whether it goes by the `arguments` that a probe's config declares.
     """
 
     change: Callable[[Record, ProbeConfig, Mapping[str, str]], Record]
     replaces: Literal["the candidates", "key words", ""] = ""
+    needs_arguments: bool = True
 
     def fits(self, config: ProbeConfig) -> bool:
         """Whether the probe's config declares what the control goes by."""
-        return bool(config.arguments and (config.key_words or self.replaces != "key words"))
+        words_there = bool(config.key_words) or self.replaces != "key words"
+        return words_there and (bool(config.arguments) or not self.needs_arguments)
 
 
 CONTROLS: dict[str, Control] = {
     "no_language": Control(no_language, "the candidates"),
     "perturbed_language": Control(perturbed_language, "key words"),
+    "choice_only": Control(choice_only, needs_arguments=False),
 }
 
 

@@ -93,13 +93,14 @@ class CurveData:
         """Records under a control, with this probe's words and the arguments of `config`."""
         if control == STANDARD:
             return list(records)
-        if not config.arguments:
+        chosen = control_named(control)
+        if chosen.needs_arguments and not config.arguments:
             raise ConfigError(
                 f"{config.name}: no `arguments`, so there is no {control} control; "
                 "choose --grid.controls [standard]"
             )
-        change, words = control_named(control).change, self.words(control)
-        return [change(record, config, words) for record in records]
+        words = self.words(control)
+        return [chosen.change(record, config, words) for record in records]
 
 
 def load_curve_data(

@@ -178,16 +178,17 @@ def check_names(settings: CurveSettings, probes: list[str]) -> None:
 
 
 def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
-    """A curve's settings, for a probe without config: no controls, and the splits that there are.
+    """A curve's settings, for a probe without config: the controls and splits that there are.
 
     Raises:
-        UsageError: If another control is asked for, or there is nothing to train on or to measure.
+        UsageError: If a control goes by what a config declares, or there is nothing to train on or
+            to measure.
     """
     files, config = own.parts, own.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
         print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
-    elif others := [control for control in grid.controls if control != STANDARD]:
+    elif others := [name for name in grid.controls if _needs_arguments(name)]:
         raise UsageError(f"--grid.controls {others[0]} with --data.*: {_NO_CONTROL}")
     if divided := grid.train_from_of(config.name):
         measured_split(files, divided)
@@ -198,6 +199,10 @@ def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
             f"(--grid.train_from {next(iter(files))})"
         )
     return replace(grid, split=measured_split(files, grid.split))
+
+
+def _needs_arguments(control: str) -> bool:
+    return control != STANDARD and control_named(control).needs_arguments
 
 
 def _of(value: str | dict[str, str] | None, probe: str) -> str | None:

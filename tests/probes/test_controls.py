@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from probes.catalog import load_probe_config
 from probes.controls import (
+    CONTROLS,
     NONSENSE_WORDS,
     NonsenseError,
+    choice_only,
     choose_nonsense,
     draw_substitutes,
     no_language,
@@ -162,6 +166,18 @@ def test_controls_that_cannot_work_name_the_record() -> None:
         perturbed_language(other, config, {})
     with pytest.raises(RecordError, match="no nonsense word stands for 'younger'"):
         no_language(AGE, config, {"older": "blah"})
+
+
+def test_choice_only_leaves_the_choices_alone_and_fits_any_probe() -> None:
+    config = load_probe_config("arc_easy")
+    assert not config.arguments
+    assert CONTROLS["choice_only"].fits(config)
+    assert not CONTROLS["no_language"].fits(config)
+    question = Record("1", "What do bees make?", ("honey", "milk"), 0)
+    assert choice_only(question, config, {}) == replace(question, stem="")
+    assert choice_only(AGE, config, {}) == replace(AGE, stem="[MASK]")
+    alone = replace(AGE, stem="[MASK]")
+    assert choice_only(alone, config, {}) == alone
 
 
 @pytest.mark.parametrize("name", ["age_small", "antonym_small", "multihop_small", "taxonomy_small"])

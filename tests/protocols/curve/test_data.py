@@ -104,6 +104,8 @@ def test_a_control_that_does_not_fit_names_probe_or_record(curve_probes: Path) -
     data = load(curve_probes, "pairs")
     with pytest.raises(ConfigError, match="no `arguments`, so there is no no_language control"):
         data.controlled("no_language", data.train, replace(data.config, arguments={}))
+    bare = data.controlled("choice_only", data.train, replace(data.config, arguments={}))
+    assert {record.stem for record in bare} == {"[MASK]"}
     other = load(curve_probes, "asked").config
     with pytest.raises(RecordError, match=r"train\.jsonl(\.gz)?:1: the arguments of asked are"):
         data.controlled("perturbed_language", data.train, other)
