@@ -49,6 +49,7 @@ PROTOCOLS = {
     "probes build": "protocols.probes.build:build",
     "probes validate": "protocols.probes.check:validate",
     "probes stats": "protocols.probes.check:stats",
+    "probes contamination": "protocols.contamination.command:contamination",
     "export": "protocols.export:export_language_model",
 }
 INTERNAL = {"sweep cell": "protocols.inoculation.sweep:cell"}  # started for `sweep run`

@@ -24,12 +24,17 @@ def print_tables(folder: Path, protocol: str) -> None:
     console = Console()
     results = load_results(folder)
     for table in printed(protocol, results):
-        for view in _rich(table, console.width):
-            console.print(view)
-        console.print(Text(table.note, style="dim"))
+        print_table(table, console)
     for notice in notices(results):
         console.print(Text(visible(f"notice: {notice}"), style="yellow"))
     console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Prints a table and how to read it."""
+    for view in _rich(table, console.width):
+        console.print(view)
+    console.print(Text(table.note, style="dim"))
 
 
 def _rich(table: Table, width: int) -> Iterator[RichTable]:

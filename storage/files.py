@@ -11,8 +11,8 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,6 +26,7 @@ from storage.limits import ITEMS, RESULTS, Limit
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 BLOCK = 1 << 20
+Watched = Callable[[Path], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True)
@@ -124,13 +125,30 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
         OSError: If it cannot be opened.
     """
     digest = hashlib.sha256()
+    for block in read_blocks(path, limit):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) -> Iterator[bytes]:
+    """Yields the decompressed bytes of a plain, .gz or .zip file, a part at a time.
+
+    Args:
+        path: The file.
+        limit: What a file of its kind may hold.
+        watched: See `open_content`.
+
+    Raises:
+        RecordError: If the file is no regular one, larger than the limit, or compressed and
+            damaged or cut off.
+        OSError: If it cannot be opened.
+    """
     path = regular_file(path)
     meter = Meter(path, limit)
-    with _explained(meter), open_content(path) as stream:
+    with _explained(meter), open_content(path, watched=watched) as stream:
         while block := stream.read(BLOCK):
             meter.count(block)
-            digest.update(block)
-    return digest.hexdigest()
+            yield block
 
 
 def is_packed(path: str | Path) -> bool:
@@ -140,13 +158,16 @@ def is_packed(path: str | Path) -> bool:
 
 
 @contextmanager
-def open_content(path: Path, member: str | None = None) -> Iterator[IO[bytes]]:
+def open_content(
+    path: Path, member: str | None = None, watched: Watched | None = None
+) -> Iterator[IO[bytes]]:
     """Opens a plain, gzipped or zipped file for reading its decompressed bytes.
 
     The kind is told by the first bytes, not by the name: servers and browsers unpack files and
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
+    `watched` opens the file as it lies there so that somebody sees how far the reading is.
     """
-    with regular_file(path).open("rb") as raw:
+    with (watched or _opened)(regular_file(path)) as raw:
         magic = raw.read(4)
         raw.seek(0)
         if magic.startswith(GZIP_MAGIC):
@@ -168,6 +189,10 @@ def open_content(path: Path, member: str | None = None) -> Iterator[IO[bytes]]:
                     yield io.BufferedReader(cast(io.RawIOBase, unpacked), BLOCK)
         else:
             yield raw
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def _opened_member(path: Path, archive: zipfile.ZipFile, name: str) -> IO[bytes]:

@@ -26,6 +26,8 @@ class Limit:
 ITEMS = Limit("items", 512 * MIB, MIB)
 # GloVe 840B has 5.3 GiB, fastText's largest 7; a line of 4,096 numbers 50 KiB.
 WORDS = Limit("words", 64 * GIB, MIB)
+# Read through once and not kept, so its size is the reader's patience; lines do not matter.
+TEXT = Limit("text", 4096 * GIB, 4096 * GIB)
 SETTINGS = Limit("settings", 64 * KIB, 64 * KIB)
 RESULTS = Limit("results", 512 * MIB, 512 * MIB)
 

@@ -129,6 +129,7 @@ def test_what_trains_nothing(tmp_path: Path, demo_folder: Path) -> None:
     config.write_text(yaml.safe_dump(SWEEP), encoding="utf-8")
     lines = [
         ["probes", "list"],
+        ["probes", "contamination", "age_small", "--against=taxonomy_small"],
         ["sweep", "plan", f"--config={config}", out],
         ["sweep", "status", out],
         ["report", str(demo_folder)],

@@ -92,12 +92,18 @@ def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
         UsageError: If a folder has no such file.
         FileNotFoundError: If there is neither.
     """
-    if not path.is_dir():
-        name = path.name.partition(".")[0]
-        return {name: read_ai2(path, ids_repeat=True).records}
-    found = {split: [path / f"{split}{end}" for end in _ENDINGS] for split in SPLITS}
+    files = split_files(path) if path.is_dir() else {path.name.partition(".")[0]: path}
+    return {split: read_ai2(own, ids_repeat=True).records for split, own in files.items()}
+
+
+def split_files(folder: Path) -> dict[str, Path]:
+    """The file of each split in a folder.
+
+    Raises:
+        UsageError: If it has none.
+    """
+    found = {split: [folder / f"{split}{end}" for end in _ENDINGS] for split in SPLITS}
     files = {s: next((p for p in paths if p.is_file()), None) for s, paths in found.items()}
-    splits = {s: read_ai2(p, ids_repeat=True).records for s, p in files.items() if p is not None}
-    if not splits:
-        raise UsageError(f"{path}: no train, dev or test file ending in {', '.join(_ENDINGS)}")
-    return splits
+    if not any(files.values()):
+        raise UsageError(f"{folder}: no train, dev or test file ending in {', '.join(_ENDINGS)}")
+    return {split: path for split, path in files.items() if path is not None}

@@ -1,0 +1,120 @@
+"""The command on small files: its tables, its lines, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import train
+from metrics.intervals import wilson
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
+
+
+def question(number: int, stem: str, concept: str = "c") -> Record:
+    return Record(f"q{number}", stem, ("yes it is", "no"), 0, {"cluster": f"{concept}{number}"})
+
+
+PROBE = [question(1, "one two three"), question(2, "four five six"), question(3, "one two nine")]
+OTHER = [question(9, "zero one two three"), question(2, "seven eight")]
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> Path:
+    write_ai2(tmp_path / "probe" / "dev.jsonl", PROBE)
+    write_ai2(tmp_path / "probe" / "train.jsonl", OTHER)
+    (tmp_path / "text.txt").write_text("Nine – yes, it is!\n")
+    return tmp_path / "probe"
+
+
+def test_counts_lines_and_scores(
+    probe: Path,
+    write_run: Callable[..., Path],
+    rows: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs, out = probe.parent / "runs", probe.parent / "out"
+    answered = write_run(runs, "curve-a", rows.zero_shot("p", 1, 3, 2, model="m"))
+    credit = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
+    lines = [
+        {
+            **{"set": "dev", "id": r.id, "position": place, "question": r.stem},
+            **{"correct": own, "seed": seed, "control": "standard"},
+        }
+        for seed, credits in credit.items()
+        for place, (r, own) in enumerate(zip(PROBE, credits, strict=True), start=1)
+    ]
+    lines += [{**line, "question": "blah", "correct": 1.0} for line in lines]  # a control's
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (answered / "predictions.jsonl").write_text(text)
+    write_run(runs, "other", rows.zero_shot("q", 1, 3, 2, model="m"))
+    train_file, text_file = str(probe / "train.jsonl"), str(probe.parent / "text.txt")
+    line = ["probes", "contamination", str(probe), f"--against={train_file}"]
+    line += [f"--corpus={text_file}", "--ngram=3", f"--results={runs}", f"--output_dir={out}"]
+    assert train.main(line) == 0
+    said = capsys.readouterr().out
+    assert "notice: 1 of 2 runs answered none of these items" in said
+    with (out / "contamination.csv").open() as file:
+        first, second = csv.DictReader(file)
+    # Trigrams of "one two three yes it is" and so on: theirs has one-two-three, and with its own
+    # answer two-three-yes, three-yes-it and yes-it-is, which is of all three.
+    assert first == {
+        **{"text": train_file, "split": "dev", "num_items": "3", "stem": "1", "with_answer": "3"},
+        **{"contaminated": "3", "entire": "1", "concept": "1", "answer": "", "longest": "6"},
+    }
+    assert [second[key] for key in ("stem", "with_answer", "entire", "longest")] == list("0304")
+    found = [json.loads(text) for text in (out / "items.jsonl").read_text().splitlines()]
+    assert [one["found"][train_file]["share"] for one in found] == [1.0, 0.25, 0.25]
+    assert [one["found"][train_file]["concept"] for one in found] == [False, True, False]
+    assert found[2]["found"][text_file]["piece"] == "nine yes it is"
+    assert found[2]["found"][text_file]["where"] == f"{text_file}:1"
+    with (out / "contamination_scores.csv").open() as file:
+        scores = {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
+    # Seeds are averaged: 0.5, 0 and 0.5; by n-grams all are contaminated.
+    assert float(scores["any of them", "all"]["accuracy"]) == pytest.approx(1 / 3)
+    assert ("any of them", "clean") not in scores
+    concept = f"{train_file}, by concept"
+    assert [float(scores[concept, part]["accuracy"]) for part in ("contaminated", "clean")] == [
+        0.0,
+        0.5,
+    ]
+    assert scores[concept, "clean"]["num_items"] == "2"
+
+
+def test_a_share_and_a_single_seed(
+    probe: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    runs, out = probe.parent / "runs", probe.parent / "out"
+    answered = write_run(runs, "a", rows.zero_shot("p", 1, 3, 2, model="m"))
+    with (answered / "predictions.jsonl").open("w") as file:
+        for place, (record, own) in enumerate(zip(PROBE, (1.0, 0.0, 1.0), strict=True), start=1):
+            row = {"set": "dev", "id": record.id, "position": place, "question": record.stem}
+            file.write(json.dumps({**row, "correct": own, "seed": None}) + "\n")
+    line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
+    line += [f"--against={probe}", f"--results={runs}", f"--output_dir={out}"]
+    assert train.main(line) == 0
+    with (out / "contamination_scores.csv").open() as file:
+        scores = {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
+    clean = scores[str(probe), "clean"]
+    assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
+    assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
+
+
+def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str) -> str:
+        assert train.main(["probes", "contamination", *arguments]) == 2
+        return capsys.readouterr().err
+
+    dev = str(probe / "dev.jsonl")
+    assert "give --against" in said(dev)
+    assert "items of the probe themselves" in said(dev, f"--against={dev}")
+    assert "did you mean 'sciq'" in said(dev, "--against=siq")
+    assert "there is no probe and no file" in said("nothing at all", f"--against={dev}")
+    assert "has no split 'tset'" in said("age_small:tset", f"--against={dev}")
+    assert "--ngram 0: give a number" in said(dev, f"--against={dev}", "--ngram=0")
+    assert "no train, dev or test file" in said(str(probe.parent), f"--against={dev}")
