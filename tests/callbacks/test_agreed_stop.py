@@ -49,12 +49,22 @@ def started(folder: Path, devices: int, num_workers: int, seconds: float) -> sub
     program = "tests.protocols.engine.signalled_fit"
     options = [str(folder), str(devices), str(num_workers), str(seconds)]
     return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", program, *options],
+        [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", program, *options],
         cwd=ROOT,
         process_group=0,
         text=True,
         stderr=subprocess.PIPE,
     )
+
+
+def ended(process: subprocess.Popen[str], seconds: float) -> str:
+    """What the processes said till they all ended; if they do not, where each of them stands."""
+    try:
+        return process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGABRT)
+        said = process.communicate(timeout=60)[1]
+        raise AssertionError(f"not ended in {seconds} s\n{said}") from None
 
 
 @pytest.mark.slow
@@ -68,17 +78,13 @@ def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
     process = started(stopped, devices, num_workers, 0.3)
     wait_for_step(stopped / f"step.{devices - 1}", 6, process)
     os.killpg(process.pid, signal.SIGTERM)
-    try:
-        _, said = process.communicate(timeout=60)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    said = ended(process, 120)
     assert process.returncode == 143, said
     [state] = stopped.glob("runs/*/checkpoints/last.ckpt")
     assert read_state(state)["global_step"] >= 7
     for folder in (stopped, whole):
         process = started(folder, devices, num_workers, 0.0)
-        _, said = process.communicate(timeout=300)
+        said = ended(process, 300)
         assert process.returncode == 0, said
     assert (stopped / "weights").read_text() == (whole / "weights").read_text()
 
