@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -25,6 +26,7 @@ from storage.limits import ITEMS, RESULTS, Limit
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
+BZIP2_MAGIC = b"BZh"
 BLOCK = 1 << 20
 Watched = Callable[[Path], AbstractContextManager[IO[bytes]]]
 
@@ -131,7 +133,7 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
 
 
 def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) -> Iterator[bytes]:
-    """Yields the decompressed bytes of a plain, .gz or .zip file, a part at a time.
+    """Yields the decompressed bytes of a file, compressed or not, a part at a time.
 
     Args:
         path: The file.
@@ -152,16 +154,16 @@ def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) 
 
 
 def is_packed(path: str | Path) -> bool:
-    """Whether a file is gzipped or zipped, as its first bytes say."""
+    """Whether a file is compressed in a way known here, as its first bytes say."""
     with regular_file(path).open("rb") as raw:
-        return raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC))
+        return raw.read(4).startswith((GZIP_MAGIC, ZIP_MAGIC, BZIP2_MAGIC))
 
 
 @contextmanager
 def open_content(
     path: Path, member: str | None = None, watched: Watched | None = None
 ) -> Iterator[IO[bytes]]:
-    """Opens a plain, gzipped or zipped file for reading its decompressed bytes.
+    """Opens a plain, .gz, .bz2 or .zip file for reading its decompressed bytes.
 
     The kind is told by the first bytes, not by the name: servers and browsers unpack files and
     keep the name. A zip archive must hold exactly one file, or `member` names the one to read.
@@ -173,6 +175,9 @@ def open_content(
         if magic.startswith(GZIP_MAGIC):
             with gzip.open(raw) as stream:
                 yield cast(IO[bytes], stream)
+        elif magic.startswith(BZIP2_MAGIC):
+            with bz2.open(raw) as unpacked:
+                yield cast(IO[bytes], unpacked)
         elif magic == ZIP_MAGIC:
             with zipfile.ZipFile(raw) as archive:
                 names = [
@@ -184,9 +189,9 @@ def open_content(
                     raise RecordError(
                         f"{path}: the zip archive holds {len(names)} files; it must hold one"
                     )
-                with _opened_member(path, archive, names[0]) as unpacked:
+                with _opened_member(path, archive, names[0]) as inner:
                     # Its own lines of limited length are read byte by byte.
-                    yield io.BufferedReader(cast(io.RawIOBase, unpacked), BLOCK)
+                    yield io.BufferedReader(cast(io.RawIOBase, inner), BLOCK)
         else:
             yield raw
 
@@ -206,12 +211,16 @@ def _opened_member(path: Path, archive: zipfile.ZipFile, name: str) -> IO[bytes]
 
 
 def read_lines(
-    path: str | Path, member: str | None = None, limit: Limit = ITEMS
+    path: str | Path,
+    member: str | None = None,
+    limit: Limit = ITEMS,
+    watched: Watched | None = None,
 ) -> Iterator[tuple[int, str]]:
-    r"""Yields (line number from 1, text without its line end) of a plain, .gz or .zip text file.
+    r"""Yields (line number from 1, text without its line end) of a text file, compressed or not.
 
     Only `\n` and `\r\n` end a line, as in JSON lines; a byte order mark at the start is dropped.
-    `member` names the file to read of a zip archive that holds several.
+    `member` names the file to read of a zip archive that holds several; `watched` is as in
+    `open_content`.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -220,7 +229,7 @@ def read_lines(
     """
     path = regular_file(path)
     meter = Meter(path, limit)
-    with _explained(meter), open_content(path, member) as stream:
+    with _explained(meter), open_content(path, member, watched) as stream:
         while raw := stream.readline(limit.line_bytes + 1):
             meter.count(raw)
             if len(raw) > limit.line_bytes:

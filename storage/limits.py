@@ -28,6 +28,8 @@ ITEMS = Limit("items", 512 * MIB, MIB)
 WORDS = Limit("words", 64 * GIB, MIB)
 # Read through once and not kept, so its size is the reader's patience; lines do not matter.
 TEXT = Limit("text", 4096 * GIB, 4096 * GIB)
+# Wikidata unpacks to less than 2 TiB, with entities of up to 4 MiB; ConceptNet to 10 GiB.
+KNOWLEDGE = Limit("knowledge", 16 * 1024 * GIB, 64 * MIB)
 SETTINGS = Limit("settings", 64 * KIB, 64 * KIB)
 RESULTS = Limit("results", 512 * MIB, 512 * MIB)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import os
@@ -34,14 +35,16 @@ def test_lines_end_at_newlines_only_and_lose_bom_and_carriage_return(tmp_path: P
     assert list(read_lines(path)) == [(1, "one"), (2, "two\u2028still two"), (3, ""), (4, "last")]
 
 
-def test_plain_gzip_and_zip_read_the_same_whatever_their_names(tmp_path: Path) -> None:
+def test_packed_and_plain_files_read_the_same_whatever_their_names(tmp_path: Path) -> None:
     plain, packed, archive = tmp_path / "a.gz", tmp_path / "b.jsonl", tmp_path / "c"
+    in_parts = tmp_path / "d"  # as programs that compress in parallel write them
+    in_parts.write_bytes(bz2.compress(TEXT[:7]) + bz2.compress(TEXT[7:]))
     plain.write_bytes(TEXT)
     packed.write_bytes(gzip.compress(TEXT))
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as stream:
         stream.writestr("folder/", "")
         stream.writestr("folder/inner.jsonl", TEXT)
-    for path in (plain, packed, archive):
+    for path in (plain, packed, archive, in_parts):
         assert list(read_lines(path))[-1] == (5000, "line 5000")
         assert content_sha256(path) == hashlib.sha256(TEXT).hexdigest()
     assert sha256_of(packed) == hashlib.sha256(packed.read_bytes()).hexdigest()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TypeVar
+
+from storage.files import read_lines
+from storage.limits import KNOWLEDGE
 
 T = TypeVar("T")
 
@@ -21,3 +26,22 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
     console = Console(stderr=True)
     shown = console.is_terminal
     return track(items, what, console=console, transient=True, disable=not shown)
+
+
+def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a large source, compressed or not, with a bar as `tracked` has it.
+
+    Args:
+        path: The file; the bar goes by how much of it, as it lies, was read.
+        what: Stands before the bar.
+
+    Raises:
+        RecordError: If it is damaged, or not UTF-8; the message names the line.
+    """
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    bar = {"description": what, "console": console, "disable": not console.is_terminal}
+    opened = partial(progress.open, mode="rb", transient=True, **bar)
+    yield from read_lines(path, limit=KNOWLEDGE, watched=opened)

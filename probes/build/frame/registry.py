@@ -10,6 +10,7 @@ from storage.errors import UsageError, nearest
 
 _WORDNET = "probes.build.wordnet_probes.builders"
 _OLMPICS = "probes.build.olmpics"
+_COMPOSED = "probes.build.composed"
 
 BUILDERS: dict[str, str] = {
     "definitions": f"{_WORDNET}:DEFINITIONS",
@@ -18,6 +19,7 @@ BUILDERS: dict[str, str] = {
     "hyponymy": f"{_WORDNET}:HYPONYMY",
     "age_comparison": f"{_OLMPICS}.ages:AGE_COMPARISON",
     "multihop_composition": f"{_OLMPICS}.ages:MULTIHOP_COMPOSITION",
+    "property_conjunction": f"{_COMPOSED}.property_conjunction:PROPERTY_CONJUNCTION",
 }
 
 

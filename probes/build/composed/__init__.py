@@ -1,0 +1,1 @@
+"""Probes that put two facts together: property conjunction, encyclopedic composition."""
