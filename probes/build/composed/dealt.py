@@ -9,23 +9,26 @@ from itertools import islice
 from probes.build.drafts import Draft
 from storage.errors import UsageError
 
-_LEAST = 1 / 3  # of all names: the choices of a small split must find each other too
+_LEAST = 1 / 4  # of all names: the choices of a small split must find each other too
 
 
 def dealt(
     names: Sequence[str], sizes: Mapping[str, int], rng: random.Random
 ) -> dict[str, list[str]]:
-    """Deals names to train and dev in proportion to their items, but dev has its third at least.
+    """Deals names to splits in proportion to their items, but each has its fourth at least.
 
     Args:
         names: In an order that hangs on nothing but the source.
-        sizes: Items of train and of dev.
+        sizes: Items of each split; the first one gets what the others leave.
         rng: The order.
     """
-    share = max(_LEAST, sizes["dev"] / sum(sizes.values()))
     order = rng.sample(names, len(names))
-    num_dev = round(share * len(order))
-    return {"train": order[num_dev:], "dev": order[:num_dev]}
+    total, found = sum(sizes.values()), dict[str, list[str]]()
+    for split in reversed(list(sizes)):
+        share = 1.0 if len(found) + 1 == len(sizes) else max(_LEAST, sizes[split] / total)
+        count = round(share * len(names))
+        found[split], order = order[:count], order[count:]
+    return found
 
 
 def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Draft]:

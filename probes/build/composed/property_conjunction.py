@@ -13,7 +13,8 @@ from typing import Annotated
 from probes.build.composed.dealt import dealt, taken
 from probes.build.composed.properties import Properties, Property, read_properties
 from probes.build.drafts import Draft, Probe, finish
-from probes.build.frame.builder import Builder, BuildSettings, Source
+from probes.build.frame.builder import Builder, Source
+from probes.build.olmpics.frame import OlmpicsSettings, in_order
 from probes.hygiene.finding import Finding
 from probes.record import Record
 from probes.sources.conceptnet import DEFAULT_PATH
@@ -27,13 +28,14 @@ _EXTRA = 2  # times that a concept may be a wrong answer more often than it woul
 
 
 @dataclass(frozen=True)
-class ConjunctionSettings(BuildSettings):
+class ConjunctionSettings(OlmpicsSettings):
     """Settings of property_conjunction.
 
     Args:
         source: The assertions of ConceptNet 5.7, a csv.gz as it is released, or unpacked.
-        train_items: Items of train.
-        dev_items: Items of dev.
+        num_train: Items of train.
+        num_dev: Items of dev.
+        num_test: Items of test, which the paper does not have; 0 for none.
         questions: Questions of one concept at most.
         min_weight: How much must speak for a property: 1 is one contributor, 2 two of them, or
             WordNet. Whatever speaks for it, a wrong answer must not have it.
@@ -41,8 +43,6 @@ class ConjunctionSettings(BuildSettings):
     """
 
     source: str = str(DEFAULT_PATH)
-    train_items: NumItems = 4_000
-    dev_items: NumItems = 500
     questions: NumItems = 3
     min_weight: Annotated[float, Within(0, 100)] = 2.0
     min_statements: NumItems = 10
@@ -62,14 +62,14 @@ def build_conjunction(settings: ConjunctionSettings) -> Probe:
         for concept, own in known.of.items()
         if len(own) > 1 and known.degree[concept] >= settings.min_statements
     )
-    sizes = {"train": settings.train_items, "dev": settings.dev_items}
+    sizes = settings.train | settings.evaluation
     asked = set[frozenset[Property]]()
-    drafts = {}
+    drafts = dict[str, list[Draft]]()
     for split, pool in dealt(concepts, sizes, rng).items():
         conjunctions = Conjunctions(known, pool, settings.questions, rng, asked)
         advice = "lower --min_weight or --min_statements, or raise --questions"
         drafts[split] = taken(conjunctions.drafts(), sizes[split], f"{NAME}: {split}", advice)
-    return finish(NAME, drafts, rng)
+    return finish(NAME, in_order(drafts), rng)
 
 
 @dataclass
@@ -199,10 +199,10 @@ has both properties, one wrong answer the first alone, the other the second alon
 those of 15 relations that enough speaks for; RelatedTo and IsA, the commonest, are asked for where
 others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong
 answer is one that no statement of any weight hints to have the other property, neither of itself
-nor of its synonyms nor of what it is a kind of. All choices of train and of dev, right and wrong,
-are different concepts, each right a few times at most and wrong hardly more than twice as often;
-no pair of properties is asked for twice. `first_distractor` in the notes is the right answer of
-the variant: `--variant but_not`."""
+nor of its synonyms nor of what it is a kind of. All choices of a split, right and wrong, are
+concepts of no other split, each of them right a few times at most and wrong hardly more than twice
+as often; no pair of properties is asked for twice. `first_distractor` in the notes is the right
+answer of the variant: `--variant but_not`."""
 
 PROPERTY_CONJUNCTION = Builder(
     NAME,

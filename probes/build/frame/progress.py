@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from storage.files import read_lines
 from storage.limits import KNOWLEDGE
@@ -42,6 +42,11 @@ def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    bar = {"description": what, "console": console, "disable": not console.is_terminal}
-    opened = partial(progress.open, mode="rb", transient=True, **bar)
+    shown = console.is_terminal
+
+    def opened(one: Path) -> AbstractContextManager[IO[bytes]]:
+        return progress.open(
+            one, "rb", description=what, console=console, transient=True, disable=not shown
+        )
+
     yield from read_lines(path, limit=KNOWLEDGE, watched=opened)

@@ -24,7 +24,7 @@ from storage.errors import UsageError
 from storage.files import sha256_of
 
 PLACES, USES = ("desk", "garden", "kitchen", "sea"), ("writing", "eating", "reading", "fishing")
-SIZES = {"train_items": 8, "dev_items": 4, "min_statements": 1}
+SIZES = {"num_train": 8, "num_dev": 4, "num_test": 0, "min_statements": 1}
 
 
 def edges() -> list[Edge]:
@@ -105,7 +105,7 @@ def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
 def test_a_weak_statement_is_no_property_but_forbids_a_wrong_answer(tmp_path: Path) -> None:
     rest = [Edge("RelatedTo", f"thing{a}{b}", "sea", 0.1) for a in "abcde" for b in "abcdefghij"]
     source = written(tmp_path, [*edges(), *rest])
-    probe = build_conjunction(ConjunctionSettings(source=source, **SIZES | {"dev_items": 2}))
+    probe = build_conjunction(ConjunctionSettings(source=source, **SIZES | {"num_dev": 2}))
     stems = [record.stem for records in probe.values() for record in records]
     assert not any("located at sea" in stem for stem in stems)  # nothing surely lacks it
 
@@ -122,7 +122,7 @@ def test_the_check_finds_what_conceptnet_says_against_an_item(tmp_path: Path) ->
 
 def test_too_small_a_source_says_what_to_do(tmp_path: Path) -> None:
     settings = ConjunctionSettings(source=written(tmp_path, edges()[:4]), min_statements=1)
-    with pytest.raises(UsageError, match=r"train: the source gives 0 items, not 4,000; low"):
+    with pytest.raises(UsageError, match=r"dev: the source gives 0 items, not 500; lower "):
         build_conjunction(settings)
 
 
