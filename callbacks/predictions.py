@@ -16,6 +16,14 @@ from probes.record import Record
 from storage.escaping import json_text
 from storage.files import write_text_atomic
 
+# What is known of an item beside its scores, by its name in the record.
+_KNOWN = {
+    "cluster": "group",
+    "hops": "hops",
+    "distractor_type": "distractor_type",
+    "distractor_hops": "distractor_hops",
+}
+
 
 class PredictionWriter(Callback):
     """Gathers the scores of all processes and writes them in the order of the sets.
@@ -89,7 +97,8 @@ def prediction_rows(
     NaN is null in the file, and so is one of -inf, the lowest: only beside the former is
     `prediction` null too.
     `question` and `choices` are what the model was given: a control's words, not the probe's, and
-    "" for the empty answers that pad a question, so that there is a choice for each score.
+    "" for the empty answers that pad a question, so that there is a choice for each score. What is
+    known of the item's concept and of how hard it is stands behind.
     """
     judged = zip(records, scores, best_of_each(scores), strict=True)
     return [_row(name, *item) for item in judged]
@@ -109,5 +118,5 @@ def _row(name: str, record: Record, scores: Sequence[float], best: Sequence[int]
         "answer": record.answer,
         "correct": credit_of(best, record.answer),
     }
-    group = record.meta.get("cluster")
-    return row if group is None else {**row, "group": group}
+    known = {name: record.meta.get(own) for own, name in _KNOWN.items()}
+    return row | {name: value for name, value in known.items() if value is not None}

@@ -15,6 +15,7 @@ from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
 from reports.zero_shot.facts import zero_shots
 from results.load import Results, Run, UnreadableResultError
+from results.subset import Difficulty
 from storage.escaping import visible
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions
@@ -26,12 +27,14 @@ class Question(NamedTuple):
 
     Attributes:
         right: Index of the right choice.
+        difficulty: Its hops and distractors, where they are known.
     """
 
     text: str
     choices: tuple[str, ...]
     right: int
     concept: str
+    difficulty: Difficulty | None = None
 
     @property
     def gold(self) -> str:
@@ -163,6 +166,7 @@ def _of(lines: Sequence[Mapping[str, Any]]) -> tuple[tuple[Question, ...], Answe
             tuple(map(visible, line["choices"])),
             line["answer"],
             visible(str(line["group"])),
+            Difficulty.of(line),
         )
         for line in lines
     )

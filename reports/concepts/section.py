@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from reports.concepts.clusters import clusters_table, known, left_out
 from reports.concepts.concepts import concepts_table
+from reports.concepts.difficulty import difficulty_table
 from reports.kit.section import Section
 from reports.kit.text import few
 
 CONCEPTS = Section(
     name="concepts",
     title="What a model knows, concept by concept",
-    tables=(clusters_table, concepts_table),
+    tables=(clusters_table, concepts_table, difficulty_table),
+    figures=("reports.concepts.figures:difficulty_figure",),
     findings=lambda results: [*few(known(results), "models"), *left_out(results)],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reports.inoculation.candidates import pareto_table
-from reports.inoculation.difficulty import difficulty_table
 from reports.inoculation.findings import inoculated
 from reports.inoculation.parts import inoculation_parts_table
 from reports.inoculation.published import science_models_table
@@ -20,12 +19,10 @@ INOCULATION = Section(
         science_models_table,
         inoculation_table,
         pareto_table,
-        difficulty_table,
         inoculation_parts_table,
     ),
     figures=(
         "reports.inoculation.figures.doses:inoculation_figure",
-        "reports.inoculation.figures.difficulty:difficulty_figure",
         "reports.inoculation.figures.pareto:pareto_figure",
         "reports.inoculation.figures.selection:trajectory_figure",
     ),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,6 +21,14 @@ def test_a_prediction_can_be_read_without_the_file_of_its_item() -> None:
     assert row["choices"] == ["larger", "smaller"]
     assert row["choices"][row["prediction"]] == "smaller"
     assert (row["tied"], row["correct"]) == (1, 0.0)
+
+
+def test_what_is_known_of_an_item_stands_behind_its_scores() -> None:
+    known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "random", "template": "a"}
+    plain, row = prediction_rows("dev", [WHO, replace(WHO, meta=known)], [[0.0, 1.0]] * 2)
+    assert {name: row[name] for name in row.keys() - plain.keys()} == {
+        "group": "whale.n.01", "hops": 0, "distractor_type": "random",
+    }  # fmt: skip
 
 
 def test_an_empty_answer_that_pads_a_question_is_a_choice_of_its_own() -> None:

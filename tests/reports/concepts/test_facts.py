@@ -45,7 +45,7 @@ def test_what_is_left_out_is_known(
     few = write_run(tmp_path, "few", rows.zero_shot("few", 1, 2, 2))
     write_lines(few, lines("few", "11", ["dog", "dog"]))
     without = write_run(tmp_path, "none", rows.zero_shot("none", 1, 2, 2))
-    none = [{k: v for k, v in line.items() if k != "group"} for line in lines("none", "1", "a")]
+    none = [{k: v for k, v in line.items() if k != "group"} for line in lines("none", "1", ["dog"])]
     write_lines(without, none)
     cut = write_run(tmp_path, "cut", rows.zero_shot("cut", 1, 2, 2))
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')

@@ -38,8 +38,8 @@ def test_two_doses_have_a_figure_over_doses_and_one_of_their_epochs(demo_folder:
         ),
         (
             "by_difficulty",
-            ["inoculation", "difficulty", "selection"],
-            ["inoculation_seeds", "science_models", "inoculation", "difficulty"],
+            ["inoculation", "selection"],
+            ["inoculation_seeds", "science_models", "inoculation"],
         ),
     ],
 )

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
-from reports.inoculation.figures.difficulty import difficulty_figure
+import pytest
+
+from reports.concepts.figures import _PALE, difficulty_figure
 from results.load import Results
 
 WriteRun = Callable[..., Path]
@@ -20,3 +22,12 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
     assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= said
     assert "embedded · originally definitions" in said
     assert figure == difficulty_figure(by_difficulty)
+
+
+@pytest.mark.parametrize(("fixture", "number"), [("by_concept", 3), ("by_difficulty", 0)])
+def test_a_cell_of_under_ten_items_is_but_framed_in_its_shade(
+    fixture: str, number: int, request: pytest.FixtureRequest
+) -> None:
+    figure = difficulty_figure(request.getfixturevalue(fixture))
+    assert figure is not None
+    assert figure.svg.count(f"fill: {_PALE}") == number

@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
 
-from reports.inoculation.difficulty import (
+from reports.concepts.difficulty import (
     Block,
     HeatMap,
     Questions,
@@ -24,6 +25,7 @@ from results.load import Results
 # The cells are a picture that does not follow the page's theme, and neither may what is on them.
 _ON_LIGHT, _ON_DARK, _NO_CELL = "#101820", "#ffffff", "#f4f5f7"
 _DARK = 0.58
+_PALE, _INNER = "#fdfefe", 0.8  # inside of a cell of few items, and the part of it that it fills
 _FEW = 10  # items; the number of a cell of fewer stands in brackets
 _MOST_BLOCKS = 8
 _CELL_WIDTH, _CELL_HEIGHT = 0.4, 0.36  # inches, as all below
@@ -48,11 +50,12 @@ def difficulty_figure(results: Results) -> Figure | None:
         return drawn(
             "difficulty",
             "Which questions it answers, by hops and wrong answers",
-            "Accuracy in per cent on the report split, mean over seeds. Downwards: edges between "
+            "Accuracy in per cent, mean over seeds. Downwards: edges between "
             "the concept and the right answer. To the right: what most wrong answers are, and how "
             "many edges they lie from the concept (up/down: its hypernyms or hyponyms). Below "
-            f"each stands the number of items, in brackets where it is under {_FEW}: read "
-            f"those cells with care.{left_out(len(blocks), _MOST_BLOCKS)}",
+            f"each stands the number of items; where it is under {_FEW}, it is in brackets and "
+            "the cell is but framed in its shade, since one item more or less may be all of it."
+            f"{left_out(len(blocks), _MOST_BLOCKS)}",
             canvas,
         )
 
@@ -82,7 +85,8 @@ def _draw_block(canvas: Canvas, top: float, block: Block, maps: Mapping[int, Hea
         box = (left / width, (top - _HEAD - high) / height, wide / width, high / height)
         axis = canvas.add_axes(box)
         _draw_map(axis, heat, rows, columns)
-        axis.set_title(dose_title(dose), loc="left", fontsize=8.5, pad=4)
+        title = dose_title(dose, inoculated=len(maps) > 1)
+        axis.set_title(title, loc="left", fontsize=8.5, pad=4)
         names = [row.name for row in rows] if number == 0 else []
         axis.set_yticks(range(len(names)), names, fontsize=8)
 
@@ -95,10 +99,13 @@ def _draw_map(
         shares[rows.index(row), columns.index(column)] = shade.accuracy
     axis.imshow(shares, cmap=_shades(), vmin=0, vmax=1, interpolation="none", aspect="auto")
     for (row, column), shade in heat.items():
-        color = _ON_DARK if shade.accuracy > _DARK else _ON_LIGHT
+        few = shade.num_items < _FEW
+        color = _ON_DARK if shade.accuracy > _DARK and not few else _ON_LIGHT
         at = (columns.index(column), rows.index(row))
-        size = f"{shade.num_items:,}"
-        size = f"({size})" if shade.num_items < _FEW else size
+        if few:  # a dark cell says that much is known, however few items it is of
+            corner = (at[0] - _INNER / 2, at[1] - _INNER / 2)
+            axis.add_patch(Rectangle(corner, _INNER, _INNER, color=_PALE, linewidth=0))
+        size = f"({shade.num_items:,})" if few else f"{shade.num_items:,}"
         axis.text(
             at[0], at[1] - 0.13, f"{100 * shade.accuracy:.0f}", fontsize=8, color=color,
             ha="center", va="center",

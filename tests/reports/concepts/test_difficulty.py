@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from reports.inoculation.difficulty import (
+from reports.concepts.difficulty import (
     Block,
     Questions,
     WrongAnswers,
     difficulty_table,
     heat_maps,
 )
-from reports.inoculation.figures.difficulty import difficulty_figure
+from reports.concepts.figures import difficulty_figure
 from results.load import Results, load_results
+from tests.fixtures.report import texts_of
 
 WriteRun = Callable[..., Path]
 
@@ -55,6 +56,15 @@ def test_table_has_a_column_a_dose(by_difficulty: Results) -> None:
         ["hypernymy (test), 2 hops", "up/down 1", "16", "18.8", "50.0"],
     ]
     assert len(table.records) == 6
+
+
+def test_zero_shot_stands_behind_inoculation_before_any_training(by_concept: Results) -> None:
+    ((block, maps),) = heat_maps(by_concept).items()  # its inoculations have no such rows
+    assert (block.name, list(maps)) == ("m", [0])
+    one, two = Questions("hypernymy", "dev", 1), Questions("hypernymy", "dev", 2)
+    # Right are dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
+    assert maps[0] == {(one, SISTER): (1, 3), (one, RANDOM): (0.25, 2), (two, UP_DOWN): (1 / 3, 3)}
+    assert "before any training" in texts_of(difficulty_figure(by_concept))
 
 
 def test_parts_of_the_probe_do_not_repeat_the_heat_map(by_difficulty: Results) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from reports.concepts.facts import UNTRAINED, gathered
 from reports.inoculation.doses import doses
 from reports.inoculation.facts import BY_DIFFICULTY, inoculations
 from reports.inoculation.series import ON_REPORTED
@@ -20,15 +21,15 @@ _BEFORE, _AFTER = BY_DIFFICULTY
 
 
 class Block(NamedTuple):
-    """Heat maps that stand side by side: one model taught one original task.
+    """Heat maps that stand side by side: one model, as it was taught one original task or none.
 
     Attributes:
         selection: "paper" where the checkpoints were chosen on the reported items.
     """
 
     model: str
-    original_task: str
-    selection: str
+    original_task: str = ""
+    selection: str = ""
 
     @property
     def name(self) -> str:
@@ -84,9 +85,11 @@ Cell = tuple[Questions, WrongAnswers]
 HeatMap = Mapping[Cell, Shade]
 
 
-def dose_title(dose: int) -> str:
+def dose_title(dose: int, inoculated: bool = True) -> str:
     """Heading of a heat map."""
-    return f"k = {count(dose)}" if dose else "before (k = 0)"
+    if dose:
+        return f"k = {count(dose)}"
+    return "before (k = 0)" if inoculated else "before any training"
 
 
 def heat_maps(results: Results) -> Mapping[Block, Mapping[int, HeatMap]]:
@@ -100,7 +103,8 @@ def heat_maps(results: Results) -> Mapping[Block, Mapping[int, HeatMap]]:
     found: dict[Block, dict[int, dict[Cell, Shade]]] = {}
     for (block, dose, cell), size, accuracy in seeds.groupby(place).mean().itertuples():
         found.setdefault(block, {}).setdefault(dose, {})[cell] = Shade(accuracy, round(size))
-    return found
+    # Those that were inoculated first: of many, a figure leaves out others.
+    return dict(sorted(found.items(), key=lambda own: max(own[1]) == UNTRAINED))
 
 
 def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, int, float, int]]:
@@ -119,6 +123,22 @@ def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, int, float, int
             cell = questions, WrongAnswers.of(difficulty)  # hypernyms and hyponyms share one
             size = row.num_items or 1
             yield block, dose, cell, number, row.value * size, size
+    yield from _asked_once(results, len(runs))
+
+
+def _asked_once(
+    results: Results, number: int
+) -> Iterator[tuple[Block, int, Cell, int, float, int]]:
+    """The same of zero-shot runs, question by question, from their predictions."""
+    once = [asked for asked in gathered(results).asked if asked.last == UNTRAINED]
+    for more, asked in enumerate(once):
+        series = asked.series
+        for place, question in enumerate(asked.questions):
+            if (difficulty := question.difficulty) is not None:
+                questions = Questions(series.probe, series.report_split, difficulty.hops)
+                cell = questions, WrongAnswers.of(difficulty)
+                credit = asked.credit(UNTRAINED, place)
+                yield Block(series.model), UNTRAINED, cell, number + more, credit, 1
 
 
 class Place(NamedTuple):
@@ -162,7 +182,8 @@ def difficulty_table(results: Results) -> Table | None:
     return Declared(
         "difficulty",
         "By hops and wrong answers",
-        "Mean over seeds of the accuracy on the report split, of n items a seed. Hops: edges "
+        "Mean over seeds of the accuracy, of n items a seed; without inoculation it stands under k "
+        "= 0. Hops: edges "
         "between the concept and the right answer. Wrong answers: what most of them are, and how "
         "many edges they lie from the concept; up/down are its hypernyms or hyponyms.",
         columns,
