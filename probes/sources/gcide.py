@@ -20,6 +20,7 @@ _HEAD = re.compile(r"^(\S.*?) \\(.+?)\\")
 _SENSE = re.compile(r"^\s+(?:\d+\.|\([a-z]\))\s+")
 _PART_OF_SPEECH = re.compile(r"\b(n|a|adj|adv|v|prep|conj|pron|interj)\.")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{\s*|\s*\}|\([A-Z][\w. &]*\.\)")
+_SPELLED_OUT = re.compile(r"[A-Za-z]\[[^\[\]\s]{1,5}\]|\[[^\[\]\s]{1,5}\][a-z]")
 _QUOTED_FROM = re.compile(r"--\s?[A-Z(][^;]*?(?=$|\. [A-Z])")
 
 
@@ -45,13 +46,17 @@ class Sense:
 
 
 def read_gcide(
-    path: Path | str = DEFAULT_PATH, source: str | None = PUBLIC_DOMAIN_SOURCE
+    path: Path | str = DEFAULT_PATH,
+    source: str | None = PUBLIC_DOMAIN_SOURCE,
+    spelled_out: bool = True,
 ) -> Iterator[Sense]:
     """Reads the senses of a dictd-format GCIDE file in file order.
 
     Args:
         path: `gcide.dict.dz` (Debian: package `dict-gcide`) or the same text unpacked.
         source: Keep only paragraphs whose tag is exactly this; None keeps all.
+        spelled_out: Keep senses with letters spelled out in brackets ("C[ae]sar"), which are cut
+            out of the text ("Csar").
 
     Raises:
         FileNotFoundError: If the file is not there, with the package that holds it.
@@ -73,6 +78,8 @@ def read_gcide(
                 continue
             if not head and not _SENSE.match(lines[0]):
                 continue  # a collocation or a quotation, not a sense of the headword
+            if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
+                continue
             definition, examples = _clean(lines)
             if len(definition) < 3:
                 continue
@@ -99,8 +106,14 @@ def _strip_head(paragraph: list[str]) -> tuple[list[str], str]:
     """Drops the pronunciation and etymology lines; the definition starts at the first indent."""
     first = next((i for i, line in enumerate(paragraph) if i and _body(paragraph, i)), None)
     head = " ".join(paragraph[: first or 1])
-    part = _PART_OF_SPEECH.search(head.split("\\")[-1])
-    return (paragraph[first:] if first is not None else []) or [""], part.group(1) if part else ""
+    part = part_of_speech_in(head.split("\\")[-1])
+    return (paragraph[first:] if first is not None else []) or [""], part
+
+
+def part_of_speech_in(text: str) -> str:
+    """The first abbreviation of a part of speech, without its point; "" where there is none."""
+    part = _PART_OF_SPEECH.search(text + ".")
+    return part.group(1) if part else ""
 
 
 def _body(paragraph: list[str], index: int) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from probes.build.drafts import SPLITS
 from probes.hygiene.finding import Finding, check_records, check_splits
+from probes.hygiene.senses import check_senses
 from probes.hygiene.shown import said
 from probes.hygiene.stats import stats_of, table
 from probes.importers.ai2 import read_ai2
@@ -42,6 +43,7 @@ def validate(file: str, wordnet_dir: str = str(DEFAULT_DIR)) -> None:
     """
     splits = read_splits(Path(file))
     findings = [found for records in splits.values() for found in check_records(records)]
+    findings += [found for records in splits.values() for found in check_senses(records)]
     findings += check_splits(splits)
     findings += _against_wordnet(splits, Path(wordnet_dir))
     total = sum(len(records) for records in splits.values())

@@ -20,6 +20,7 @@ BUILDERS: dict[str, str] = {
     "age_comparison": f"{_OLMPICS}.ages:AGE_COMPARISON",
     "multihop_composition": f"{_OLMPICS}.ages:MULTIHOP_COMPOSITION",
     "property_conjunction": f"{_COMPOSED}.property_conjunction:PROPERTY_CONJUNCTION",
+    "dictionary_qa": "probes.build.dictionary_probe.builder:DICTIONARY_QA",
 }
 
 

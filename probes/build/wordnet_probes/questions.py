@@ -17,7 +17,7 @@ Kind = Literal["definitions", "synonymy", "hypernymy", "hyponymy"]
 
 _MAX_PER_GOLD = 60  # a few very general hypernyms would be the answer of every tenth question
 _NUM_TRIES = 6
-_CONTEXTS = (
+CONTEXTS = (
     "Given '{s}',",
     "Given the fragment '{s}',",
     "Given the following expression: '{s}',",
@@ -29,7 +29,7 @@ _CONTEXTS = (
     "Assuming the expression '{s}',",
     "Imagining a situation where the following is uttered: '{s}',",
 )
-_WORDINGS: Mapping[Kind, tuple[str, ...]] = {
+WORDINGS: Mapping[Kind, tuple[str, ...]] = {
     "definitions": (
         "the word '{w}' is best defined as",
         "the word or concept '{w}' is best described as",
@@ -168,11 +168,11 @@ class Questions:
         )
 
     def _stem(self, concept: Concept) -> tuple[str, str]:
-        wording = self.rng.choice(_WORDINGS[self.kind])
+        wording = self.rng.choice(WORDINGS[self.kind])
         if self.kind == "synonymy":
             return concept.words[0], wording.format(d=concept.gloss)
         word, sentence = self.rng.choice(concept.contexts)
-        context = self.rng.choice(_CONTEXTS)
+        context = self.rng.choice(CONTEXTS)
         return word, f"{context.format(s=sentence)} {wording.format(w=word)}"
 
 
