@@ -49,6 +49,7 @@ PROTOCOLS = {
     "probes build": "protocols.probes.build:build",
     "probes validate": "protocols.probes.check:validate",
     "probes stats": "protocols.probes.check:stats",
+    "probes audit": "protocols.audit.command:audit",
     "probes contamination": "protocols.contamination.command:contamination",
     "export": "protocols.export:export_language_model",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from reports.analyses.section import ANALYSES
+from reports.audit.section import AUDIT
 from reports.concepts.section import CONCEPTS
 from reports.curve.medals import MedalRule, read_rule
 from reports.curve.section import curve_section
@@ -26,7 +27,8 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
         rule: When a model has earned a medal; the shipped rule where it is None.
     """
     curves = curve_section(rule or read_rule())
-    return ZERO_SHOT, GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, PROVENANCE
+    others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT
+    return ZERO_SHOT, *others, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

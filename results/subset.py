@@ -289,10 +289,30 @@ class Article(Subset):
         return f"behind {self.word}"
 
 
+@dataclass(frozen=True)
+class AnswerPart(Subset):
+    """The items of which some choices have a word, or are an answer, and others not.
+
+    Attributes:
+        of: "word" or "answer".
+        part: Which.
+    """
+
+    kind = "answer_part"
+    of: str
+    part: str
+
+    @property
+    def text(self) -> str:
+        """What they have."""
+        return f"{self.of}={self.part}"
+
+
 _KINDS: dict[str, type[Subset]] = {
     part.kind: part
     for part in (
         Template, ChoiceSet, Untouched, Clusters, Difficulty, SourceSet, Answered, GridWording,
         NearerDistractor, OneModel, Constraint, ClozeBin, Statements, Article, Paradigm,
+        AnswerPart,
     )
 }  # fmt: skip

@@ -94,18 +94,20 @@ def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
         UsageError: If a folder has no such file.
         FileNotFoundError: If there is neither.
     """
-    files = split_files(path) if path.is_dir() else {path.name.partition(".")[0]: path}
+    files = split_files(path)
     return {split: read_ai2(own, ids_repeat=True).records for split, own in files.items()}
 
 
-def split_files(folder: Path) -> dict[str, Path]:
-    """The file of each split in a folder.
+def split_files(path: Path) -> dict[str, Path]:
+    """The file of each split in a folder; of a file that file, by the beginning of its name.
 
     Raises:
-        UsageError: If it has none.
+        UsageError: If a folder has none.
     """
-    found = {split: [folder / f"{split}{end}" for end in _ENDINGS] for split in SPLITS}
+    if not path.is_dir():
+        return {path.name.partition(".")[0]: path}
+    found = {split: [path / f"{split}{end}" for end in _ENDINGS] for split in SPLITS}
     files = {s: next((p for p in paths if p.is_file()), None) for s, paths in found.items()}
     if not any(files.values()):
-        raise UsageError(f"{folder}: no train, dev or test file ending in {', '.join(_ENDINGS)}")
-    return {split: path for split, path in files.items() if path is not None}
+        raise UsageError(f"{path}: no train, dev or test file ending in {', '.join(_ENDINGS)}")
+    return {split: own for split, own in files.items() if own is not None}

@@ -1,0 +1,57 @@
+"""The jobs of an audit: one for what is counted, one a baseline (and seed) of each probe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from jobs.context import TrainerSettings
+from jobs.job import Job
+from probes.giveaways.surface import frequency_source
+from protocols.audit.data import AuditData, checksums
+from protocols.audit.settings import PROTOCOL, AuditSettings
+from protocols.engine.kinds import kind_of
+from protocols.engine.settings import ModelSettings
+
+COUNTED = "protocols.audit.counted:count_giveaways"
+ASKED = "protocols.audit.run:ask_baseline"
+
+
+def audit_jobs(
+    data: AuditData,
+    models: Sequence[ModelSettings],
+    settings: AuditSettings,
+    trainer: TrainerSettings,
+) -> list[Job]:
+    """The jobs of a probe, those first that take seconds.
+
+    Args:
+        data: The probe.
+        models: The baselines.
+        settings: How they are trained.
+        trainer: How they are run; its precision changes numbers.
+    """
+    name = data.config.name
+    common = {
+        "protocol": PROTOCOL,
+        "probe": name,
+        "data": checksums(data),
+        "settings": {**asdict(settings), "seeds": [0]},
+    }
+    counted = {**common, "frequency": frequency_source()}
+    jobs = [Job(f"audit-{name}-giveaways", counted, COUNTED)]
+    for model in sorted(models, key=is_trained):
+        for seed in settings.seeds if is_trained(model) else [None]:
+            config = {
+                **common,
+                "model": model.config(),
+                "precision": trainer.precision,
+                **({} if seed is None else {"seed": seed}),
+            }
+            jobs.append(Job(f"audit-{name}-{model.label}", config, ASKED))
+    return jobs
+
+
+def is_trained(model: ModelSettings) -> bool:
+    """Whether a baseline is trained on the probe; others are asked as they are."""
+    return "mc_qa" in kind_of(model).trained

@@ -1,0 +1,99 @@
+"""A baseline's run: trained on the probe itself, or asked as it is, and measured on the rest."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from jobs.context import RunContext
+from lightning_modules.scorers.base import Scorer
+from lightning_modules.scorers.trained import TrainedScorer
+from probes.record import chance_of
+from probes.splits import groups_of
+from protocols.audit.data import AuditData, read_audit
+from protocols.audit.jobs import is_trained
+from protocols.audit.settings import PROTOCOL, AuditSettings
+from protocols.engine.direct import Direct, fit_directly
+from protocols.engine.evaluation import (
+    Predictions,
+    accuracy_row,
+    predict,
+    score_notices,
+    subset_rows,
+    tied_row,
+    untouched_of,
+)
+from protocols.engine.model_source import source_of
+from protocols.engine.models import scorer_for
+from protocols.engine.settings import ModelSettings
+from results.provenance import check_data, data_files
+from results.record import RunRecord
+from results.row import Row
+from results.run_folder import RunFolder
+from storage.config.ranges import settings_from
+
+
+def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run of one baseline on one probe, with one seed.
+
+    Raises:
+        UsageError: If the probe is another one than when the run was planned.
+    """
+    began = time.perf_counter()
+    model = ModelSettings(**config["model"])
+    settings = settings_from(AuditSettings, config["settings"])
+    data = read_audit(config["probe"], settings, context)
+    check_data(config["data"], data.parts.values())
+    notices = list(data.notices)
+    row = replace(model.row, protocol=PROTOCOL, probe=data.config.name, control="standard")
+    seed: int | None = config.get("seed")
+    if is_trained(model):
+        assert seed is not None
+        direct = Direct(model, settings.fit, seed, None, f"{data.config.name}, {model.label}")
+        trained = fit_directly(run, direct, data.train, data.held_out, context)
+        notices += trained.problems
+        scorer: Scorer = TrainedScorer(trained.module)
+        rate = settings.fit.learning_rate
+        row = replace(row, num_train=len(data.train), epoch=trained.epoch, learning_rate=rate)
+    else:
+        scorer = scorer_for(model, "mc_qa")
+    said = predict(scorer, data.measured, context.trainer)
+    row = replace(row, mode=scorer.mode, seed=seed)
+    notices += [notice for one in said.values() for notice in one.notices]
+    notices += score_notices(*said.values())
+    rows = [own for split, one in said.items() for own in _rows(data, one, split, row)]
+    run.write_lines("predictions.jsonl", (line for one in said.values() for line in one.rows()))
+    run.write_metrics(rows)
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=model.label,
+            probe=data.config.name,
+            rows=tuple(rows),
+            counts={
+                "train": len(data.train),
+                "held out": len(data.held_out),
+                **{split: len(one.records) for split, one in said.items()},
+            },
+            notices=tuple(dict.fromkeys(notices)),
+            seeds=() if seed is None else (seed,),
+            data=data_files(data.parts.values()),
+            source=source_of(model),
+            model_sha256=scorer.fingerprint(),
+            seconds=round(time.perf_counter() - began, 3),
+        )
+    )
+    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
+
+
+def _rows(data: AuditData, said: Predictions, split: str, row: Row) -> list[Row]:
+    """Accuracy with its ties and chance, and that of items without a relative in train."""
+    records, row = said.records, replace(row, split=split)
+    groups = groups_of(records, data.config.group_by)
+    clean = untouched_of(data.untouched(records))
+    chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
+    rows = [accuracy_row(said, groups, row), tied_row(said, row), chance]
+    return rows + subset_rows(said, groups, clean, replace(row, metric="accuracy"))

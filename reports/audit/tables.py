@@ -1,0 +1,95 @@
+"""The tables of an audit: what baselines score without the question, and what gives it away."""
+
+from __future__ import annotations
+
+from reports.audit.facts import LEAK, Entry, Rule, Told, entries, rules, told
+from reports.kit.columns import ACCURACY, SIZE, accuracy, field, number, share, size, text
+from reports.kit.table import Column, Declared, Table
+from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, percent, points
+from results.load import Results
+
+
+def audit_table(results: Results) -> Table | None:
+    """Groups 1 and 2 of table 7 of Richardson & Sabharwal 2020, theirs and ours."""
+    found = entries(results)
+    with_clean = any(entry.untouched for entry in found)
+    clean: Column[Entry] = accuracy(
+        "without relatives in train %", lambda e: e.untouched, "untouched"
+    )
+    return Declared[Entry](
+        "audit",
+        "Can the probe be answered without its question?",
+        f"{INTERVAL} ({BY_GROUPS}). Rows marked as the paper's are those of Richardson & "
+        "Sabharwal 2020, table 7, groups 1 and 2: their vectors and encoders are others, and so "
+        "are the items of a probe that was built here, so they are set side by side, not compared. "
+        f"A probe gives itself away where what sees the choices alone is more than {100 * LEAK:g} "
+        "points over chance with its whole interval; where its interval is above chance alone, it "
+        "may." + " Relatives: items of a group that train items are of." * with_clean,
+        [
+            text("probe", lambda e: e.probe, "probe", lambda e: e.split),
+            field("split", lambda e: e.split),
+            text("sees", lambda e: e.group, "group"),
+            text("model", lambda e: e.model, "model", lambda e: "" if e.ours else "paper"),
+            field("source", lambda e: "ours" if e.ours else "paper"),
+            accuracy("accuracy %", lambda e: e.value, ACCURACY),
+            share("chance", lambda e: e.chance, "chance"),
+            number("over chance, points", lambda e: e.over, points, "over_chance"),
+            text("verdict", lambda e: e.verdict or ("" if e.ours else ABSENT), "verdict"),
+            clean if with_clean else clean.hidden,
+            size("n", lambda e: e.value if e.ours else None, SIZE),
+        ],
+    ).of(found)
+
+
+def rules_table(results: Results) -> Table | None:
+    """What rules score that go by the answers' looks."""
+    return Declared[Rule](
+        "audit_rules",
+        "What the looks of the answers give away",
+        f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Words are "
+        "common by the frequency of English where `wordfreq` is installed, else by train items; "
+        "a glossed answer goes by its names.",
+        [
+            text("probe", lambda rule: rule.probe, "probe", lambda rule: rule.split),
+            field("split", lambda rule: rule.split),
+            text("choose", lambda rule: rule.value.mode, "rule"),
+            accuracy("accuracy %", lambda rule: rule.value, ACCURACY),
+            share("chance", lambda rule: rule.chance, "chance"),
+            number(
+                "over chance, points",
+                lambda rule: rule.value.value - rule.chance,
+                points,
+                "over_chance",
+            ),
+            size("n", lambda rule: rule.value, SIZE),
+        ],
+    ).of(rules(results))
+
+
+def words_table(results: Results) -> Table | None:
+    """Words, and whole answers, that go with being right or wrong."""
+    found = told(results)
+    words = sorted(found, key=lambda one: (one.probe, one.what.of != "word"))
+    return Declared[Told](
+        "audit_words",
+        "Which words and answers go with being right",
+        "Of the items, all splits together, of which some choices have the word (or are the "
+        "answer) and others not: how often the right one does, and by chance would. "
+        f"{INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}), of this one alone: it is among "
+        "the most telling of all. PMI in bits, smoothed by 10 items at chance.",
+        [
+            text("probe", lambda one: one.probe, "probe"),
+            text("part", lambda one: one.what.of, "of"),
+            text("text", lambda one: _cut(one.what.part)),
+            field("text", lambda one: one.what.part),
+            number("PMI", lambda one: one.pmi, lambda bits: f"{bits:+.2f}", "pmi"),
+            accuracy("right %", lambda one: one.value, "right_share ci_low ci_high"),
+            number("by chance %", lambda one: one.chance, percent, "chance"),
+            size("n", lambda one: one.value, SIZE),
+        ],
+    ).of(words)
+
+
+def _cut(answer: str) -> str:
+    """The beginning of a long answer."""
+    return answer if len(answer) <= 60 else f"{answer[:59]}…"
