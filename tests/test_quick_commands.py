@@ -85,6 +85,7 @@ MISTAKEN = [
     ["diagnose", "--output_dir=never", "--recorded=never"],
     ["report"],
     ["probes", "lst"],
+    ["probes", "audit", "hypernym", "--output_dir=never"],
 ]
 
 

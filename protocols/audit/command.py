@@ -14,12 +14,12 @@ from protocols.audit.data import AuditData, checksums, config_of, load_audit
 from protocols.audit.jobs import audit_jobs, is_trained
 from protocols.audit.settings import DEFAULT_AUDIT, PROTOCOL, AuditSettings
 from protocols.cli.command import Command, command
-from protocols.engine.chosen_models import chosen_models
+from protocols.engine.chosen_models import MODEL_CONFIGS, chosen_models
 from protocols.engine.kinds import kind_of
 from protocols.engine.models import check_module, check_scorer
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from results.run_folder import CommandFolder
-from storage.errors import UsageError
+from storage.errors import UsageError, nearest
 
 DEFAULT_BASELINES = "choice_only,vec_similarity"
 
@@ -28,7 +28,8 @@ DEFAULT_BASELINES = "choice_only,vec_similarity"
     Command(
         "whether a probe can be answered without its question",
         example="train.py probes audit hypernymy_small --output_dir runs/audit",
-        shown="probes output_dir baselines vectors audit.seeds mirror trainer.threads engine.kind",
+        shown="probes output_dir baselines vectors training.seeds mirror trainer.threads "
+        "engine.kind",
         positional=True,
     )
 )
@@ -37,7 +38,7 @@ def audit(
     output_dir: str | None = None,
     baselines: str | list[str] = DEFAULT_BASELINES,
     vectors: str | None = None,
-    audit: AuditSettings = DEFAULT_AUDIT,
+    training: AuditSettings = DEFAULT_AUDIT,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -53,7 +54,7 @@ def audit(
         baselines: Names in configs/model/ or paths of such files, by commas.
         vectors: Word vectors of the baselines: a file in GloVe's text format; none leaves each its
             own.
-        audit: How the baselines are trained.
+        training: How the baselines are trained.
         mirror: Folder or address that stands for the addresses of the released files.
         trainer: Device and batch settings.
         engine: Where the runs are made: here, or on Ray.
@@ -65,13 +66,18 @@ def audit(
     if output_dir is None:
         raise UsageError("give --output_dir: the results go there")
     models = _chosen(baselines, vectors)
-    sets, context = _loaded(probes, audit, RunContext(trainer, mirror=mirror, engine=engine))
-    plan = {data.config.name: audit_jobs(data, models, audit, trainer) for data in sets}
+    sets, context = _loaded(probes, training, RunContext(trainer, mirror=mirror, engine=engine))
+    for model in models:
+        if is_trained(model) or kind_of(model).scorer is None:
+            check_module(model, "mc_qa")
+        else:
+            check_scorer(model, "mc_qa", [])
+    plan = {data.config.name: audit_jobs(data, models, training, trainer) for data in sets}
     config = {
         "command": "probes audit",
         "probes": [{"name": one.config.name, "sha256": checksums(one)} for one in sets],
         "baselines": [model.config() for model in models],
-        "settings": asdict(audit),
+        "settings": asdict(training),
         "precision": trainer.precision,
     }
     files = [part for data in sets for part in data.parts.values()]
@@ -87,16 +93,20 @@ def audit(
 
 def _chosen(baselines: str | Sequence[str], vectors: str | None) -> list[ModelSettings]:
     """The baselines, with other vectors if those are given."""
-    if not listed(baselines):
+    names = listed(baselines)
+    if not names:
         raise UsageError(f"give --baselines, such as {DEFAULT_BASELINES}")
-    models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
+    known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
+    for name in names:
+        if name not in known and not name.endswith((".yaml", ".yml")):
+            near = nearest(name, known)
+            raise UsageError(
+                f"--baselines: there is no model {name!r}{near}; choose of {', '.join(known)}, or "
+                "give the path of such a .yaml file"
+            )
+    models = chosen_models(names, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
         models = [replace(m, vectors=vectors) if kind_of(m).title else m for m in models]
-    for model in models:
-        if is_trained(model) or kind_of(model).scorer is None:
-            check_module(model, "mc_qa")
-        else:
-            check_scorer(model, "mc_qa", [])
     return models
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from reports.audit.facts import LEAK, Entry, Rule, Told, entries, rules, told
 from reports.kit.columns import ACCURACY, SIZE, accuracy, field, number, share, size, text
-from reports.kit.table import Column, Declared, Table
+from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, percent, points
 from results.load import Results
+
+_SHOWN = 4  # words of either end that people see; the csv file has more
+_LONG = 40  # characters of an answer that people see
 
 
 def audit_table(results: Results) -> Table | None:
@@ -43,33 +46,36 @@ def audit_table(results: Results) -> Table | None:
 
 def rules_table(results: Results) -> Table | None:
     """What rules score that go by the answers' looks."""
+
+    def of_split(split: str) -> list[Column[Rule]]:
+        return [
+            accuracy("accuracy %", lambda rule: rule.value, ACCURACY, split),
+            share("chance", lambda rule: rule.chance, "chance", split),
+            size("n", lambda rule: rule.value, SIZE, split),
+        ]
+
     return Declared[Rule](
         "audit_rules",
         "What the looks of the answers give away",
-        f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Words are "
-        "common by the frequency of English where `wordfreq` is installed, else by train items; "
-        "a glossed answer goes by its names.",
+        f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Far below "
+        "chance gives away as much as far above it. Words are common by the frequency of English "
+        "where `wordfreq` is installed, else by train items; a glossed answer goes by its names.",
         [
-            text("probe", lambda rule: rule.probe, "probe", lambda rule: rule.split),
-            field("split", lambda rule: rule.split),
+            text("probe", lambda rule: rule.probe, "probe"),
             text("choose", lambda rule: rule.value.mode, "rule"),
-            accuracy("accuracy %", lambda rule: rule.value, ACCURACY),
-            share("chance", lambda rule: rule.chance, "chance"),
-            number(
-                "over chance, points",
-                lambda rule: rule.value.value - rule.chance,
-                points,
-                "over_chance",
-            ),
-            size("n", lambda rule: rule.value, SIZE),
+            field("split", lambda rule: rule.split),
         ],
+        Across(lambda rule: rule.split, lambda rule: (rule.probe, rule.value.mode), of_split),
     ).of(rules(results))
 
 
 def words_table(results: Results) -> Table | None:
-    """Words, and whole answers, that go with being right or wrong."""
+    """Words, and whole answers, that go with being right or wrong; people see the strongest."""
     found = told(results)
-    words = sorted(found, key=lambda one: (one.probe, one.what.of != "word"))
+    ends = {(one.probe, one.what.of, one.pmi > 0): list[Told]() for one in found}
+    for one in sorted(found, key=lambda one: -abs(one.pmi)):
+        ends[one.probe, one.what.of, one.pmi > 0].append(one)
+    shown = [one for end in ends.values() for one in end[:_SHOWN]]
     return Declared[Told](
         "audit_words",
         "Which words and answers go with being right",
@@ -87,9 +93,9 @@ def words_table(results: Results) -> Table | None:
             number("by chance %", lambda one: one.chance, percent, "chance"),
             size("n", lambda one: one.value, SIZE),
         ],
-    ).of(words)
+    ).of(found, [one for one in found if one in shown])
 
 
 def _cut(answer: str) -> str:
     """The beginning of a long answer."""
-    return answer if len(answer) <= 60 else f"{answer[:59]}…"
+    return answer if len(answer) <= _LONG else f"{answer[: _LONG - 1]}…"

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import train
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
+from tests.fixtures.rows import read_results
+
+WORDS = ("sea", "sky", "hill", "lake", "wood", "zib")
+
+
+def leaky(number: int) -> Record:
+    """The right answer alone says "zib"; the question says nothing."""
+    choices = [f"{WORDS[(number + n) % 5]} {WORDS[(number + 2 * n) % 5]}" for n in range(3)]
+    choices[number % 3] += " zib"
+    return Record(str(number), f"number {number}?", tuple(choices), number % 3)
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> tuple[Path, Path]:
+    rows = [
+        f"{word} {' '.join(str(float(n == at)) for at in range(6))}" for n, word in enumerate(WORDS)
+    ]
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("\n".join(rows) + "\n")
+    write_ai2(tmp_path / "leaky.jsonl", [leaky(n) for n in range(60)])
+    return tmp_path / "leaky.jsonl", vectors
+
+
+def test_a_leak_is_found_and_flagged(
+    probe: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, vectors = probe
+    out = tmp_path / "audit"
+    line = ["probes", "audit", str(path), f"--output_dir={out}", f"--vectors={vectors}"]
+    line += ["--training.fit.epochs=4", "--training.fit.patience=null"]
+    line += ["--training.fit.learning_rate=0.01", "--training.fit.batch_size=8"]
+    line += ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
+    assert train.main(line) == 0
+    rows = read_results(out / "results.csv")
+    whole = [r for r in rows if r["metric"] == "accuracy" and not r["subset"]]
+    by_model = {(r["model"], r["mode"]): float(r["value"]) for r in whole}
+    assert by_model["Choice-only (vectors)", "fine_tuned"] == 1.0
+    # No word of the questions has a vector: all choices are tied.
+    assert by_model["VecSimilarity (vectors)", "mean_cosine"] == pytest.approx(1 / 3)
+    assert by_model["the answers alone", "words that are right in train"] == 1.0
+    assert {r["num_items"] for r in whole} == {"18"}
+    [zib] = [r for r in rows if r["subset"] == "word=zib" and r["metric"] == "right_share"]
+    assert (zib["value"], zib["num_items"], zib["split"]) == ("1.0", "60", "all")
+    said = capsys.readouterr().out
+    assert "gives itself away" in said
+    lines = [json.loads(own) for own in next(out.glob("runs/*/predictions.jsonl")).open()]
+    assert [own["set"] for own in lines] == ["part of leaky"] * 18
+    assert not list(out.glob("runs/*/checkpoints"))
+
+    before = (out / "results.csv").read_bytes()
+    assert train.main(line) == 0
+    assert "leaky: complete" in capsys.readouterr().out
+    assert (out / "results.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --output_dir"),
+        (["--output_dir=never", "--baselines="], "give --baselines"),
+        (["--output_dir=never", "--baselines=choice_onl"], "did you mean 'choice_only'"),
+        (["--output_dir=never", "--baselines=mlm_baseline"], "mlm_baseline"),
+    ],
+)
+def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["probes", "audit", "hypernymy_small", *options]) == train.USAGE_ERROR
+    assert message in capsys.readouterr().err
+
+
+def test_two_of_one_name(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "configs/probe/hypernymy_small.yaml"
+    line = ["probes", "audit", f"hypernymy_small,{name}", "--output_dir=never"]
+    assert train.main(line) == train.USAGE_ERROR
+    assert "two probes are called 'hypernymy_small'" in capsys.readouterr().err

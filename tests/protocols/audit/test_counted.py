@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from metrics.intervals import wilson
+from probes.catalog import ProbeConfig
+from probes.giveaways.surface import TRAIN
+from probes.record import Record
+from protocols.audit.counted import part_rows, rule_rows
+from protocols.audit.data import AuditData
+from results.row import Row
+from results.subset import AnswerPart
+
+CONFIG = ProbeConfig("tiny", "mc_qa", 2, 0.5, group_by="cluster")
+
+
+def item(number: int, answer: int, *choices: str) -> Record:
+    return Record(str(number), "what?", choices, answer, {"cluster": f"c{number // 2}"})
+
+
+# Each second item has the longer answer right; "not" stands in wrong answers alone.
+ITEMS = [item(n, 0, "a long one" if n % 2 else "an x", "not one") for n in range(12)]
+DATA = AuditData(CONFIG, {}, tuple(ITEMS[:2]), (), {"test": tuple(ITEMS[2:])}, ())
+
+
+def test_rules_are_measured_on_what_is_not_counted() -> None:
+    rows = list(rule_rows(DATA, TRAIN, Row(protocol="audit")))
+    chance, *measured = rows
+    assert (chance.metric, chance.value, chance.split) == ("chance", 0.5, "test")
+    by_rule = {row.mode: row for row in measured}
+    assert by_rule["the longest answer"].value == 0.5
+    assert by_rule["the shortest answer"].value == 0.5
+    # "one" stands in the wrong answer of one train item, "not" in those of both.
+    assert by_rule["words that are right in train"].value == 1.0
+    assert by_rule["the answer at place 1"].value == 1.0
+    assert by_rule["the answer at place 2"].value == 0.0
+    assert all((row.num_items, row.num_groups) == (10, 5) for row in measured)
+
+
+@pytest.mark.parametrize("kind", ["word", "answer"])
+def test_words_with_chance_and_pmi(kind: str) -> None:
+    data = AuditData(CONFIG, {"all": _Part()}, (), (), {}, ())  # type: ignore[dict-item]
+    rows = [r for r in part_rows(data, kind, Row()) if _part(r) in {"not", "not one"}]
+    share, chance, pmi = rows
+    assert (share.metric, share.value, share.num_items, share.num_groups) == (
+        *("right_share", 0.0, 12, 6),
+    )
+    assert share.ci_high is not None
+    assert share.ci_high > wilson(0, 12)[1]  # by groups
+    assert (chance.metric, chance.value) == ("chance", 0.5)
+    assert (pmi.metric, pmi.value) == ("pmi", pytest.approx(math.log2(5 / 11)))
+
+
+class _Part:
+    records = tuple(ITEMS)
+
+
+def _part(row: Row) -> str:
+    assert isinstance(row.subset, AnswerPart)
+    return row.subset.part
