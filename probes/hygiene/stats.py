@@ -45,12 +45,20 @@ def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
 
 def table(stats: Sequence[Stats]) -> str:
     """The sizes as a table in Markdown, which is read as it is in a terminal too."""
-    head = ("split", "questions", "unique", "concepts", "per concept", "right answers", "places")
+    head = (
+        "split",
+        "questions",
+        "unique",
+        "concepts",
+        "per concept",
+        "right answers",
+        "at place 1, 2, ...",
+    )
     rows = [head, tuple("-" * len(name) for name in head)]
     for one in stats:
         size = "" if one.cluster_size is None else f"{one.cluster_size:.1f}"
         numbers = (one.num_questions, one.num_unique, one.num_clusters)
-        places = " ".join(map(str, one.positions))
+        places = " ".join(f"{count:,}" for count in one.positions)
         rows.append((one.split, *(f"{n:,}" for n in numbers), size, f"{one.num_golds:,}", places))
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     return "\n".join(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from probes.build.frame.builder import BuildSettings
-from probes.build.frame.registry import builder_of
+from probes.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
 from probes.catalog import load_probe_config, probe_names
 from protocols.cli.command import Command, command
 from results.provenance import ROOT
@@ -16,15 +18,17 @@ from storage.files import sha256_of
 
 @command(Command("list the probes", example="train.py probes list"))
 def list_probes() -> None:
-    """Lists the probes there are."""
+    """Lists the probes there are, and those that can be built."""
     for name in probe_names():
         config = load_probe_config(name)
         print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
+    built = f"probes build NAME --output_dir DIR builds one of {', '.join([*BUILDERS, *BUNDLES])}."
+    print("", *textwrap.wrap(f"train.py {built}", 100), sep="\n")
 
 
 def settings_of(name: str) -> type[BuildSettings]:
-    """The settings of the builder that is named on the command line."""
-    kind: type[BuildSettings] = builder_of(name).settings
+    """The settings of the builder, or bundle of them, that is named on the command line."""
+    kind: type[BuildSettings] = (bundle_of(name) or builder_of(name)).settings
     return kind
 
 
@@ -50,7 +54,7 @@ def build(
         output_dir: Gets a folder with the probe's files and data card; of the shipped ones
             `probes/` and `word_vectors.txt`, in the repository's assets/ unless it is given.
         seed: Seed of the probes.
-        name: The probe to build.
+        name: The probe to build, or the bundle of probes.
         settings: How.
 
     Raises:
@@ -59,10 +63,16 @@ def build(
     if settings is not None:
         if output_dir is None:
             raise UsageError(f"give --output_dir: the probe goes to <output_dir>/{name}")
+        from probes.build.frame.bundle import BundleSettings, write_bundle
         from probes.build.frame.write import write_probe
 
-        for path in write_probe(builder_of(name), settings, Path(output_dir)):
-            print(f"{sha256_of(path)[:12]}  {path}")
+        bundle, folder = bundle_of(name), Path(output_dir)
+        if bundle is not None and isinstance(settings, BundleSettings):
+            paths: Iterable[Path] = write_bundle(bundle, settings, folder)
+        else:
+            paths = write_probe(builder_of(name), settings, folder)
+        for path in paths:
+            print(f"{sha256_of(path)[:12]}  {path}", flush=True)
         return
     folder = ROOT / "assets" if output_dir is None else Path(output_dir)
     from probes.build.catalogue import build_probes

@@ -70,6 +70,10 @@ def stats(file: str) -> None:
         file: A file of items, or a folder with train, dev and test files.
     """
     print(table(stats_of(read_splits(Path(file)))))
+    print(
+        "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
+        "name;\nat place 1, 2, ...: how often the right answer stands there"
+    )
 
 
 def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) -> list[Finding]:

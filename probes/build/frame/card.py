@@ -46,13 +46,12 @@ def _answers(probe: Probe) -> str:
     """The balance of classes where answers repeat, and how much of them the commonest is."""
     golds = Counter(record.gold for records in probe.values() for record in records)
     [(gold, most)] = golds.most_common(1)
-    share = most / golds.total()
     length = fmean(len(record.gold) for records in probe.values() for record in records)
     wrong = fmean(len(t) for records in probe.values() for r in records for t in r.wrong)
     return (
         f"{len(golds):,} different right answers; the commonest, {gold[:60]!r}, is that of "
-        f"{share:.1%} of the questions. Right answers have {length:.0f} characters on average, "
-        f"wrong ones {wrong:.0f}."
+        f"{most:,} of {golds.total():,} questions. Right answers have {length:.0f} characters on "
+        f"average, wrong ones {wrong:.0f}."
     )
 
 

@@ -11,6 +11,13 @@ from storage.files import read_lines
 from storage.limits import KNOWLEDGE
 
 T = TypeVar("T")
+_hidden = False
+
+
+def hide_bars() -> None:
+    """Shows none in this process: a terminal has room for those of one."""
+    global _hidden
+    _hidden = True
 
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
@@ -24,7 +31,7 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
     from rich.progress import track
 
     console = Console(stderr=True)
-    shown = console.is_terminal
+    shown = console.is_terminal and not _hidden
     return track(items, what, console=console, transient=True, disable=not shown)
 
 

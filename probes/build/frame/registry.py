@@ -1,12 +1,15 @@
-"""All builders by name; the module of one is imported when it is asked for."""
+"""All builders by name, and bundles of them; the module of one is imported when it is asked for."""
 
 from __future__ import annotations
 
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probes.build.frame.builder import Builder
 from storage.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from probes.build.frame.bundle import Bundle
 
 _WORDNET = "probes.build.wordnet_probes.builders"
 _OLMPICS = "probes.build.olmpics"
@@ -23,6 +26,14 @@ BUILDERS: dict[str, str] = {
     "dictionary_qa": "probes.build.dictionary_probe.builder:DICTIONARY_QA",
 }
 
+BUNDLES: dict[str, str] = {"wordnet_qa": f"{_WORDNET}:WORDNET_QA"}
+
+
+def bundle_of(name: str) -> Bundle | None:
+    """The bundle of this name; None where it is no bundle's."""
+    bundle: Bundle | None = resolve_name(BUNDLES[name]) if name in BUNDLES else None
+    return bundle
+
 
 def builder_of(name: str) -> Builder[Any]:
     """The builder of this name.
@@ -31,7 +42,7 @@ def builder_of(name: str) -> Builder[Any]:
         UsageError: If there is none.
     """
     if name not in BUILDERS:
-        known = list(BUILDERS)
+        known = [*BUILDERS, *BUNDLES]
         raise UsageError(
             f"there is no builder of {name!r}{nearest(name, known)}; there are {', '.join(known)}, "
             "and without a name the shipped probes are made anew"

@@ -11,7 +11,7 @@ from probes.build.frame.card import data_card
 from probes.hygiene.finding import check_records, check_splits
 from probes.hygiene.shown import said
 from probes.importers.ai2 import write_ai2
-from storage.errors import RecordError
+from storage.errors import RecordError, UsageError
 from storage.files import write_text_atomic
 
 
@@ -25,10 +25,16 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
     Beside them lie README.md, the data card, and `<name>.yaml`, which `--probes` takes.
 
     Raises:
+        UsageError: If a split would be empty.
         HygieneError: If a check finds something: an error of the builder.
         FileNotFoundError: If a source is missing, with how to get it.
     """
     probe = builder.build(settings)
+    if empty := [split for split, records in probe.items() if not records]:
+        raise UsageError(
+            f"{builder.name}: nothing is left for {' and '.join(empty)}: the sources hold too "
+            "little for these settings; ask for fewer items"
+        )
     findings = [found for records in probe.values() for found in check_records(records)]
     for records in probe.values():
         findings += builder.check(settings, records)

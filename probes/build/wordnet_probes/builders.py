@@ -11,6 +11,7 @@ from typing import Annotated
 
 from probes.build.drafts import Probe, finish
 from probes.build.frame.builder import Builder, BuildSettings, Source
+from probes.build.frame.bundle import Bundle, BundleSettings
 from probes.build.frame.progress import tracked
 from probes.build.wordnet_probes.deal import Deal
 from probes.build.wordnet_probes.distractors import Distractors
@@ -175,3 +176,27 @@ DEFINITIONS = _builder("definitions", "How is the word defined?", DefinitionsSet
 SYNONYMY = _builder("synonymy", "Which words have this definition?", SynonymySettings)
 HYPERNYMY = _builder("hypernymy", "What is it a kind of?", HypernymySettings)
 HYPONYMY = _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings)
+
+
+@dataclass(frozen=True)
+class WordNetQASettings(BundleSettings):
+    """Settings of the four probes of WordNetQA together.
+
+    Args:
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        max_hops: How far a hypernym or hyponym may be.
+        sister_depth: How deep the family of sisters goes, l of SISTER_l.
+        split_items: Items of train and of test, and of dev unless `all` is true.
+        all: Gives dev all the rest.
+    """
+
+    wordnet_dir: str = str(DEFAULT_DIR)
+    max_hops: Hops = 5
+    sister_depth: Hops = 3
+    split_items: NumItems = 3_000
+    all: bool = False
+
+
+WORDNET_QA = Bundle(
+    "wordnet_qa", ("definitions", "synonymy", "hypernymy", "hyponymy"), WordNetQASettings
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from probes.build.drafts import Draft, pick_distractors
@@ -13,7 +13,6 @@ from probes.build.wordnet_probes.questions import (
     Kind,
     Question,
     answer_text,
-    share_a_word,
     starts,
 )
 from probes.hygiene.finding import plain_words
@@ -70,7 +69,10 @@ class Distractors:
         self.max_hops = max_hops
         self.sister_depth = sister_depth
         self.golds = golds
+        # Of each concept, what is asked of it a hundred times.
         self._gloss_words: dict[int, frozenset[str]] = {}
+        self._answers: dict[int, tuple[str, str]] = {}
+        self._names: dict[int, list[str]] = {}
 
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
         """The question with several sets of distractors, no two of them the same.
@@ -130,33 +132,42 @@ class Distractors:
         if len(numbers) > _MAX_POOL:
             numbers = self.rng.sample(numbers, _MAX_POOL)
         concepts, gold = self.graph.concepts, self._words(question.gold)
+        told_apart = self._told_apart(question)
         return [
             one
             for one in numbers
             if concepts[one].is_fit
             and not self._may_be_right(one, right)
             and not _alike(gold, self._words(one))
-            and self._is_told_apart(question, one)
+            and told_apart(one)
         ]
 
-    def _is_told_apart(self, question: Question, number: int) -> bool:
-        """Whether its kind of answer is as right ones are, and no nearer to the word than they.
+    def _told_apart(self, question: Question) -> Callable[[int], bool]:
+        """Whether a concept's kind of answer is as right ones are, and no nearer than they.
 
         A gloss with the word that is asked for ("seethe with anger", of what is a kind of
         seething) often fits the sentence better than the word's own; so does a set of words, two
         of which the definition uses.
         """
-        asked, other = self.graph.concepts[question.concept], self.graph.concepts[number]
-        if self.kind == "definitions":
-            own, others = starts(asked.gloss), starts(other.gloss)
+        asked, concepts = self.graph.concepts[question.concept], self.graph.concepts
+        own, shown = starts(asked.gloss), [starts(word) for word in [*asked.words, question.word]]
+        said = f" {plain_words(asked.gloss)} "
+
+        def gloss_differs(number: int) -> bool:
+            others = starts(concepts[number].gloss)
             shared, fewer = len(own & others), min(len(own), len(others))
             paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
-            return not paraphrase and not share_a_word([*asked.words, question.word], other.gloss)
-        if self.kind == "synonymy":
-            said = f" {plain_words(asked.gloss)} "
-            named = sum(f" {plain_words(word)} " in said for word in other.words)
-            return len(other.words) > 1 and named < 2
-        return True
+            return not paraphrase and all(others.isdisjoint(word) for word in shown)
+
+        def words_differ(number: int) -> bool:
+            if number not in self._names:
+                words = concepts[number].words
+                self._names[number] = [f" {plain_words(word)} " for word in words]
+            names = self._names[number]
+            return len(names) > 1 and sum(name in said for name in names) < 2
+
+        kinds = {"definitions": gloss_differs, "synonymy": words_differ}
+        return kinds.get(self.kind, lambda number: True)
 
     def _right(self, concept: int) -> frozenset[int]:
         """What may be right by some sense of some word of the concept."""
@@ -181,11 +192,17 @@ class Distractors:
         taken = {plain_words(text) for text in without}
         texts = dict[str, int]()
         for one in {concepts[number].gloss: number for number in numbers}.values():
-            text = answer_text(self.kind, concepts[one])
-            if (plain := plain_words(text)) not in taken:
+            text, plain = self._answer(one)
+            if plain not in taken:
                 taken.add(plain)
                 texts[text] = one
         return texts
+
+    def _answer(self, number: int) -> tuple[str, str]:
+        if number not in self._answers:
+            text = answer_text(self.kind, self.graph.concepts[number])
+            self._answers[number] = text, plain_words(text)
+        return self._answers[number]
 
     def _notes(
         self, question: Question, related: RelatedSet, near: list[int], filled: list[int]
@@ -215,4 +232,5 @@ def _pick(texts: Mapping[str, int], answer: str, count: int, rng: random.Random)
 
 
 def _alike(first: frozenset[str], second: frozenset[str]) -> bool:
-    return len(first & second) > _MOST_ALIKE * len(first | second)
+    shared = len(first & second)
+    return shared > _MOST_ALIKE * (len(first) + len(second) - shared)

@@ -10,13 +10,16 @@ import pytest
 
 import train
 from probes.build.frame.registry import builder_of
+from probes.build.frame.write import write_probe
 from probes.build.wordnet_probes.builders import WordNetSettings, build_wordnet
 from probes.build.wordnet_probes.questions import Kind, answer_text
 from probes.hygiene.finding import check_records, check_splits
 from probes.importers.ai2 import read_ai2
 from probes.record import Record
+from tests.probes.tiny_wordnet import NOUNS, write_wordnet
 
 KINDS: tuple[Kind, ...] = ("definitions", "synonymy", "hypernymy", "hyponymy")
+LINES = [line for line in NOUNS.splitlines() if line]
 SIZES = {"split_items": 4, "num_concepts": 40}
 
 
@@ -116,3 +119,37 @@ def test_answers_as_the_paper_writes_them(tiny_wordnet_dir: Path) -> None:
     assert answer_text("hyponymy", run) == "run event, defined as 'go fast on foot'"
     assert answer_text("synonymy", dog) == "dog, domestic dog"
     assert answer_text("definitions", dog) == "an animal that barks"
+
+
+def test_all_four_at_once_are_the_bytes_of_each_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (wordnet_dir := tmp_path / "wordnet").mkdir()
+    two_words = "\n".join(f"{line.split()[0].split(',')[0]},z{line}" for line in LINES)
+    write_wordnet(wordnet_dir, two_words)
+    settings = [f"--wordnet_dir={wordnet_dir}", "--split_items=1", "--all=true"]
+    line = ["probes", "build", "wordnet_qa", *settings]
+    assert train.main([*line, f"--output_dir={tmp_path / 'beside'}"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 20
+    assert train.main([*line, "--num_processes=1", f"--output_dir={tmp_path / 'after'}"]) == 0
+    for name in KINDS:
+        builder = builder_of(name)
+        own = builder.settings(wordnet_dir=str(wordnet_dir), split_items=1, all=True)
+        for path in write_probe(builder, own, tmp_path / "alone"):
+            file = path.relative_to(tmp_path / "alone")
+            assert path.read_bytes() == (tmp_path / "beside" / file).read_bytes()
+            assert path.read_bytes() == (tmp_path / "after" / file).read_bytes()
+
+
+def test_what_cannot_be_built_is_said(
+    tmp_path: Path, tiny_wordnet_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["probes", "build", "wordnet_qa", f"--output_dir={tmp_path}", "--num_processes"]
+    assert train.main([*line, "1", f"--wordnet_dir={tmp_path}"]) == 1
+    assert "apt-get install wordnet-base" in capsys.readouterr().err
+    assert train.main([*line, "9"]) == 2
+    assert "--num_processes 9: give a number from 1 to 4" in capsys.readouterr().err
+    line = ["probes", "build", "synonymy", f"--output_dir={tmp_path}"]
+    assert train.main([*line, f"--wordnet_dir={tiny_wordnet_dir}"]) == 2
+    assert "synonymy: nothing is left for train and dev and test" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
