@@ -5,16 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 EMBEDDED = "embedded"
+CONTEXTUAL = ("encoder",)  # kinds of vectors that hang on the words beside, made by a frozen model
 EMBEDDED_PATH = Path(__file__).resolve().parents[2] / "assets" / "word_vectors.txt"
 
 
 def vectors_label(source: str) -> str:
-    """A short name of vectors for tables, such as "glove.6B.50d"."""
+    """A short name of vectors for tables, such as "glove.6B.50d" or "bert-base-cased, frozen"."""
+    kind, name = vectors_kind(source)
+    if kind:
+        return f"{name.rstrip('/').rsplit('/', 1)[-1]}, frozen"
     path, member = located(source)
     name = Path(member or path.name).name
     for ending in (".gz", ".zip", ".txt", ".vec"):
         name = name.removesuffix(ending)
     return name
+
+
+def vectors_kind(source: str) -> tuple[str, str]:
+    """What stands before the colon and behind it, as in "encoder:NAME"; a file has no kind."""
+    kind, colon, name = source.partition(":")
+    return (kind, name) if colon and kind in CONTEXTUAL and name else ("", source)
 
 
 def located(source: str) -> tuple[Path, str | None]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from datamodules.encoding.encoded_set import Ids
+from datamodules.words.source import vectors_kind
 from datamodules.words.tokens import PADDING_ID, words_of
 from datamodules.words.vectors import WordVectors, word_vectors
 from lightning_modules.baselines.word_rows import VectorRows, WordRows
@@ -21,16 +23,23 @@ if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
 
 
+# By what stands before the colon of `--model.vectors`: what makes vectors of what stands behind it,
+# and of the dimension and the checksum of a saved model.
+SOURCES = {"encoder": "lightning_modules.baselines.encoder_vectors:EncoderVectors.load"}
+
+
 class Origin(Protocol):
-    """Where vectors come from, for the folder of a saved model.
+    """Where vectors come from, for the folder of a saved model."""
 
-    Attributes:
-        source: As `--model.vectors` names it.
-        dimension: D.
-    """
+    @property
+    def source(self) -> str:
+        """As `--model.vectors` names it."""
+        ...
 
-    source: str
-    dimension: int
+    @property
+    def dimension(self) -> int:
+        """D."""
+        ...
 
     @property
     def sha256(self) -> str | None:
@@ -119,7 +128,8 @@ def token_vectors(
     """The vectors that `--model.vectors` names.
 
     Args:
-        source: "embedded", or a file in GloVe's text format; see `WordVectors`.
+        source: "embedded", a file in GloVe's text format (see `WordVectors`), or one of `SOURCES`,
+            as "encoder:NAME".
         unknown: "zero" or "seeded"; see `FileVectors`.
         trainable: Whether vectors that can be trained are.
         seed: Of what is drawn.
@@ -128,6 +138,11 @@ def token_vectors(
 
     Raises:
         WordVectorsError: If they cannot be had.
+        PretrainedError: If an encoder cannot be loaded.
     """
+    kind, name = vectors_kind(source)
+    if kind:
+        made: TokenVectors = resolve_name(SOURCES[kind])(name, dimension, sha256)
+        return made
     found = word_vectors(source, dimension, sha256)
     return FileVectors(found, unknown, trainable=trainable, seed=seed)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from datamodules.words.vectors import word_vectors
 from lightning_modules.base import Batch, mask_choices
 from lightning_modules.baselines.token_vectors import TokenVectors, token_vectors
 from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
@@ -94,7 +93,7 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
         WordVectorsError: As `load`.
     """
     _refuse(settings, setup)
-    word_vectors(settings.vectors)
+    token_vectors(settings.vectors, "zero")
     return lambda records: range(len(records))
 
 

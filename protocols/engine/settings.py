@@ -48,7 +48,9 @@ class ModelSettings(Settings):
             answers "esim", "choice_only", "choice_to_choice", "question_to_choice", and
             "vec_similarity", which is not trained. "auto" finds out from the model's config.
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
-            .gz or .zip (`file.zip:member.txt` where it holds several).
+            .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
+            also `encoder:NAME`, the last hidden states of a frozen encoder ("embedded", a folder,
+            or a name on the Hub).
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
     """
 
