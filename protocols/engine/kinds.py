@@ -208,11 +208,13 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     kind = kind_of(model)
     if setup in kind.trained:
         return kind.trained[setup]
-    alone = "is not trained here, but for heads on its frozen features in `train.py curve`"
+    alone = "is not trained here"
+    if kind.heads:
+        alone += ", but for heads on its frozen features in `train.py curve`"
     own = " and ".join(_POSED[known] for known in kind.trained) or alone
     others = [n for n, k in KINDS.items() if setup in k.trained]
     # The one that is nearest: a baseline for a baseline.
-    near = [name for name in others if KINDS[name].is_pretrained == kind.is_pretrained]
+    near = [name for name in others if KINDS[name].is_baseline == kind.is_baseline]
     # Another kind alone would make no other model of a checkpoint.
     choose = "give a model of kind" if kind.heads else "choose model.kind"
     raise UsageError(
