@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from probes.build.drafts import Draft, Probe, finish, split_groups
 from probes.build.glosses import is_fit
 from probes.record import MASK
 from probes.sources.wordnet import uses
+
+Part = Literal["adjective", "noun", "verb"]
+_LETTERS: Mapping[Part, str] = {"adjective": "a", "noun": "n", "verb": "v"}
 
 _MAX_SENSE = 1  # later senses of a word make pairs that no reader would take as meant
 _MIN_COUNT = 4  # occurrences that make a word outside the vocabulary well known
@@ -54,14 +57,16 @@ def antonym_negation(
     return finish("antonym_negation", {k: [*parts[0][k], *parts[1][k]] for k in sizes}, rng)
 
 
-def antonym_pairs(wordnet: Any, vocabulary: Collection[str]) -> set[tuple[str, str]]:
+def antonym_pairs(
+    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
+) -> set[tuple[str, str]]:
     """Opposites, each pair once in alphabetic order.
 
     Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold.
     """
-    known = _Known(wordnet, vocabulary)
+    known = _Known(wordnet, vocabulary, part)
     pairs = set()
-    for synset in wordnet.all_synsets("a"):
+    for synset in wordnet.all_synsets(_LETTERS[part]):
         for lemma in synset.lemmas():
             for opposite in (o for o in lemma.antonyms() if known.usable(o)):
                 near = [lemma, *(n for s in synset.similar_tos() for n in s.lemmas())]
@@ -69,11 +74,13 @@ def antonym_pairs(wordnet: Any, vocabulary: Collection[str]) -> set[tuple[str, s
     return {pair for pair in pairs if not _alike(*pair)}
 
 
-def synonym_pairs(wordnet: Any, vocabulary: Collection[str]) -> set[tuple[str, str]]:
+def synonym_pairs(
+    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
+) -> set[tuple[str, str]]:
     """Words of one synset, or of a synset and one similar to it; each pair once, in order."""
-    known = _Known(wordnet, vocabulary)
+    known = _Known(wordnet, vocabulary, part)
     pairs = set()
-    for synset in wordnet.all_synsets("a"):
+    for synset in wordnet.all_synsets(_LETTERS[part]):
         own = [lemma for lemma in synset.lemmas() if known.usable(lemma)]
         similar = [lemma for s in synset.similar_tos() for lemma in s.lemmas()]
         for one in own:
@@ -84,15 +91,16 @@ def synonym_pairs(wordnet: Any, vocabulary: Collection[str]) -> set[tuple[str, s
 
 
 class _Known:
-    """Adjectives that everybody knows, in the sense they are mostly used in."""
+    """Words that everybody knows, in the sense they are mostly used in."""
 
-    def __init__(self, wordnet: Any, vocabulary: Collection[str]) -> None:
+    def __init__(self, wordnet: Any, vocabulary: Collection[str], part: Part) -> None:
         self.wordnet = wordnet
+        self.letters = "as" if part == "adjective" else _LETTERS[part]
         self.vocabulary = vocabulary
         self.senses: dict[str, list[str]] = {}
 
     def usable(self, lemma: Any) -> bool:
-        """Whether a lemma may stand after "it was"."""
+        """Whether a lemma may stand in the sentence."""
         name = lemma.name()
         if lemma.syntactic_marker() is not None:  # "(a)": only before a noun
             return False
@@ -103,10 +111,12 @@ class _Known:
     def _first_senses(self, name: str) -> list[str]:
         if name in _UNFIT or not (name.isalpha() and name.islower()) or len(name) < 3:
             return []
-        own, other = uses(self.wordnet, name, "as")
+        own, other = uses(self.wordnet, name, self.letters)
         if other > own or not (name in self.vocabulary or own >= _MIN_COUNT):
             return []
-        return [s.name() for s in self.wordnet.synsets(name, "a")[:_MAX_SENSE] if is_fit(s)]
+        return [
+            s.name() for s in self.wordnet.synsets(name, self.letters[0])[:_MAX_SENSE] if is_fit(s)
+        ]
 
 
 def _ordered(one: str, other: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from probes.build.wordnet_qa import wordnet_probe
 from probes.catalog import ROOT
 from probes.importers.ai2 import write_ai2
 from probes.sources import gcide, wordnet
+from probes.sources.vocabulary import read_vocabulary
 
 VOCABULARY_PATH = ROOT / "assets" / "dictionary-lm"
 
@@ -118,23 +118,6 @@ def build_probes(
             write_ai2(path, records)
             paths.append(path)
     return paths
-
-
-def read_vocabulary(path: Path) -> frozenset[str]:
-    """Reads a model's pieces from vocab.txt or tokenizer.json, or from a folder with one of them.
-
-    Raises:
-        FileNotFoundError: If there is neither.
-    """
-    path = Path(path)
-    candidates = [path / "vocab.txt", path / "tokenizer.json"] if path.is_dir() else [path]
-    for candidate in candidates:
-        if candidate.is_file():
-            text = candidate.read_text(encoding="utf-8")
-            if candidate.suffix == ".json":
-                return frozenset(json.loads(text)["model"]["vocab"])
-            return frozenset(text.splitlines())
-    raise FileNotFoundError(f"{path}: no vocab.txt or tokenizer.json of a model is there")
 
 
 def _sizes(train: int, dev: int, test: int) -> dict[str, int]:

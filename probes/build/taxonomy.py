@@ -7,7 +7,6 @@ two concepts share; each distractor is a hypernym of one of them and not of the 
 from __future__ import annotations
 
 import itertools
-import math
 import random
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +22,6 @@ from probes.sources.wordnet import ancestors, descendants, mostly_noun, words_of
 EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
 _ALL_HOPS = 99
 _NEAR_HOPS = 5
-_MAX_PER_GOLD = 90
 _SPARE = 1.5  # items dealt to a split for each one kept, see `_even_lengths`
 _AFTER_NOUN = frozenset(
     ". , ; : ) ( of in with for that is was on to and or from at by who which used having made "
@@ -47,6 +45,25 @@ _NOT_NAMES = frozenset(
     "creation stuff nutriment nutrition relative unfortunate good bad native point location place "
     "starches placental diapsid".split()
 )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is asked, and of what.
+
+    Attributes:
+        evaluation_roots: Synsets over the concepts of dev and test.
+        answers: Words that candidates must be; by default those of the vocabulary.
+        per_gold: Items of train with one gold hypernym at most.
+        evaluation_per_gold: Items of dev or test with one gold hypernym at most.
+        one_sided: Both distractors are of one concept where the other has no hypernym of its own.
+    """
+
+    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
+    answers: Collection[str] | None = None
+    per_gold: int = 90
+    evaluation_per_gold: int = 90
+    one_sided: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +92,7 @@ def taxonomy_conjunction(
     vocabulary: Collection[str],
     sizes: Mapping[str, int],
     seed: int = 0,
-    evaluation_roots: Sequence[str] = EVALUATION_ROOTS,
+    rules: Rules = Rules(),  # frozen
 ) -> Probe:
     """Builds the probe.
 
@@ -84,7 +101,7 @@ def taxonomy_conjunction(
         vocabulary: Every concept and every candidate is one of these words.
         sizes: Items by split; a split named "train" is made from other trees than the rest.
         seed: Seeds every choice.
-        evaluation_roots: Synsets over the concepts of dev and test.
+        rules: What is asked.
 
     Returns:
         Records by split, `meta["cluster"]` the gold hypernym; no two splits share one.
@@ -93,24 +110,32 @@ def taxonomy_conjunction(
         ValueError: If there are fewer items than asked for.
     """
     rng = random.Random(f"taxonomy_conjunction:{seed}")
-    concepts = list(read_concepts(wordnet, vocabulary))
-    roots = set(evaluation_roots)
+    answers = vocabulary if rules.answers is None else rules.answers
+    concepts = list(read_concepts(wordnet, vocabulary, answers))
+    roots = set(rules.evaluation_roots)
     evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
     # A word of which any sense is food or an animal is left out of train altogether.
     rest = [c for c in concepts if not roots & c.kinds]
     below_roots = {
         synset.name()
-        for root in map(wordnet.synset, evaluation_roots)
+        for root in map(wordnet.synset, rules.evaluation_roots)
         for synset in [root, *(s for _, s in descendants(root, _ALL_HOPS))]
     }
+    asked = {
+        True: _Items(rng, rules.per_gold, rules.one_sided).of(rest),
+        False: _Items(rng, rules.evaluation_per_gold, rules.one_sided).of(evaluation),
+    }
     found = {
-        True: [d for d in _drafts(rest, rng) if d.meta["cluster"] not in below_roots],
-        False: [d for d in _drafts(evaluation, rng) if d.meta["cluster"] in below_roots],
+        is_train: [d for d in drafts if (d.meta["cluster"] in below_roots) != is_train]
+        for is_train, drafts in asked.items()
     }
     splits: dict[str, list[Draft]] = {}
     for is_train, drafts in found.items():
         wanted = {name: n for name, n in sizes.items() if (name == "train") == is_train}
-        dealt = split_groups(drafts, {k: math.ceil(_SPARE * n) for k, n in wanted.items()}, rng)
+        # Where items are few, less is spared: the last gold of a split may not be used up.
+        left = len({d.stem for d in drafts}) - rules.evaluation_per_gold * (len(wanted) - 1)
+        spare = max(1, min(_SPARE, left / max(sum(wanted.values()), 1)))
+        dealt = split_groups(drafts, {k: int(spare * n) for k, n in wanted.items()}, rng)
         splits |= {name: _even_lengths(dealt[name], n, rng) for name, n in wanted.items()}
     return finish("taxonomy_conjunction", splits, rng)
 
@@ -124,10 +149,17 @@ def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> lis
     return longest[:count] + others[: size - count]
 
 
-def read_concepts(wordnet: Any, vocabulary: Collection[str]) -> Iterator[Concept]:
+def read_concepts(
+    wordnet: Any, vocabulary: Collection[str], answers: Collection[str]
+) -> Iterator[Concept]:
     """Well-known nouns in alphabetic order, each in its first sense.
 
     Known are the words of the vocabulary and those that WordNet's own corpus has in that sense.
+
+    Args:
+        wordnet: The taxonomy.
+        vocabulary: Well-known words.
+        answers: Words for hypernyms.
     """
     words = {
         lemma.name()
@@ -156,7 +188,7 @@ def read_concepts(wordnet: Any, vocabulary: Collection[str]) -> Iterator[Concept
         near = [
             (synset.name(), name)
             for hops, synset in above
-            if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, vocabulary))
+            if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, answers))
         ]
         hops_of = {synset.name(): hops for hops, synset in above}
         names = frozenset(synset.name() for synset in kinds)
@@ -185,10 +217,10 @@ def _plural(word: str) -> str:
     return f"{word}es" if word.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
 
 
-def _nameable(synset: Any, wordnet: Any, vocabulary: Collection[str]) -> str | None:
-    """A word of the vocabulary that means this synset in its first or second sense."""
+def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
+    """An answer that means this synset in its first or second sense."""
     for name in synset.lemma_names():
-        if name in vocabulary and name.isalpha() and name.islower() and name not in _NOT_NAMES:
+        if name in answers and name.isalpha() and name.islower() and name not in _NOT_NAMES:
             if name.endswith("s") and wordnet.synsets(name[:-1], "n"):
                 continue  # "a type of starches"
             if mostly_noun(wordnet, name) and synset in wordnet.synsets(name, "n")[:2]:
@@ -196,47 +228,58 @@ def _nameable(synset: Any, wordnet: Any, vocabulary: Collection[str]) -> str | N
     return None
 
 
-def _drafts(concepts: Sequence[Concept], rng: random.Random) -> Iterator[Draft]:
-    below: dict[tuple[str, str], list[Concept]] = {}
-    for concept in concepts:
-        for hypernym in concept.near:
-            below.setdefault(hypernym, []).append(concept)
-    for (gold, word), members in below.items():
-        found = (_draft(a, b, gold, word, rng) for a, b in _pairs(members, rng))
-        yield from itertools.islice((d for d in found if d is not None), _MAX_PER_GOLD)
+@dataclass(frozen=True)
+class _Items:
+    rng: random.Random
+    per_gold: int
+    one_sided: bool
+
+    def of(self, concepts: Sequence[Concept]) -> Iterator[Draft]:
+        below: dict[tuple[str, str], list[Concept]] = {}
+        for concept in concepts:
+            for hypernym in concept.near:
+                below.setdefault(hypernym, []).append(concept)
+        for (gold, word), members in below.items():
+            found = (self._draft(a, b, gold, word) for a, b in self._pairs(members))
+            yield from itertools.islice((d for d in found if d is not None), self.per_gold)
+
+    def _pairs(self, members: Sequence[Concept]) -> Iterator[tuple[Concept, Concept]]:
+        every = list(itertools.permutations(members, 2))
+        return iter(self.rng.sample(every, min(len(every), _TRIES * self.per_gold)))
+
+    def _draft(self, a: Concept, b: Concept, gold: str, word: str) -> Draft | None:
+        shared = a.hops.keys() & b.hops.keys()
+        nearest = min(a.hops[name] + b.hops[name] for name in shared)
+        if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
+            return None
+        if a.synset.name() in b.hops or b.synset.name() in a.hops:
+            return None
+        distractors = self._distractors(_own(a, b, word), _own(b, a, word))
+        if any(d in w or w in d for w in (a.word, b.word) for d in (word, *distractors)):
+            return None  # "A motorboat ... [boat]" can be spelled instead of known
+        if not distractors:
+            return None
+        first = f"{article(a.word).capitalize()} {a.word}"
+        stem = f"{first} and {article(b.word)} {b.word} are both a type of {MASK}."
+        meta = {
+            "cluster": gold,
+            "arguments": [a.word, b.word],
+            "hops": a.hops[gold] + b.hops[gold],
+            "source": "wordnet",
+        }
+        return Draft(stem, word, distractors, word, meta)
+
+    def _distractors(self, of_a: Sequence[str], of_b: Sequence[str]) -> tuple[str, ...]:
+        if of_a and of_b:
+            return self.rng.choice(of_a), self.rng.choice(of_b)
+        either = list(dict.fromkeys(of_a or of_b))
+        return tuple(self.rng.sample(either, 2)) if self.one_sided and len(either) > 1 else ()
 
 
-def _pairs(members: Sequence[Concept], rng: random.Random) -> Iterator[tuple[Concept, Concept]]:
-    every = list(itertools.permutations(members, 2))
-    return iter(rng.sample(every, min(len(every), _TRIES * _MAX_PER_GOLD)))
-
-
-def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> Draft | None:
-    shared = a.hops.keys() & b.hops.keys()
-    nearest = min(a.hops[name] + b.hops[name] for name in shared)
-    if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
-        return None
-    if a.synset.name() in b.hops or b.synset.name() in a.hops:
-        return None
-    of_a, of_b = (
-        [
-            d
-            for name, d in own.near
-            if name not in other.hops and d not in other.claims and d not in (word, own.word)
-        ]
-        for own, other in ((a, b), (b, a))
-    )
-    if not of_a or not of_b:
-        return None
-    distractors = (rng.choice(of_a), rng.choice(of_b))
-    if any(d in w or w in d for w in (a.word, b.word) for d in (word, *distractors)):
-        return None  # "A motorboat ... [boat]" can be spelled instead of known
-    first = f"{article(a.word).capitalize()} {a.word}"
-    stem = f"{first} and {article(b.word)} {b.word} are both a type of {MASK}."
-    meta = {
-        "cluster": gold,
-        "arguments": [a.word, b.word],
-        "hops": a.hops[gold] + b.hops[gold],
-        "source": "wordnet",
-    }
-    return Draft(stem, word, distractors, word, meta)
+def _own(one: Concept, other: Concept, gold: str) -> list[str]:
+    """Hypernyms of one concept that no sense of the other has."""
+    return [
+        word
+        for name, word in one.near
+        if name not in other.hops and word not in other.claims and word not in (gold, one.word)
+    ]

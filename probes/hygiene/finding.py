@@ -38,9 +38,11 @@ def check_records(records: Sequence[Record]) -> list[Finding]:
         records: The items of one file.
     """
     findings = [*repeated_questions(records), *unbalanced_positions(records)]
+    everywhere = _in_every_stem(records)
     for record in records:
         findings += repeated_choices(record)
-        findings += answer_in_stem(record)
+        if record.gold not in everywhere:
+            findings += answer_in_stem(record)
     return findings
 
 
@@ -170,8 +172,20 @@ def _shared(
 
 def _is_open(records: Sequence[Record]) -> bool:
     """Whether answers are from an open set, not from some words that each item has again."""
-    closed = len({frozenset(record.choices) for record in records}) == 1
-    return not closed and len({record.gold for record in records}) > len(records) / 10
+    golds = {record.gold for record in records}
+    return not _is_closed(records) and len(golds) > len(records) / 10
+
+
+def _is_closed(records: Sequence[Record]) -> bool:
+    """Whether all items have the same answers to choose from."""
+    return len({frozenset(record.choices) for record in records}) == 1
+
+
+def _in_every_stem(records: Sequence[Record]) -> set[str]:
+    """Answers that a stem tells nothing of: all have them, "really" say, but not all are right."""
+    wrong = {text for record in records for text in record.wrong}
+    wrong = wrong.intersection(*(record.choices for record in records))
+    return {text for text in wrong if all(stands_in(text, record.stem) for record in records)}
 
 
 def cluster_of(record: Record) -> str:

@@ -1,6 +1,6 @@
 """Number probes: age comparison with its perturbations, and its multi-hop form.
 
-Talmor et al. 2020, sections 4.1 and 4.6. Training and evaluation values do not overlap, so a
+Talmor et al. 2020, sections 4.1 and 4.5. Training and evaluation values do not overlap, so a
 number's own answer cannot be learned by heart.
 """
 
@@ -36,7 +36,6 @@ class AgeSettings(OlmpicsSettings):
         wording: Of the age sentence: as it is released, or as the paper has it.
     """
 
-    num_test: int = 0
     perturbation: Literal["A", "B", "C", "D"] = "A"
     wording: Wording = "released"
 
@@ -48,7 +47,7 @@ class MultihopSettings(OlmpicsSettings):
     Args:
         num_train: Items of train at most; there are 76,076 triples of ages.
         num_dev: Items of dev at most; dev and test share 2,024.
-        num_test: Items of test at most, which the paper does not have; 0 for none.
+        num_test: Items of test at most; 0 for none, as in the paper.
     """
 
 
@@ -137,7 +136,7 @@ the sentence says, also where values stand in the other's sentence. Each pair of
 both orders, which lie in one split. Where values give fewer sentences than asked for, all are
 there."""
 _ABOUT_MULTIHOP = """\
-Built as Talmor et al. (2020, section 4.6) describe it, in the released wording ("an" where it is
+Built as Talmor et al. (2020, section 4.5) describe it, in the released wording ("an" where it is
 said). Ages: 43 to 120 in train, 15 to 38 in the other splits. No three ages are asked twice, and no
 two of them are the same, as in some released items that have two right answers."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from probes.build.drafts import SPLITS, Draft, article
+from probes.build.drafts import SPLITS, article
 from probes.build.frame.builder import BuildSettings
 from storage.config.ranges import NumItems, Within
 from storage.errors import UsageError
 
+T = TypeVar("T")
 NumItemsOrNone = Annotated[int, Within(0, 10_000_000)]
 
 
@@ -22,12 +23,12 @@ class OlmpicsSettings(BuildSettings):
     Args:
         num_train: Items of train at most; the largest training set of the learning curves.
         num_dev: Items of dev at most.
-        num_test: Items of test at most, which the paper does not have; 0 for none.
+        num_test: Items of test at most; 0 for none, as in the paper.
     """
 
     num_train: NumItems = 4_000
     num_dev: NumItems = 500
-    num_test: NumItemsOrNone = 500
+    num_test: NumItemsOrNone = 0
 
     @property
     def train(self) -> dict[str, int]:
@@ -55,7 +56,7 @@ def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
     return cut
 
 
-def in_order(splits: Mapping[str, list[Draft]]) -> dict[str, list[Draft]]:
+def in_order(splits: Mapping[str, list[T]]) -> dict[str, list[T]]:
     """The splits as they are written: train, dev, test."""
     return {name: splits[name] for name in SPLITS if name in splits}
 

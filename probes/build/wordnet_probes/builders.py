@@ -136,7 +136,7 @@ def _questions(
     return found
 
 
-_SOURCE = Source(
+WORDNET = Source(
     "WordNet",
     "3.0",
     "WordNet 3.0 licence (assets/LICENSE-WordNet.txt of Probelight)",
@@ -165,7 +165,7 @@ def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Build
         summary,
         settings,
         partial(build_wordnet, kind),
-        sources={"wordnet_dir": _SOURCE},
+        sources={"wordnet_dir": WORDNET},
         check=_check,
         about=_ABOUT,
         config=_CONFIG,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from probes.build.catalogue import BUILDERS, build_probes, read_vocabulary
+from probes.build.catalogue import BUILDERS, build_probes
 from probes.catalog import ROOT, load_probe_config
 from probes.controls import choose_nonsense, no_language, perturbed_language
 from probes.source import load_probe
 from probes.sources import gcide, wordnet
+from probes.sources.vocabulary import read_vocabulary
 from probes.splits import group_of
 from storage.files import sha256_of
 
@@ -46,15 +46,6 @@ def test_every_shipped_probe_is_remade_byte_for_byte(tmp_path: Path) -> None:
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no builder for age_big; there are age_small, "):
         build_probes(tmp_path, names=["age_big"])
-
-
-def test_vocabulary_of_a_model_folder(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {"a": 0, "b": 1}}}))
-    assert read_vocabulary(tmp_path) == {"a", "b"}
-    (tmp_path / "vocab.txt").write_text("c\nd\n")
-    assert read_vocabulary(tmp_path) == read_vocabulary(tmp_path / "vocab.txt") == {"c", "d"}
-    with pytest.raises(FileNotFoundError, match=r"no vocab\.txt or tokenizer\.json"):
-        read_vocabulary(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize("name", BUILDERS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from probes.build.taxonomy import countable_words, read_concepts, taxonomy_conjunction
+from probes.build.taxonomy import Rules, countable_words, read_concepts, taxonomy_conjunction
 
 VOCABULARY = set(
     "animal mammal bird dog cat horse poodle hound hen owl duck vehicle building car boat ferry "
@@ -16,7 +16,7 @@ ROOTS = ("animal.n.01",)
 
 
 def concepts(wordnet: Any) -> dict[str, Any]:
-    return {concept.word: concept for concept in read_concepts(wordnet, VOCABULARY)}
+    return {concept.word: concept for concept in read_concepts(wordnet, VOCABULARY, VOCABULARY)}
 
 
 def test_countable_words_stand_after_an_article_or_in_the_plural(tiny_wordnet: Any) -> None:
@@ -35,7 +35,7 @@ def test_candidates_are_true_of_what_they_should_be(
         "mammal.n.01": "mammal",
         "animal.n.01": "animal",
     }
-    probe = taxonomy_conjunction(tiny_wordnet, VOCABULARY, SIZES, evaluation_roots=ROOTS)
+    probe = taxonomy_conjunction(tiny_wordnet, VOCABULARY, SIZES, rules=Rules(ROOTS))
     for split, rows in probe.items():
         for record in rows:
             first, second = re.findall(r"[Aa]n? (\w+)", record.stem)[:2]
@@ -56,6 +56,19 @@ def test_a_split_of_groups_shares_no_gold(
 ) -> None:
     monkeypatch.setattr("probes.build.taxonomy.countable_words", lambda _, words: words)
     with pytest.raises(ValueError, match="items are left for dev"):  # "animal" is in test
-        taxonomy_conjunction(
-            tiny_wordnet, VOCABULARY, {"test": 2, "dev": 2}, evaluation_roots=ROOTS
-        )
+        taxonomy_conjunction(tiny_wordnet, VOCABULARY, {"test": 2, "dev": 2}, rules=Rules(ROOTS))
+
+
+def test_both_distractors_may_be_of_one_concept(
+    tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probes.build.taxonomy.countable_words", lambda _, words: words)
+    vocabulary = {"animal", "mammal", "dog", "poodle", "hen"}
+    with pytest.raises(ValueError, match="only 0 items are left for test"):
+        taxonomy_conjunction(tiny_wordnet, vocabulary, {"test": 2}, rules=Rules(ROOTS))
+    rules = Rules(ROOTS, one_sided=True)
+    rows = taxonomy_conjunction(tiny_wordnet, vocabulary, {"test": 2}, rules=rules)["test"]
+    for record in rows:
+        assert len({"poodle", "hound"} & {*record.meta["arguments"]}) == 1
+        assert record.gold == "animal"
+        assert sorted(record.wrong) == ["dog", "mammal"]

@@ -7,6 +7,7 @@ import pytest
 from probes.hygiene.finding import (
     answer_in_stem,
     answer_words,
+    check_records,
     check_splits,
     repeated_choices,
     repeated_questions,
@@ -92,3 +93,12 @@ def test_golds_of_a_closed_set_are_no_leak() -> None:
     split = [item(f"q{n}", "older", "younger") for n in range(30)]
     other = [item(f"r{n}", "older", "younger") for n in range(30)]
     assert check_splits({"train": split, "dev": other}) == []
+
+
+def test_an_answer_that_stands_in_every_stem_tells_nothing() -> None:
+    stems = ("It was [MASK] warm, it was really hot.", "It was [MASK] cold, it was really hot.")
+    items = [Record(stem, stem, ("not", "really"), n) for n, stem in enumerate(stems)]
+    assert check_records(items) == []
+    other = Record("3", "It was [MASK] cold, it was hot.", ("not", "really"), 0)
+    assert [found.check for found in check_records([*items, other])] == ["answer in the stem"]
+    assert [found.check for found in check_records(items[1:])] == ["answer in the stem"]

@@ -1,0 +1,119 @@
+"""Taxonomy conjunction at any size (Talmor et al. 2020, section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probes.build.drafts import Probe
+from probes.build.frame.builder import Builder
+from probes.build.olmpics.frame import OlmpicsSettings, in_order, masked
+from probes.build.olmpics.frequency import frequent_words
+from probes.build.taxonomy import EVALUATION_ROOTS, Rules, taxonomy_conjunction
+from probes.build.wordnet_probes.builders import WORDNET
+from probes.hygiene.finding import Finding
+from probes.record import Record
+from probes.sources.vocabulary import read_vocabulary
+from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from storage.config.ranges import NumItems
+
+
+@dataclass(frozen=True)
+class TaxonomySettings(OlmpicsSettings):
+    """Settings of taxonomy_conjunction.
+
+    Args:
+        num_train: Items of train.
+        num_dev: Items of dev; the released file has 599.
+        num_test: Items of test; 0 for none, as in the paper.
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        num_words: Concepts and answers are among so many of the most frequent words.
+        vocabulary: File or folder of a model whose pieces the answers have to be too; "" for none.
+        evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
+        per_gold: Items of train with one gold hypernym at most.
+        evaluation_per_gold: Items of dev and test with one gold hypernym at most.
+    """
+
+    num_dev: NumItems = 599
+    wordnet_dir: str = str(DEFAULT_DIR)
+    num_words: NumItems = 60_000
+    vocabulary: str = ""
+    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
+    per_gold: NumItems = 90
+    evaluation_per_gold: NumItems = 60
+
+
+def build_taxonomy(settings: TaxonomySettings) -> Probe:
+    """Which hypernym do two concepts share?
+
+    Raises:
+        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
+        ValueError: If there are fewer items than asked for.
+    """
+    words = frequent_words(settings.num_words)
+    rules = Rules(
+        evaluation_roots=tuple(settings.evaluation_roots),
+        answers=read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else None,
+        per_gold=settings.per_gold,
+        evaluation_per_gold=settings.evaluation_per_gold,
+        one_sided=True,
+    )
+    return in_order(
+        taxonomy_conjunction(
+            open_wordnet(settings.wordnet_dir),
+            words,
+            {**settings.evaluation, **settings.train},
+            settings.seed,
+            rules,
+        )
+    )
+
+
+def check_hypernyms(settings: TaxonomySettings, records: Sequence[Record]) -> list[Finding]:
+    """Answers that WordNet contradicts, by any sense of the concepts' words.
+
+    The gold has to be above both concepts, a wrong answer above one of them at most.
+    """
+    wordnet = open_wordnet(settings.wordnet_dir)
+    findings = []
+    for record in records:
+        above = [hypernym_edges(wordnet, word) or {} for word in record.meta["arguments"]]
+        shared = above[0].keys() & above[1].keys()
+        if record.gold not in shared:
+            findings.append(Finding("the right answer is wrong", record.where, record.stem))
+        findings += [
+            Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
+            for word in record.wrong
+            if word in shared
+        ]
+    return findings
+
+
+_ABOUT = """\
+Built as Talmor et al. (2020, section 4.4) describe it, over WordNet alone: concepts are nouns that
+can be counted, in their first sense, among the frequent words of wordfreq 3 (in place of Google
+Books) or used in that sense in WordNet's own corpus; answers are single frequent words. The gold is
+the nearest hypernym that the two share, wrong answers are hypernyms of one of them and, by any
+sense, not of the other. Food and animals are for dev and test, other trees for train. No two splits
+share a gold. The longest of three answers is right as often as chance has it, where items allow
+that."""
+
+TAXONOMY_CONJUNCTION = Builder(
+    "taxonomy_conjunction",
+    "Which hypernym do two concepts share?",
+    TaxonomySettings,
+    build_taxonomy,
+    sources={"wordnet_dir": WORDNET},
+    check=check_hypernyms,
+    about=_ABOUT,
+    config={
+        **masked(
+            3,
+            group_by="cluster",
+            arguments=r"An? (\w+) and an? (\w+) are both a type of \[MASK\]\.",
+            key_words=["and", "both"],
+        ),
+        "licence": WORDNET.licence,
+    },
+)

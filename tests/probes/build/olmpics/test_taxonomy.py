@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probes.build.olmpics import taxonomy
+from probes.build.olmpics.frequency import frequent_words
+from probes.build.olmpics.taxonomy import TaxonomySettings, build_taxonomy, check_hypernyms
+from probes.hygiene.finding import check_records, check_splits
+from probes.record import Record
+
+WORDS = frozenset(
+    "animal mammal bird dog cat horse poodle hound hen owl duck vehicle building car boat ferry "
+    "barn house mill artifact".split()
+)
+
+
+@pytest.fixture
+def settings(tiny_wordnet_dir: Path, monkeypatch: pytest.MonkeyPatch) -> TaxonomySettings:
+    monkeypatch.setattr(taxonomy, "frequent_words", lambda count: WORDS)
+    monkeypatch.setattr("probes.build.taxonomy.countable_words", lambda _, words: words)
+    return TaxonomySettings(
+        num_train=2,
+        num_dev=2,
+        num_test=0,
+        wordnet_dir=str(tiny_wordnet_dir),
+        evaluation_roots=("animal.n.01",),
+    )
+
+
+def test_the_gold_is_shared_and_nothing_else(settings: TaxonomySettings) -> None:
+    probe = build_taxonomy(settings)
+    assert list(probe) == ["train", "dev"]
+    for rows in probe.values():
+        assert check_records(rows) == check_hypernyms(settings, rows) == []
+    assert check_splits(probe) == []
+    assert build_taxonomy(settings) == probe
+
+
+def test_answers_can_be_held_to_a_models_pieces(settings: TaxonomySettings, tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("animal\nmammal\nbird\nartifact\nvehicle\n")
+    with pytest.raises(ValueError, match="only 0 items are left for train, not 2"):
+        build_taxonomy(replace(settings, vocabulary=str(tmp_path)))
+
+
+def test_what_wordnet_contradicts_is_found(settings: TaxonomySettings) -> None:
+    def item(choices: tuple[str, str, str]) -> Record:
+        return Record("1", "A dog and a hen", choices, 0, {"arguments": ["dog", "hen"]})
+
+    items = [
+        item(("animal", "mammal", "bird")),
+        item(("mammal", "bird", "vehicle")),
+        item(("animal", "entity", "bird")),
+    ]
+    assert [(found.check, found.text) for found in check_hypernyms(settings, items)] == [
+        ("the right answer is wrong", "A dog and a hen"),
+        ("a wrong answer is right", "entity: A dog and a hen"),
+    ]
+
+
+def test_word_frequencies_without_the_package_say_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frequent_words.cache_clear()
+    monkeypatch.setitem(sys.modules, "wordfreq", None)
+    with pytest.raises(FileNotFoundError, match="package wordfreq: pip install"):
+        frequent_words(5)
