@@ -18,6 +18,8 @@ from reports.kit.table import Column, Declared, Table
 from reports.kit.text import INTERVAL, between, count, percent, with_facts
 from results.load import Results
 
+SEVERAL = "asked several times"
+
 
 @dataclass(frozen=True)
 class Level:
@@ -86,7 +88,9 @@ def clusters_table(results: Results) -> Table | None:
         fields(lambda level: level.asked.series._asdict()),
         fields(lambda level: {"dose": level.dose, "num_seeds": level.num_seeds}),
         *_counted("all concepts"),
-        *_counted("asked several times", "several_"),
+        *_counted(SEVERAL, "several_"),
+        whole("questions", lambda level: level.several.num_questions, group=SEVERAL),
+        share("if independent %", lambda level: level.several.if_independent, group=SEVERAL),
     ]
     return Declared(
         "concepts",
@@ -108,14 +112,12 @@ def _counted(group: str, prefix: str = "") -> list[Column[Level]]:
     def bounds(name: str) -> str:
         return f"{prefix}{name} {prefix}{name}_ci_low {prefix}{name}_ci_high"
 
-    independent = f"{prefix}strict_if_independent"
+    names = "num_questions accuracy if_independent".split()
     return [
         whole("concepts", lambda x: part(x).num_concepts, f"{prefix}num_concepts", group),
-        whole("questions", lambda x: part(x).num_questions, f"{prefix}num_questions", group),
-        share("questions right %", lambda x: part(x).accuracy, f"{prefix}accuracy", group),
+        fields(lambda x: {f"{prefix}{name}": getattr(part(x), name) for name in names}),
         accuracy("soft %", lambda x: part(x).soft, bounds("soft"), group),
         accuracy("strict %", lambda x: part(x).strict, bounds("strict"), group),
-        share("if independent %", lambda x: part(x).if_independent, independent, group),
     ]
 
 
@@ -137,18 +139,19 @@ def left_out(results: Results) -> list[str]:
 
 def _sentence(level: Level) -> str:
     series, soft, strict = level.asked.series, level.soft, level.strict
-    after = f" after k = {count(level.dose)}" if level.dose != UNTRAINED else ""
-    about = ", ".join(filter(None, (series.probe, series.report_split)))
+    after = "" if level.dose == UNTRAINED else f" after k = {count(level.dose)}"
+    split = f" ({series.report_split})" if series.report_split else ""
     text = (
-        f"{series.model}{after} ({about}): of what is asked about each of "
-        f"{count(level.num_concepts)} concepts with several questions, "
-        f"{with_facts(soft.value, between(soft.ci_low, soft.ci_high))} is right"
+        f"Asked several times about each of {count(level.num_concepts)} concepts of "
+        f"{series.probe}{split}, {series.model}{after} was right on "
+        f"{with_facts(soft.value, between(soft.ci_low, soft.ci_high))} of a concept's questions on "
+        "average"
     )
     if strict is None:
         return f"{text}."
     whole = with_facts(strict.value, between(strict.ci_low, strict.ci_high))
-    independent = f"{percent(level.if_independent)}% if right answers fell whatever the concept"
-    return f"{text}, and all of it for {whole}; that would be {independent}."
+    expected = f"{percent(level.if_independent)}% if right answers fell on any questions alike"
+    return f"{text}, and on all of them for {whole} of the concepts; expected were {expected}."
 
 
 def _crossed(by_seed: list[list[float]]) -> Estimate:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import fsum
 
 from metrics.intervals import wilson
-from reports.concepts.facts import UNTRAINED, Asked, gathered
+from reports.concepts.facts import UNTRAINED, Asked, Question, gathered
 from reports.inoculation.columns import what
-from reports.kit.columns import fields, prose, share, text
+from reports.kit.columns import fields, share, text
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT
 from results.load import Results
@@ -17,6 +18,7 @@ from results.load import Results
 OF_EACH = 4  # most-known concepts of a model that are shown, and least-known ones
 MOST_MODELS = 4
 MOST_QUESTIONS = 3
+NONE = Cell(ABSENT)
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Concept:
         places: Of its questions in `asked`.
         question: That of the one question that a row shows.
         rank: "most" or "least" where it is shown as such.
+        num_alike: How many concepts are known as surely much or little.
     """
 
     asked: Asked
@@ -35,6 +38,12 @@ class Concept:
     places: tuple[int, ...]
     question: int = 0
     rank: str = ""
+    num_alike: int = 1
+
+    @property
+    def asks(self) -> Question:
+        """The question of the row."""
+        return self.asked.questions[self.question]
 
     def right(self, dose: int) -> float:
         """How many of its questions are right, mean over seeds."""
@@ -64,27 +73,26 @@ class Concept:
     def said(self, dose: int) -> Cell:
         """What most seeds answer to the question of the row, and what that counts."""
         if dose not in self.asked.answers:
-            return Cell(ABSENT)
+            return NONE
         credit = self.asked.credit(dose, self.question)
-        verdict = {0.0: "", 1.0: "right"}.get(credit, f"counts {credit:.2g}")
-        return Cell(self.asked.said(dose, self.question) or ABSENT, verdict)
+        if credit == 1:
+            return Cell("right")
+        said = self.asked.said(dose, self.question) or ABSENT
+        return Cell(said, f"counts {credit:.2g}" if credit else "")
 
 
 def concepts_table(results: Results) -> Table | None:
     """The concepts known most and least; the csv file has all that were asked about twice."""
-    every = [(asked, _concepts(asked.several)) for asked in gathered(results).asked]
-    # Models that were inoculated first: there is more to see.
-    first = sorted(every, key=lambda own: own[0].last == UNTRAINED)[:MOST_MODELS]
+    every = [_concepts(asked.several) for asked in gathered(results).asked]
     columns: list[Column[Concept]] = [
         what(lambda c: c.asked.series),
-        text("known", lambda c: c.rank),
+        text("known", lambda c: c.rank, small=lambda c: f"{c.num_alike} alike"),
         text("concept", lambda c: c.name, "concept", lambda c: f"{len(c.places)} questions"),
         share("before", lambda c: c.before, "share_before", "right %"),
         share("after", lambda c: c.after, "share_after", "right %"),
-        prose("question", lambda c: c.asked.questions[c.question].text),
-        prose("right answer", lambda c: c.asked.questions[c.question].gold),
-        _answered("before", lambda c: c.said(UNTRAINED)),
-        _answered("after", lambda c: c.said(c.asked.last) if c.asked.last else Cell(ABSENT)),
+        _shown_alone("question, right answer", lambda c: Cell(c.asks.text, c.asks.gold)),
+        _shown_alone("answer before", lambda c: c.said(UNTRAINED)),
+        _shown_alone("after", lambda c: c.said(c.asked.last) if c.after is not None else NONE),
         fields(lambda c: c.asked.series._asdict()),
         fields(lambda c: {"dose": c.asked.last, "num_questions": len(c.places)}),
     ]
@@ -93,17 +101,18 @@ def concepts_table(results: Results) -> Table | None:
         "The concepts known most and least",
         f"Of each model the {OF_EACH} concepts that it surely knows most of and least of after the "
         "largest k, by the end of the 95% interval of the share of their questions that are right "
-        "(right on 9 of 10 is surer than on 2 of 2), among those with several questions. Up to "
+        "(right on 9 of 10 is surer than on 2 of 2), among those with several questions; of those "
+        "alike, which are counted, the first by name. Up to "
         f"{MOST_QUESTIONS} questions of each are shown, with what most seeds answer; what that "
         f"counts is said where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
         "the csv file has all, and all their concepts with several questions.",
         columns,
         order="model probe original_task report_split dose concept num_questions",
-    ).of([c for _, own in every for c in own], [c for _, own in first for c in _shown(own)])
+    ).of([c for own in every for c in own], [c for own in every[:MOST_MODELS] for c in _shown(own)])
 
 
-def _answered(label: str, get: Callable[[Concept], Cell]) -> Column[Concept]:
-    return Column(Heading(label, "left", "answered", prose=True), get, lambda concept: {})
+def _shown_alone(label: str, get: Callable[[Concept], Cell]) -> Column[Concept]:
+    return Column(Heading(label, "left", prose=True), get, lambda concept: {})
 
 
 def _concepts(asked: Asked) -> list[Concept]:
@@ -117,7 +126,8 @@ def _shown(own: list[Concept]) -> Iterable[Concept]:
     """A row a question of the concepts known most and least."""
     most = sorted((c for c in own if c.bounds[0] > 0), key=lambda c: -c.bounds[0])[:OF_EACH]
     least = sorted((c for c in own if c.bounds[1] < 1), key=lambda c: c.bounds[1])[:OF_EACH]
+    alike = Counter(c.bounds for c in own)
     for rank, concepts in (("most", most), ("least", least)):
         for concept in concepts:
             for place in concept.places[:MOST_QUESTIONS]:
-                yield replace(concept, question=place, rank=rank)
+                yield replace(concept, question=place, rank=rank, num_alike=alike[concept.bounds])

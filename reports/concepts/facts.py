@@ -117,7 +117,7 @@ class Gathered(NamedTuple):
 
 @lru_cache(maxsize=2)
 def gathered(results: Results) -> Gathered:
-    """The zero-shot runs and inoculations whose predictions name concepts, by what they compare."""
+    """The inoculations and, behind them, zero-shot runs whose predictions name concepts."""
     found: dict[tuple[Series, tuple[Question, ...]], dict[int, list[Answers]]] = {}
     unread: dict[str, None] = {}
     cut: set[Series] = set()
@@ -148,15 +148,15 @@ def gathered(results: Results) -> Gathered:
 
 def _sources(results: Results) -> Iterable[tuple[Series, Run, Mapping[int, str], bool]]:
     """(series, run, its sets by dose, whether they are whole splits); "" is whatever set it has."""
-    for entry in zero_shots(results):
-        split = entry.accuracy.split
-        yield Series(entry.label, entry.probe, "", "", split), entry.run, {UNTRAINED: ""}, True
     for series, line in doses(inoculations(results)).items():
         for dose in line:
             # The model before inoculation is the same whatever the dose.
             before = {UNTRAINED: BEFORE} if dose is line[0] else {}
             for one in dose.runs:
                 yield series, one.run, {**before, dose.dose: AFTER}, one.whole_split
+    for entry in zero_shots(results):
+        split = entry.accuracy.split
+        yield Series(entry.label, entry.probe, "", "", split), entry.run, {UNTRAINED: ""}, True
 
 
 def _of(lines: Sequence[Mapping[str, Any]]) -> tuple[tuple[Question, ...], Answers]:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure as Canvas
-from matplotlib.patches import Rectangle
 
 from reports.concepts.difficulty import (
     Block,
@@ -25,7 +24,7 @@ from results.load import Results
 # The cells are a picture that does not follow the page's theme, and neither may what is on them.
 _ON_LIGHT, _ON_DARK, _NO_CELL = "#101820", "#ffffff", "#f4f5f7"
 _DARK = 0.58
-_PALE, _INNER = "#fdfefe", 0.8  # inside of a cell of few items, and the part of it that it fills
+_FEW_CELL, _ON_FEW = "#fdfefe", "#5d6874"  # dark, a cell of few items would say too much
 _FEW = 10  # items; the number of a cell of fewer stands in brackets
 _MOST_BLOCKS = 8
 _CELL_WIDTH, _CELL_HEIGHT = 0.4, 0.36  # inches, as all below
@@ -54,7 +53,7 @@ def difficulty_figure(results: Results) -> Figure | None:
             "the concept and the right answer. To the right: what most wrong answers are, and how "
             "many edges they lie from the concept (up/down: its hypernyms or hyponyms). Below "
             f"each stands the number of items; where it is under {_FEW}, it is in brackets and "
-            "the cell is but framed in its shade, since one item more or less may be all of it."
+            "the cell has no shade: one item may be all of it."
             f"{left_out(len(blocks), _MOST_BLOCKS)}",
             canvas,
         )
@@ -95,16 +94,18 @@ def _draw_map(
     axis: Axes, heat: HeatMap, rows: Sequence[Questions], columns: Sequence[WrongAnswers]
 ) -> None:
     shares = np.full((len(rows), len(columns)), np.nan)
+    cover = np.zeros((*shares.shape, 4))
     for (row, column), shade in heat.items():
-        shares[rows.index(row), columns.index(column)] = shade.accuracy
+        place = rows.index(row), columns.index(column)
+        shares[place] = shade.accuracy
+        if shade.num_items < _FEW:
+            cover[place] = to_rgba(_FEW_CELL)
     axis.imshow(shares, cmap=_shades(), vmin=0, vmax=1, interpolation="none", aspect="auto")
+    axis.imshow(cover, interpolation="none", aspect="auto")
     for (row, column), shade in heat.items():
         few = shade.num_items < _FEW
-        color = _ON_DARK if shade.accuracy > _DARK and not few else _ON_LIGHT
+        color = _ON_FEW if few else _ON_DARK if shade.accuracy > _DARK else _ON_LIGHT
         at = (columns.index(column), rows.index(row))
-        if few:  # a dark cell says that much is known, however few items it is of
-            corner = (at[0] - _INNER / 2, at[1] - _INNER / 2)
-            axis.add_patch(Rectangle(corner, _INNER, _INNER, color=_PALE, linewidth=0))
         size = f"({shade.num_items:,})" if few else f"{shade.num_items:,}"
         axis.text(
             at[0], at[1] - 0.13, f"{100 * shade.accuracy:.0f}", fontsize=8, color=color,

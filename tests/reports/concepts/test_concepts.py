@@ -17,12 +17,12 @@ def test_the_csv_has_every_concept_with_several_questions(by_concept: Results) -
         for r in table.records
     ]
     assert found == [
-        (0, "cat", 2, 0.25, None),
-        (0, "dog", 3, 1.0, None),
-        (0, "oak", 2, 0.0, None),
         (100, "cat", 2, 0.0, 0.75),
         (100, "dog", 3, pytest.approx(1 / 3), pytest.approx(5 / 6)),
         (100, "oak", 2, 0.0, 0.5),
+        (0, "cat", 2, 0.25, None),
+        (0, "dog", 3, 1.0, None),
+        (0, "oak", 2, 0.0, None),
     ]
 
 
@@ -39,11 +39,11 @@ def test_the_surest_are_shown_with_their_questions(
     dog, oak = Cell("dog", "3 questions"), Cell("oak", "2 questions")
     assert shown == [("most", dog), ("most", dog), ("least", oak), ("least", oak)]
     last = named(table, 3)
-    assert last["question"].text == "Question 7 on oak?"
-    assert last["right answer"].text == "yes"
-    assert last["answered: before"] == Cell("no")
-    assert last["answered: after"] == Cell("no", "counts 0.5")  # the first seed's of two
-    assert named(table, 0)["answered: after"] == Cell("yes", "right")
+    assert last["question, right answer"] == Cell("Question 7 on oak?", "yes")
+    assert last["answer before"] == Cell("no")
+    assert last["after"] == Cell("no", "counts 0.5")  # the first seed's of two
+    assert named(table, 0)["after"] == Cell("right")
+    assert named(table, 0)["known"] == Cell("most", "1 alike")
 
 
 def test_a_concept_that_is_known_whole_is_not_among_the_least_known(by_concept: Results) -> None:

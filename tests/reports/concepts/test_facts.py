@@ -13,7 +13,7 @@ WriteRun = Callable[..., Path]
 
 
 def test_zero_shot_stands_alone_and_inoculation_has_before_and_after(by_concept: Results) -> None:
-    zero, inoculated = gathered(by_concept).asked
+    inoculated, zero = gathered(by_concept).asked
     assert (zero.series.probe, zero.series.report_split, list(zero.answers)) == (
         "hypernymy", "dev", [0],
     )  # fmt: skip
@@ -34,7 +34,7 @@ def test_other_items_are_not_averaged_with(
     run = write_run(tmp_path, "s9", rows.inoculation(seed=9, model="m"), original_task="science")
     write_lines(run, lines("report_probe", "111111", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
     found = gathered(load_results(tmp_path)).asked
-    assert [(len(one.questions), len(one.answers[one.last])) for one in found[1:]] == [
+    assert [(len(one.questions), len(one.answers[one.last])) for one in found[:2]] == [
         (6, 1), (8, 2),
     ]  # fmt: skip
 

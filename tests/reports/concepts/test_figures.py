@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
+import numpy as np
+from matplotlib.figure import Figure as Canvas
 
-from reports.concepts.figures import _PALE, difficulty_figure
+from reports.concepts.difficulty import Questions, Shade, WrongAnswers
+from reports.concepts.figures import _ON_DARK, _ON_FEW, _draw_map, difficulty_figure
 from results.load import Results
 
 WriteRun = Callable[..., Path]
@@ -24,10 +26,13 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
     assert figure == difficulty_figure(by_difficulty)
 
 
-@pytest.mark.parametrize(("fixture", "number"), [("by_concept", 3), ("by_difficulty", 0)])
-def test_a_cell_of_under_ten_items_is_but_framed_in_its_shade(
-    fixture: str, number: int, request: pytest.FixtureRequest
-) -> None:
-    figure = difficulty_figure(request.getfixturevalue(fixture))
-    assert figure is not None
-    assert figure.svg.count(f"fill: {_PALE}") == number
+def test_a_cell_of_under_ten_items_has_no_shade() -> None:
+    rows = [Questions("hypernymy", "test", hops) for hops in (1, 2)]
+    columns = [WrongAnswers(0, "random", 0), WrongAnswers(1, "sister", 1)]
+    heat = {(rows[0], columns[0]): Shade(0.9, 10), (rows[1], columns[0]): Shade(1.0, 9)}
+    axis = Canvas().subplots()
+    _draw_map(axis, heat, rows, columns)
+    cover = np.asarray(axis.images[1].get_array())
+    assert cover[..., 3].tolist() == [[0, 0], [1, 0]]
+    said = {text.get_text(): text.get_color() for text in axis.texts}
+    assert said == {"90": _ON_DARK, "10": _ON_DARK, "100": _ON_FEW, "(9)": _ON_FEW}
