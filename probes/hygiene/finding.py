@@ -50,7 +50,7 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
     """What splits share: questions, golds of an open set of answers, whole sets of distractors.
 
     A gold that is one of few answers (older or younger) is no leak: golds are compared where most
-    of a split's items have a gold of their own.
+    of a split's items have a gold of their own, and those that are numbers never.
 
     Args:
         splits: The items by split.
@@ -157,9 +157,12 @@ def _shared(
     }
     findings = [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
     if _is_open(ours) and _is_open(theirs):
-        golds = {record.gold for record in ours} & {record.gold for record in theirs}
+        ours_named, theirs_named = (
+            [record for record in split if not record.gold.isdecimal()] for split in (ours, theirs)
+        )
+        golds = {r.gold for r in ours_named} & {r.gold for r in theirs_named}
         findings += [Finding("gold in two splits", where, gold[:80]) for gold in sorted(golds)]
-        sets = {frozenset(r.wrong) for r in ours} & {frozenset(r.wrong) for r in theirs}
+        sets = {frozenset(r.wrong) for r in ours_named} & {frozenset(r.wrong) for r in theirs_named}
         findings += [
             Finding("distractors in two splits", where, " | ".join(wrong)[:80])
             for wrong in sorted(sorted(one) for one in sets)

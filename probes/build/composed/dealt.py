@@ -23,7 +23,7 @@ def dealt(
         rng: The order.
     """
     order = rng.sample(names, len(names))
-    total, found = sum(sizes.values()), dict[str, list[str]]()
+    total, found = max(1, sum(sizes.values())), dict[str, list[str]]()
     for split in reversed(list(sizes)):
         share = 1.0 if len(found) + 1 == len(sizes) else max(_LEAST, sizes[split] / total)
         count = round(share * len(names))

@@ -58,6 +58,8 @@ class Builder(Generic[S]):
         sources: What it reads, by the setting that holds the path. Those settings are left out of
             the data card, which is the same wherever the source lies.
         check: What only the source can tell of built records, such as wrong answers that are right.
+        beside: Makes more files of items by name, of the built probe: what a model is trained on
+            first. They are checked too, but may hold what a split holds.
         about: Paragraphs of the data card: how it is made, and where sizes differ from the paper's.
         config: Keys of the probe's YAML file besides its files and description: `setup` and more.
     """
@@ -68,5 +70,6 @@ class Builder(Generic[S]):
     build: Callable[[S], Probe]
     sources: Mapping[str, Source] = field(default_factory=dict)
     check: Callable[[S, Sequence[Record]], list[Finding]] = lambda settings, records: []
+    beside: Callable[[S, Probe], Mapping[str, Sequence[Record]]] = lambda settings, probe: {}
     about: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from statistics import fmean
@@ -14,14 +14,14 @@ from probes.hygiene.stats import stats_of, table
 from storage.files import sha256_of
 
 
-def data_card(builder: Builder[S], settings: S, probe: Probe, paths: Sequence[Path]) -> str:
+def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Path, int]) -> str:
     """The card as Markdown; the same for the same files, wherever the sources lie.
 
     Args:
         builder: What made the probe.
         settings: With what.
         probe: The records by split.
-        paths: The written files.
+        files: How many items were written, by file.
     """
     options = [
         f"--{one.name} {_typed(getattr(settings, one.name))}"
@@ -34,7 +34,8 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, paths: Sequence[Pa
     parts += ["## What is in it", table(stats_of(probe)), _answers(probe)]
     if builder.sources:
         parts += ["## Sources", _sources(builder, settings)]
-    parts += ["## Files (SHA-256)", "\n".join(f"- `{p.name}` {sha256_of(p)}" for p in paths)]
+    lines = [f"- `{path.name}` {sha256_of(path)}, {n:,} items" for path, n in files.items()]
+    parts += ["## Files (SHA-256)", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -26,6 +26,7 @@ BUILDERS: dict[str, str] = {
     "taxonomy_conjunction": f"{_OLMPICS}.taxonomy:TAXONOMY_CONJUNCTION",
     "property_conjunction": f"{_COMPOSED}.property_conjunction:PROPERTY_CONJUNCTION",
     "dictionary_qa": "probes.build.dictionary_probe.builder:DICTIONARY_QA",
+    "encyclopedic_composition": (f"{_COMPOSED}.encyclopedic_composition:ENCYCLOPEDIC_COMPOSITION"),
 }
 
 BUNDLES: dict[str, str] = {"wordnet_qa": f"{_WORDNET}:WORDNET_QA"}

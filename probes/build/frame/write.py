@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -11,6 +12,7 @@ from probes.build.frame.card import data_card
 from probes.hygiene.finding import check_records, check_splits
 from probes.hygiene.shown import said
 from probes.importers.ai2 import write_ai2
+from probes.record import Record
 from storage.errors import RecordError, UsageError
 from storage.files import write_text_atomic
 
@@ -35,25 +37,25 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
             f"{builder.name}: nothing is left for {' and '.join(empty)}: the sources hold too "
             "little for these settings; ask for fewer items"
         )
-    findings = [found for records in probe.values() for found in check_records(records)]
+    files: dict[str, Sequence[Record]] = {**probe, **builder.beside(settings, probe)}
+    findings = [found for items in files.values() for found in check_records(items)]
     for records in probe.values():
         findings += builder.check(settings, records)
     findings += check_splits(probe)
     if findings:
         raise HygieneError(f"{builder.name}: {said(findings)}")
     folder = Path(output_dir) / builder.name
-    paths = []
-    for split, records in probe.items():
-        path = folder / f"{split}.jsonl.gz"
-        write_ai2(path, records)
-        paths.append(path)
+    paths = {name: folder / f"{name}.jsonl.gz" for name in files}
+    for name, items in files.items():
+        write_ai2(paths[name], items)
     config = {
         "description": builder.summary,
         **builder.config,
         "base_url": ".",
-        "files": {split: {"path": path.name} for split, path in zip(probe, paths, strict=True)},
+        "files": {split: {"path": paths[split].name} for split in probe},
     }
     config_path, card_path = folder / f"{builder.name}.yaml", folder / "README.md"
     write_text_atomic(config_path, yaml.safe_dump(config, sort_keys=False, width=100))
-    write_text_atomic(card_path, data_card(builder, settings, probe, paths))
-    return [*paths, config_path, card_path]
+    counts = {path: len(files[name]) for name, path in paths.items()}
+    write_text_atomic(card_path, data_card(builder, settings, probe, counts))
+    return [*counts, config_path, card_path]

@@ -102,3 +102,12 @@ def test_an_answer_that_stands_in_every_stem_tells_nothing() -> None:
     other = Record("3", "It was [MASK] cold, it was hot.", ("not", "really"), 0)
     assert [found.check for found in check_records([*items, other])] == ["answer in the stem"]
     assert [found.check for found in check_records(items[1:])] == ["answer in the stem"]
+
+
+def test_golds_that_are_numbers_are_no_leak() -> None:
+    split = [item(f"q{n}", str(1950 + n), str(1951 + n)) for n in range(30)]
+    other = [item(f"r{n}", str(1950 + n), str(1951 + n)) for n in range(30)]
+    assert check_splits({"train": split, "dev": other}) == []
+    named = item("s", "Oslo", "Bergen")
+    [found] = check_splits({"train": [*split, named], "dev": [*other, item("t", "Oslo", "Rome")]})
+    assert (found.check, found.text) == ("gold in two splits", "Oslo")
