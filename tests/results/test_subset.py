@@ -6,6 +6,7 @@ import pytest
 
 from results.subset import (
     Answered,
+    AnswerPart,
     Article,
     ChoiceSet,
     ClozeBin,
@@ -24,6 +25,7 @@ from results.subset import (
 )
 
 TEXTS = {
+    AnswerPart("word", "entity"): "word=entity",
     Template("has"): "template=has",
     ChoiceSet(("older", "younger")): "pair=older/younger",
     Untouched(): "group not in train",
