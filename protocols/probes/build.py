@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from probes.build.frame.builder import BuildSettings
+from probes.build.frame.builder import Builder, BuildSettings, S
 from probes.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
 from probes.catalog import load_probe_config, probe_names
 from protocols.cli.command import Command, command
+from protocols.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
 from results.provenance import ROOT
 from storage.config.ranges import Seed
 from storage.errors import UsageError
@@ -36,13 +38,15 @@ def settings_of(name: str) -> type[BuildSettings]:
     Command(
         "build a probe from its sources, or the shipped ones anew",
         example="train.py probes build definitions --output_dir runs/probes",
-        shown="output_dir seed",
+        shown="output_dir seed filter",
         named="protocols.probes.build:settings_of",
     )
 )
 def build(
     output_dir: str | None = None,
     seed: Seed = 0,
+    filter: bool = False,
+    filtering: FilterSettings = DEFAULT_FILTER,
     name: str = "",
     settings: BuildSettings | None = None,
 ) -> None:
@@ -54,12 +58,16 @@ def build(
         output_dir: Gets a folder with the probe's files and data card; of the shipped ones
             `probes/` and `word_vectors.txt`, in the repository's assets/ unless it is given.
         seed: Seed of the probes.
+        filter: Leave out what choice-only models answer in cross-validation, by groups.
+        filtering: How those models are trained, and how many of them must agree.
         name: The probe to build, or the bundle of probes.
         settings: How.
 
     Raises:
-        UsageError: If a probe is named and no folder given.
+        UsageError: If a probe is named and no folder given, or several probes are to be filtered.
     """
+    if filter and (settings is None or bundle_of(name) is not None):
+        raise UsageError("--filter is for one probe; name it: train.py probes build NAME")
     if settings is not None:
         if output_dir is None:
             raise UsageError(f"give --output_dir: the probe goes to <output_dir>/{name}")
@@ -70,7 +78,10 @@ def build(
         if bundle is not None and isinstance(settings, BundleSettings):
             paths: Iterable[Path] = write_bundle(bundle, settings, folder)
         else:
-            paths = write_probe(builder_of(name), settings, folder)
+            builder = builder_of(name)
+            if filter:
+                builder = _filtering(builder, settings, filtering)
+            paths = write_probe(builder, settings, folder)
         for path in paths:
             print(f"{sha256_of(path)[:12]}  {path}", flush=True)
         return
@@ -81,3 +92,11 @@ def build(
     for path in build_probes(folder / "probes", seed=seed):
         print(f"{sha256_of(path)[:12]}  {path}")
     print(build_vectors(folder / "word_vectors.txt"))
+
+
+def _filtering(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
+    """A builder of what a filter leaves, whose data card says what that did."""
+    result = filtered(builder.build(settings), builder.config.get("group_by"), how)
+    print(result.said(), flush=True)
+    about = "\n\n".join(filter(None, (builder.about, result.said())))
+    return replace(builder, build=lambda own: result.probe, about=about)

@@ -12,11 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-
-from metrics.intervals import Interval, Term, sum_interval
 from probes.build.drafts import Probe
 from probes.build.frame.progress import tracked
 from probes.catalog import GroupBy
@@ -25,6 +22,9 @@ from probes.splits import groups_of, nested_sample
 from protocols.engine.settings import FitSettings, ModelSettings
 from storage.config.ranges import NotEmpty, NumItems, Seed, Settings, Within
 from storage.errors import UsageError
+
+if TYPE_CHECKING:
+    from metrics.intervals import Interval
 
 Credits = dict[int, list[float]]  # by seed, what each item counts
 Answer = Callable[[Sequence[Record], Sequence[Record], int], list[float]]
@@ -120,7 +120,7 @@ def filtered(
     Raises:
         UsageError: If there are fewer groups than parts, before or after.
     """
-    asked = answer or _model(settings)
+    asked = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
     credit = cross_validated(records, group_by, settings, asked)
     right = [sum(own[i] == 1.0 for own in credit.values()) for i in range(len(records))]
@@ -182,7 +182,7 @@ def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
     return [part[group] for group in groups]
 
 
-def _model(settings: FilterSettings) -> Answer:
+def choice_only_model(settings: FilterSettings) -> Answer:
     """Training and asking a choice-only model on one thread of the CPU."""
     # Only now: building a probe without a filter needs no torch.
     from jobs.context import RunContext, TrainerSettings
@@ -206,5 +206,10 @@ def _model(settings: FilterSettings) -> Answer:
 
 
 def _mean(records: Sequence[Record], credit: Credits, group_by: GroupBy | None) -> Interval:
+    # Not above: --help needs neither numpy nor scipy.
+    import numpy as np
+
+    from metrics.intervals import Term, sum_interval
+
     runs = {seed: np.array(own) for seed, own in credit.items()}
     return sum_interval([Term(1.0, runs)], groups_of(records, group_by))

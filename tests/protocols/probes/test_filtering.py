@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import train
+from metrics.intervals import accuracy_interval
+from probes.record import Record
+from protocols.engine.settings import FitSettings
+from protocols.probes.filtering import (
+    FilterSettings,
+    choice_only_model,
+    cross_validated,
+    filtered,
+    parts_of,
+)
+from storage.errors import UsageError
+
+TWO_FOLDS = FilterSettings()
+
+
+def item(number: int, leaks: bool) -> Record:
+    gold = "zib" if leaks else "sea"
+    meta = {"cluster": f"c{number // 2}"}
+    return Record(str(number), f"number {number}?", (gold, "sky"), 0, meta)
+
+
+PROBE = {
+    "train": [item(n, n % 3 == 0) for n in range(24)],
+    "dev": [item(n, n % 3 == 0) for n in range(24, 36)],
+}
+
+
+def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
+    """Right where the gold leaks; one model in three, and ties, prove nothing."""
+    golds = {record.meta["cluster"] for record in train}
+    assert golds.isdisjoint({record.meta["cluster"] for record in asked})
+    return [1.0 if "zib" in r.choices else 1.0 * (seed == 2) or 0.5 for r in asked]
+
+
+def test_what_two_of_three_models_answer_goes() -> None:
+    result = filtered(PROBE, "cluster", TWO_FOLDS, sees_zib)
+    assert result.before == {"train": 24, "dev": 12}
+    assert {split: len(own) for split, own in result.probe.items()} == {"train": 16, "dev": 8}
+    assert all("zib" not in r.choices for own in result.probe.values() for r in own)
+    before, after = result.scores
+    assert before.value == pytest.approx((12 + 24 * (1 + 0.5 + 0.5) / 3) / 36)
+    assert after.value == pytest.approx(2 / 3)
+    assert before.low < before.value < before.high
+    rows = result.said().splitlines()[-3:]
+    assert rows[:2] == ["| train | 24 | 16 |", "| dev | 12 | 8 |"]
+    assert rows[2].startswith("| choice-only | 77.8% (")
+    assert rows[2].count("66.7% (") == 1
+    strict = filtered(PROBE, "cluster", FilterSettings(agree=3), sees_zib)
+    assert strict.probe == result.probe
+    loose = FilterSettings(agree=1)
+    with pytest.raises(UsageError, match="the items are of 0 groups"):
+        filtered(PROBE, "cluster", loose, sees_zib)
+
+
+def test_the_interval_of_one_model_is_that_of_its_credits() -> None:
+    one = FilterSettings(seeds=[1], agree=1)
+    result = filtered(PROBE, "cluster", one, sees_zib)
+    records = [record for own in PROBE.values() for record in own]
+    credit = [1.0 if "zib" in record.choices else 0.5 for record in records]
+    groups = [record.meta["cluster"] for record in records]
+    assert result.scores[0] == accuracy_interval(credit, groups)
+
+
+def test_each_item_is_answered_once_by_each_model_and_samples_are_small() -> None:
+    asked: list[tuple[int, int, int]] = []
+
+    def count(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
+        asked.append((seed, len(train), len(own)))
+        return [float(record.id) for record in own]
+
+    how = FilterSettings(folds=3, train_items=10)
+    found = cross_validated(PROBE["train"], "cluster", how, count)
+    assert found == {seed: [float(n) for n in range(24)] for seed in (0, 1, 2)}
+    assert asked == [(seed, 10, 8) for _ in range(3) for seed in (0, 1, 2)]
+
+
+def test_parts_have_whole_groups_and_like_sizes() -> None:
+    groups = [f"g{n // 3}" for n in range(30)]
+    part = parts_of(groups, 4)
+    assert len({(group, own) for group, own in zip(groups, part, strict=True)}) == 10
+    assert sorted(part.count(n) for n in range(4)) == [6, 6, 9, 9]
+    assert parts_of(groups[::-1], 4) == part[::-1]
+    with pytest.raises(UsageError, match="folds 11: the items are of 10 groups"):
+        parts_of(groups, 11)
+
+
+def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("sea 1 0 0\nsky 0 1 0\nzib 0 0 1\n")
+    fit = FitSettings(
+        learning_rate=0.02, epochs=3, batch_size=8, weight_decay=0.0, max_grad_norm=10.0
+    )
+    answer = choice_only_model(FilterSettings(seeds=[0], agree=1, fit=fit, vectors=str(vectors)))
+    sample = [item(3 * n, True) for n in range(16)]
+    assert answer(sample, sample[:5], 0) == [1.0] * 5
+    others = [Record(str(n), "?", ("sea", "sky"), n % 2) for n in range(4)]
+    assert answer(sample, others, 0) == answer(sample, others, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["--filter=true"], "--filter is for one probe"),
+        (["wordnet_qa", "--filter=true", "--output_dir=never"], "--filter is for one probe"),
+        (
+            ["hypernymy", "--filter=true", "--filtering.agree=4", "--output_dir=never"],
+            "filtering.agree 4 is more than the 3 models",
+        ),
+        (
+            ["hypernymy", "--filter=true", "--filtering.fit.patience=2", "--output_dir=never"],
+            "filtering.fit.patience",
+        ),
+    ],
+)
+def test_mistakes(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["probes", "build", *line]) == train.USAGE_ERROR
+    assert message in capsys.readouterr().err
