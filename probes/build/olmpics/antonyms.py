@@ -59,11 +59,15 @@ def build_antonyms(settings: AntonymSettings) -> Probe:
     rng = random.Random(f"antonym_negation:{settings.seed}")
     wordnet = open_wordnet(settings.wordnet_dir)
     drafts = list[Draft]()
-    for part, pairs in word_pairs(wordnet, frequent_words(settings.num_words)).items():
+    words = frequent_words(settings.num_words)
+    for part, (opposites, same) in word_pairs(wordnet, words).items():
         # One of the opposites with one of the synonyms: every split has as many of either.
-        shuffled = [rng.sample(sorted(one), len(one)) for one in pairs]
-        for opposite, same in zip(*shuffled, strict=False):
-            drafts += _drafts(part, opposite, same)
+        clear = (
+            sorted(pair for pair in opposites if not are_synonyms(wordnet, *pair)),
+            sorted(pair for pair in same if not are_opposites(wordnet, *pair)),
+        )
+        for two in zip(*(rng.sample(pairs, len(pairs)) for pairs in clear), strict=False):
+            drafts += _drafts(part, *two)
     sizes = at_most({**settings.evaluation, **settings.train}, len(drafts))
     return finish("antonym_negation", in_order(split_groups(drafts, sizes, rng)), rng)
 
@@ -111,15 +115,22 @@ def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Fi
     wordnet = open_wordnet(settings.wordnet_dir)
     findings = []
     for record in records:
-        first, second = record.meta["arguments"]
-        lemmas = wordnet.lemmas(first)
-        opposed = any(o.name() == second for one in lemmas for o in one.antonyms())
-        same = any(second in one.synset().lemma_names() for one in lemmas)
-        if opposed and record.gold != "not":
-            findings.append(Finding("opposites by another sense", record.where, f"{record.stem}"))
-        if same and record.gold != "really":
-            findings.append(Finding("synonyms by another sense", record.where, f"{record.stem}"))
+        pair = record.meta["arguments"]
+        if record.gold != "not" and are_opposites(wordnet, *pair):
+            findings.append(Finding("opposites by another sense", record.where, record.stem))
+        if record.gold != "really" and are_synonyms(wordnet, *pair):
+            findings.append(Finding("synonyms by another sense", record.where, record.stem))
     return findings
+
+
+def are_opposites(wordnet: Any, first: str, second: str) -> bool:
+    """Whether two words are opposites in any of their senses."""
+    return any(o.name() == second for one in wordnet.lemmas(first) for o in one.antonyms())
+
+
+def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
+    """Whether two words share any of their senses."""
+    return any(second in one.synset().lemma_names() for one in wordnet.lemmas(first))
 
 
 _ABOUT = """\
@@ -127,9 +138,10 @@ Built as Talmor et al. (2020, section 4.3) describe it, in the released sentence
 said, and none for adverbs): opposites and synonyms of WordNet, both words among the frequent ones
 of wordfreq 3 (in place of Google Books) and in the sense that they are mostly used in; opposites
 also at one remove (what is similar to hot is opposed to cold). No pair shares five letters in a
-row, as happy and unhappy do. Each pair is asked in both orders, which lie in one split. The paper
-also took pairs from ConceptNet; of WordNet's opposites few are nouns and verbs, so most items are
-adjectives, and train is smaller than the paper's 4,000 where pairs run out."""
+row, as happy and unhappy do; none are opposites in one sense and synonyms in another. Each pair is
+asked in both orders, which lie in one split. The paper also took pairs from ConceptNet; of
+WordNet's opposites few are nouns and verbs, so most items are adjectives, and train is smaller than
+the paper's 4,000 where pairs run out."""
 
 ANTONYM_NEGATION = Builder(
     "antonym_negation",
