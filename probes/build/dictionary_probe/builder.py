@@ -7,8 +7,10 @@ right answers of other questions: nothing but the question tells which is which.
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import random
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ from probes.hygiene.senses import check_senses
 from probes.sources.gcide import DEFAULT_PATH, PUBLIC_DOMAIN_SOURCE, Sense, read_gcide
 from probes.sources.gnu_gcide import gnu_files, is_gnu, read_gnu_gcide
 from storage.config.ranges import NumItems
-from storage.errors import UsageError
+from storage.errors import RecordError, UsageError
 
 _NUM_DISTRACTORS = 4
 _NUM_FILLERS = 40  # are looked at for one question
@@ -59,12 +61,20 @@ def read_senses(settings: DictionarySettings) -> list[Sense]:
 
     Raises:
         FileNotFoundError: If it is missing, with how to get it.
+        RecordError: If the file is damaged, or another one.
     """
     path = Path(settings.gcide_path)
     source = PUBLIC_DOMAIN_SOURCE if settings.public_domain else None
-    if is_gnu(path):
-        return list(read_gnu_gcide(path, source))
-    return list(read_gcide(path, source, spelled_out=False))
+    try:
+        if is_gnu(path):
+            senses = list(read_gnu_gcide(path, source))
+        else:
+            senses = list(read_gcide(path, source, spelled_out=False))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise RecordError(f"{path}: it is damaged; get it anew ({error})") from error
+    if not senses:
+        raise RecordError(f"{path}: no entry of GCIDE is there, in dictd's form or in GNU's")
+    return senses
 
 
 def build_dictionary(settings: DictionarySettings) -> Probe:
@@ -78,6 +88,7 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
 
     Raises:
         FileNotFoundError: If GCIDE is missing, with how to get it.
+        RecordError: If the file is damaged, or another one.
         UsageError: If it has too few words for so many items.
     """
     rng = random.Random(f"dictionary_qa:{settings.seed}")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from probes.build.dictionary_probe.likeness import overlap, spells
+from probes.build.dictionary_probe.likeness import beginnings, overlap, spells
 from probes.sources.gcide import Sense
 
 _LENGTHS = range(12, 161)  # characters of a definition
@@ -15,7 +15,7 @@ _USAGE_WORDS = range(2, 19)
 _PARTS = {"n": "n", "v": "v", "a": "a", "adj": "a", "adv": "adv"}
 _SUBSENSE = re.compile(r"(?:^|[\s;,])\([a-z]\)\s")
 _OPENING = re.compile(
-    r"^((Hence|Specifically|Specif\.|Figuratively|Fig\.|Also|Especially|Esp\.)[,;:]*\s+"
+    r"^((Hence|Specifically|Specif\.|Figuratively|Fig\.|Symbolically|Also|Especially|Esp\.)[,;:]*\s+"
     r"|\([^)]*\)\s*|pl\.\s+)+"
 )
 _NEXT_SENTENCE = re.compile(r"\.\s+(?=[A-Z\"(])")
@@ -107,7 +107,7 @@ def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
         if _REFERENCE.search(usage) or _UNFIT.search(usage) or usage.endswith("'"):
             continue
         shown = next((w for w in _LETTERS.findall(usage) if w.lower() in wanted), None)
-        if shown and len(usage.split()) in _USAGE_WORDS:
+        if shown and len(usage.split()) in _USAGE_WORDS and len(beginnings(usage)) > 1:
             yield shown, usage
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from probes.hygiene.finding import check_records, check_splits
 from probes.hygiene.senses import check_senses
 from probes.importers.ai2 import read_ai2
 from probes.record import Record
-from storage.errors import UsageError
+from storage.errors import RecordError, UsageError
 
 # Invented words of invented meanings, which share nothing: two senses of each third one.
 COLOURS = (
@@ -125,3 +126,13 @@ def test_the_command_writes_a_card_and_what_the_released_reader_reads(
 def test_too_few_words_are_said(gnu: Path) -> None:
     with pytest.raises(UsageError, match="questions can be made for test, not 500: give smaller"):
         built(gnu, test_items=500)
+
+
+def test_files_that_are_no_dictionary_are_refused(tmp_path: Path, dictd: Path) -> None:
+    cut, other = tmp_path / "cut.dict.dz", tmp_path / "other.dict"
+    cut.write_bytes(gzip.compress(dictd.read_bytes())[:-40])
+    other.write_text("amber\nbronze\n")
+    with pytest.raises(RecordError, match=r"cut\.dict\.dz: it is damaged; get it anew"):
+        built(cut)
+    with pytest.raises(RecordError, match=r"other\.dict: no entry of GCIDE is there"):
+        built(other)

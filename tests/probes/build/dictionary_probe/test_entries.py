@@ -74,6 +74,7 @@ def test_usages_are_cut_before_they_explain_themselves() -> None:
         sense("Crown", "Royal power; rule", "an act of the crown, etc"),
         sense("Trauma", "A wound of some kind", "the brewers' trauma", "trauma. n. A medicine"),
         sense("Drain", "What is left in a tub", "a drain of the tub"),
+        sense("Pull", "A motion of the arm", "the pull, or peristaltic motion"),
     ]
     assert [e.usage for e in read_entries(senses)] == [
         "to bring under",
