@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from probes.build.dictionary_probe.likeness import beginnings, overlap, spells
+from probes.build.dictionary_probe.likeness import ARTICLES, overlap, spells
 from probes.sources.gcide import Sense
 
 _LENGTHS = range(12, 161)  # characters of a definition
@@ -106,8 +106,10 @@ def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
         usage = _LOOSE_END.sub("", _EXPLAINED.sub("", usage)).strip(" .,;:")
         if _REFERENCE.search(usage) or _UNFIT.search(usage) or usage.endswith("'"):
             continue
-        shown = next((w for w in _LETTERS.findall(usage) if w.lower() in wanted), None)
-        if shown and len(usage.split()) in _USAGE_WORDS and len(beginnings(usage)) > 1:
+        words = _LETTERS.findall(usage)
+        shown = next((w for w in words if w.lower() in wanted), None)
+        beside = {w.lower() for w in words if w != shown} - ARTICLES
+        if shown and beside and len(usage.split()) in _USAGE_WORDS:
             yield shown, usage
 
 

@@ -8,6 +8,7 @@ from functools import cache
 _ALIKE = 0.34  # share of the shorter one's content words
 _NUM_LETTERS = 5  # that tell a word and what is made of it
 _FEW_LETTERS = 4
+ARTICLES = frozenset(("a", "an", "the", "to", "or", "and"))  # and the like: they say nothing
 _FUNCTION_WORDS = frozenset(
     "a an and any anything as at be been being by for from had has have having in into is it its "
     "made make not of off on one or other out over some something such than that the their them "
@@ -64,7 +65,7 @@ def _stem(word: str) -> str:
 def synonyms_in(definition: str) -> frozenset[str]:
     """What a definition gives in a word of its own: "To bear; to endure" gives both."""
     clauses = [_WORD.findall(clause) for clause in re.split(r"[;,:]", definition.lower())]
-    words = [[w for w in c if w not in ("a", "an", "the", "to", "or", "and")] for c in clauses]
+    words = [[w for w in c if w not in ARTICLES] for c in clauses]
     return frozenset(clause[0] for clause in words if len(clause) == 1)
 
 
