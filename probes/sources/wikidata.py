@@ -18,7 +18,7 @@ from storage.errors import RecordError
 from storage.files import read_lines
 from storage.limits import KNOWLEDGE
 
-ADDRESS = "https://dumps.wikimedia.org/wikidatawiki/entities/latest-all.json.bz2"
+ADDRESS = "https://dumps.wikimedia.org/wikidatawiki/entities/latest-all.json.gz"
 COLUMNS = ("subject", "subject_label", "property", "object", "object_label")
 _LANGUAGES = ("en", "mul")  # mul: labels that are the same in many languages
 _YEAR = 9  # precision of a date; smaller ones are decades and centuries
@@ -77,9 +77,9 @@ def read_wikidata(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path}: no Wikidata there. Get the JSON dump, {ADDRESS} (some 100 GB), or save what "
-            f"you need as a table parted by tabs with the columns {', '.join(COLUMNS)}; give the "
-            "path as --source, or as `source:` in --config"
+            f"{path}: no Wikidata there. Get the JSON dump, {ADDRESS} (some 140 GB; .bz2 takes far "
+            "longer to read), or save what you need as a table parted by tabs with the columns "
+            f"{', '.join(COLUMNS)}; give the path as --source, or as `source:` in --config"
         )
     first = next((text for _, text in read_lines(path, limit=KNOWLEDGE) if text.strip()), None)
     if first is None:

@@ -42,7 +42,7 @@ class CompositionSettings(OlmpicsSettings):
             begins with, so that it is a known one; a table does not say it.
     """
 
-    source: str = "latest-all.json.bz2"
+    source: str = "latest-all.json.gz"
     questions: NumItems = 3
     min_sitelinks: NumItemsOrNone = 5
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -24,7 +24,7 @@ NAME = "property_conjunction"
 _PAIRS = 40  # of a concept's properties that are tried
 _VAGUE = {"RelatedTo", "IsA"}  # most of what ConceptNet says, and least of what a question needs
 _TRIED = 100  # of the concepts that have a property
-_EXTRA = 2  # times that a concept may be a wrong answer more often than it would be by chance
+_MOST = 4  # times that a concept may be a wrong answer more often than twice for each time right
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,26 @@ class Conjunctions:
     rng: random.Random
     asked: set[frozenset[Property]]
     _right: Counter[str] = field(default_factory=Counter)
-    _wrong: Counter[str] = field(default_factory=Counter)
+    _surplus: Counter[str] = field(default_factory=Counter)  # times wrong over those to be expected
 
     def __post_init__(self) -> None:
         self._own = set(self.concepts)
 
     def drafts(self) -> Iterator[Draft]:
-        """Items, concept by concept in a random order, the telling pairs of properties first."""
+        """Items, concept by concept, the telling pairs of properties first.
+
+        The order is random, but what was a wrong answer is asked for next, where it can be: were it
+        never right, a model could tell by the choices alone.
+        """
         order = self.rng.sample(self.concepts, len(self.concepts))
         for num_vague in range(len(_VAGUE) + 1):
-            for concept in order:
-                yield from self._of_concept(concept, num_vague)
+            rest, seen = deque(order), set[str]()
+            while rest:
+                if (concept := rest.popleft()) not in seen:
+                    seen.add(concept)
+                    for draft in self._of_concept(concept, num_vague):
+                        rest.extendleft(draft.distractors)
+                        yield draft
 
     def _of_concept(self, concept: str, num_vague: int) -> Iterator[Draft]:
         pairs = [
@@ -114,6 +123,8 @@ class Conjunctions:
                 return
             if draft := self._draft(concept, *self.rng.sample(pair, 2)):
                 self._right[concept] += 1
+                self._surplus[concept] -= len(draft.distractors)
+                self._surplus.update(draft.distractors)
                 yield draft
 
     def _draft(self, concept: str, first: Property, second: Property) -> Draft | None:
@@ -125,7 +136,6 @@ class Conjunctions:
         if only_first is None or only_second is None:
             return None
         self.asked.add(key)
-        self._wrong.update((only_first, only_second))
         meta = {
             "cluster": concept,
             "template": f"{first.relation}+{second.relation}",
@@ -136,18 +146,14 @@ class Conjunctions:
         return Draft(stem, concept, (only_first, only_second), concept, meta)
 
     def _holder(self, has: Property, lacks: Property, gold: str, other: str = "") -> str | None:
-        """A concept with one property and not the other, of those that were seldom wrong so far.
-
-        Were wrong answers drawn as they come, the concepts of many properties would be wrong far
-        more often than right, and a model could tell by the choices alone.
-        """
+        """A concept with one property and not the other, one that is right oftener than wrong."""
         own = [
             name
             for name in self.known.holders[has]
-            if name in self._own and self._wrong[name] < 2 * self.questions + _EXTRA
+            if name in self._own and self._surplus[name] < _MOST
         ]
         order = self.rng.sample(own, len(own))
-        order.sort(key=self._wrong.__getitem__)
+        order.sort(key=self._surplus.__getitem__)
         return next((name for name in order[:_TRIED] if self._fits(name, lacks, gold, other)), None)
 
     def _fits(self, name: str, lacks: Property, gold: str, other: str) -> bool:
@@ -197,12 +203,12 @@ _ABOUT = """\
 Built as Talmor et al. (2020, section 4.4) describe it, and asked in their words: the right answer
 has both properties, one wrong answer the first alone, the other the second alone. Properties are
 those of 15 relations that enough speaks for; RelatedTo and IsA, the commonest, are asked for where
-others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong
-answer is one that no statement of any weight hints to have the other property, neither of itself
-nor of its synonyms nor of what it is a kind of. All choices of a split, right and wrong, are
-concepts of no other split, each of them right a few times at most and wrong hardly more than twice
-as often; no pair of properties is asked for twice. `first_distractor` in the notes is the right
-answer of the variant: `--variant but_not`."""
+others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong answer
+is one that no statement of any weight hints to have the other property, neither of itself nor of
+its synonyms nor of what it is a kind of. All choices of a split, right and wrong, are concepts of
+no other split, each of them right a few times at most; wrong answers are, where they can be, those
+that are right elsewhere. No pair of properties is asked for twice. `first_distractor` in the notes
+is the right answer of the variant: `--variant but_not`."""
 
 PROPERTY_CONJUNCTION = Builder(
     NAME,
