@@ -42,7 +42,8 @@ def contamination(
         output_dir: Gets items.jsonl, a line an item, and the tables as csv files.
         ngram: Words of an n-gram.
         min_share: An item is contaminated where more than this share of its n-grams is found.
-        max_groups: N-grams of more groups of items than this are templates, and left out.
+        max_groups: What more groups of items than this (or half of few) have in common is taken
+            for the probe's templates and left out.
         mirror: Folder or address that stands for the addresses of the released files.
 
     Raises:

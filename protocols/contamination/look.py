@@ -17,6 +17,7 @@ from protocols.contamination.items import Items, items_of, without
 from storage.errors import UsageError
 
 _ANY = "any of them"
+_FEW = 3  # groups that may have something in common however few they are
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Looked:
     Args:
         parts: The items, by split.
         ngram: Words of an n-gram.
-        max_groups: N-grams of more groups of items than this are templates.
+        max_groups: What more groups of items than this have in common is a template; or more than
+            half of them, where they are few.
         min_share: An item is contaminated where more than this share of its n-grams is found.
 
     Attributes:
@@ -57,7 +59,8 @@ class Looked:
         self.records = [record for part in parts for record in part.records]
         self.groups = [group for part in parts for group in part.groups]
         self.found = list[Found]()
-        self._grams = probe_grams(self.records, self.groups, ngram, max_groups)
+        most = min(max_groups, max(_FEW, len(set(self.groups)) // 2))
+        self._grams = probe_grams(self.records, self.groups, ngram, most)
         self.notices = list(_of_items(self._grams))
 
     def in_items(self, name: str, mirror: str | None) -> None:
