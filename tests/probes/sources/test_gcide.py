@@ -82,3 +82,14 @@ def test_the_packed_file_reads_the_same(page: Path) -> None:
 def test_a_missing_file_names_the_package(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="apt-get install dict-gcide"):
         list(read_gcide(tmp_path / "gcide.dict.dz"))
+
+
+def test_senses_with_letters_in_brackets_may_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "gcide.dict"
+    path.write_text(
+        'Salad \\Sal"ad\\, n.\n   1. A dish named for C[ae]sar.\n   [1913 Webster]\n\n'
+        "   2. A dish of herbs [raw].\n   [1913 Webster]\n"
+    )
+    texts = [sense.definition for sense in read_gcide(path)]
+    assert texts == ["A dish named for Csar", "A dish of herbs"]
+    assert [s.definition for s in read_gcide(path, spelled_out=False)] == ["A dish of herbs"]
