@@ -71,13 +71,15 @@ class Properties:
     linked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     kinds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     same: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _with: dict[Property, set[str]] = field(default_factory=dict)
 
     def may_have(self, concept: str, one: Property) -> bool:
         """Whether anything hints that a concept has a property; a distractor must have no hint.
 
         ConceptNet does not say what is false. A hint is a statement of any relation and weight
         that links the concept, a synonym of it, or what it is a kind of (up to two steps), with
-        the property's text or a synonym of that; or a word that both share.
+        the property's text or a synonym of that; a word that both share; or another of the same
+        kind that has the property, as a bus is made of metal where a car is.
         """
         meant = {one.text, *self.same.get(one.text, ())}
         near = {concept, *self.same.get(concept, ())}
@@ -87,7 +89,20 @@ class Properties:
             bool(near & meant)
             or any(not meant.isdisjoint(self.linked.get(name, ())) for name in near)
             or share_a_word(concept, one.text)
+            or not self._kinds_with(one).isdisjoint(self.kinds.get(concept, ()))
         )
+
+    def _kinds_with(self, one: Property) -> set[str]:
+        """The kinds of which some have a property."""
+        if one not in self._with:
+            self._with[one] = {
+                kind for holder in self.holders.get(one, ()) for kind in self.kinds.get(holder, ())
+            }
+        return self._with[one]
+
+    def num_shared(self, first: str, second: str) -> int:
+        """How many properties two concepts have in common."""
+        return len(self.of[first].keys() & self.of[second].keys())
 
     def are_kin(self, first: str, second: str) -> bool:
         """Whether two concepts are nearly one, or the one is a kind of the other."""

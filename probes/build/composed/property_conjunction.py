@@ -24,6 +24,7 @@ NAME = "property_conjunction"
 _PAIRS = 40  # of a concept's properties that are tried
 _VAGUE = {"RelatedTo", "IsA"}  # most of what ConceptNet says, and least of what a question needs
 _TRIED = 100  # of the concepts that have a property
+_ALIKE = 2  # properties that a wrong answer shares with the right one at most, with the asked one
 _MOST = 4  # times that a concept may be a wrong answer more often than twice for each time right
 
 
@@ -157,8 +158,10 @@ class Conjunctions:
         return next((name for name in order[:_TRIED] if self._fits(name, lacks, gold, other)), None)
 
     def _fits(self, name: str, lacks: Property, gold: str, other: str) -> bool:
+        """Whether a concept surely lacks what it has to: what is much like the gold may have it."""
         apart = all(name != one and not self.known.are_kin(name, one) for one in (gold, other))
-        return apart and not self.known.may_have(name, lacks)
+        alike = self.known.num_shared(name, gold) > _ALIKE
+        return apart and not alike and not self.known.may_have(name, lacks)
 
 
 def check(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
@@ -204,8 +207,9 @@ Built as Talmor et al. (2020, section 4.4) describe it, and asked in their words
 has both properties, one wrong answer the first alone, the other the second alone. Properties are
 those of 15 relations that enough speaks for; RelatedTo and IsA, the commonest, are asked for where
 others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong answer
-is one that no statement of any weight hints to have the other property, neither of itself nor of
-its synonyms nor of what it is a kind of. All choices of a split, right and wrong, are concepts of
+is one that no statement of any weight hints to have the other property: neither of itself nor of
+its synonyms, nor of what it is a kind of, nor of others of that kind; and one that shares two
+properties with the right answer at most. All choices of a split, right and wrong, are concepts of
 no other split, each of them right a few times at most; wrong answers are, where they can be, those
 that are right elsewhere. No pair of properties is asked for twice. `first_distractor` in the notes
 is the right answer of the variant: `--variant but_not`."""

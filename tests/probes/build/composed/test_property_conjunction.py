@@ -62,17 +62,19 @@ def test_a_hint_that_a_concept_has_a_property() -> None:
             Edge("RelatedTo", "writing", "author", 0.1),
             Edge("AtLocation", "pen", "pen case", 4.0),
             Edge("AtLocation", "spoon", "hand", 1.5),
+            Edge("IsA", "pen", "tool", 0.5),
+            Edge("IsA", "brush", "tool", 0.5),
         ],
         min_weight=2.0,
     )
     writing = Property("UsedFor", "writing")
     assert dict(known.holders) == {writing: ["pen"]}  # a pen case has the pen in its name
-    having = ["pen", "biro", "quill", "author", "penmanship", "writing desk"]
+    having = ["pen", "biro", "quill", "author", "penmanship", "writing desk", "brush"]
     assert [name for name in [*having, "spoon", "hand"] if known.may_have(name, writing)] == having
     assert known.are_kin("biro", "pen")
     assert known.are_kin("pen", "old pen")
     assert not known.are_kin("spoon", "pen")
-    assert known.degree["pen"] == 4
+    assert known.degree["pen"] == 5
     assert share_a_word("a pair of pens", "the pen")
     assert not share_a_word("part of", "bit of")
     assert str(writing) == "usually used for writing"
