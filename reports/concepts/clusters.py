@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 import numpy as np
@@ -28,7 +29,7 @@ class Level:
     asked: Asked
     dose: int
 
-    @property
+    @cached_property
     def several(self) -> Level:
         """The same for the concepts that have more than one question."""
         return Level(self.asked.several, self.dose)
@@ -48,18 +49,18 @@ class Level:
         """How many questions there are."""
         return len(self.asked.questions)
 
-    @property
+    @cached_property
     def accuracy(self) -> float:
         """Share of the questions that are right."""
         return fmean(fmean(credit) for credit in self._credits())
 
-    @property
+    @cached_property
     def soft(self) -> Estimate:
         """Mean over concepts of the share of their questions that are right."""
         found = [shares_by_cluster(credit, self.asked.concepts) for credit in self._credits()]
         return _crossed(found)
 
-    @property
+    @cached_property
     def strict(self) -> Estimate | None:
         """Share of the concepts with every question right; None where questions are missing."""
         if not self.asked.whole:
@@ -67,8 +68,8 @@ class Level:
         found = [credits_by_cluster(credit, self.asked.concepts) for credit in self._credits()]
         return Estimate(*accuracy_interval(found[0])) if len(found) == 1 else _crossed(found)
 
-    @property
-    def if_independent(self) -> float | None:
+    @cached_property
+    def strict_if_independent(self) -> float | None:
         """That share if right answers fell on questions whatever their concept."""
         if not self.asked.whole:
             return None
@@ -90,7 +91,7 @@ def clusters_table(results: Results) -> Table | None:
         *_counted("all concepts"),
         *_counted(SEVERAL, "several_"),
         whole("questions", lambda level: level.several.num_questions, group=SEVERAL),
-        share("if independent %", lambda level: level.several.if_independent, group=SEVERAL),
+        share("if independent %", lambda level: level.several.strict_if_independent, group=SEVERAL),
     ]
     return Declared(
         "concepts",
@@ -112,7 +113,7 @@ def _counted(group: str, prefix: str = "") -> list[Column[Level]]:
     def bounds(name: str) -> str:
         return f"{prefix}{name} {prefix}{name}_ci_low {prefix}{name}_ci_high"
 
-    names = "num_questions accuracy if_independent".split()
+    names = "num_questions accuracy strict_if_independent".split()
     return [
         whole("concepts", lambda x: part(x).num_concepts, f"{prefix}num_concepts", group),
         fields(lambda x: {f"{prefix}{name}": getattr(part(x), name) for name in names}),
@@ -150,8 +151,11 @@ def _sentence(level: Level) -> str:
     if strict is None:
         return f"{text}."
     whole = with_facts(strict.value, between(strict.ci_low, strict.ci_high))
-    expected = f"{percent(level.if_independent)}% if right answers fell on any questions alike"
-    return f"{text}, and on all of them for {whole} of the concepts; expected were {expected}."
+    expected = f"expected were {percent(level.strict_if_independent)}%"
+    return (
+        f"{text}, and on all of them for {whole} of the concepts; {expected} if right answers fell "
+        "on any questions alike."
+    )
 
 
 def _crossed(by_seed: list[list[float]]) -> Estimate:

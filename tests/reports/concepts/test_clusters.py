@@ -26,7 +26,7 @@ def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept:
     assert (several.num_concepts, several.num_questions) == (3, 7)
     assert several.accuracy == 0.5
     assert several.soft.value == pytest.approx(1.25 / 3)
-    assert several.if_independent == pytest.approx((0.5**3 + 2 * 0.5**2) / 3)
+    assert several.strict_if_independent == pytest.approx((0.5**3 + 2 * 0.5**2) / 3)
 
 
 def test_seeds_are_averaged(by_concept: Results) -> None:
@@ -44,7 +44,7 @@ def test_seeds_are_averaged(by_concept: Results) -> None:
 def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: Results) -> None:
     level = Level(replace(gathered(by_concept).asked[0], whole=False), 0)
     assert level.strict is None
-    assert level.if_independent is None
+    assert level.strict_if_independent is None
 
 
 def test_the_table_has_a_row_a_dose(by_concept: Results) -> None:
