@@ -54,8 +54,8 @@ def words_of(answer: str) -> Set[str]:
 
 
 def whole(answer: str) -> Set[str]:
-    """The answer as it is, without case and marks."""
-    return {plain_words(answer)}
+    """The answer as it is, without case and marks unless it is nothing else."""
+    return {plain_words(answer) or answer.strip()}
 
 
 def associations(records: Sequence[Record], parts: Parts = words_of) -> dict[str, Association]:

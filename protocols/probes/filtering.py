@@ -46,10 +46,10 @@ class FilterSettings(Settings):
     folds: Annotated[int, Within(2, 100)] = 2
     seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0, 1, 2])
     agree: Annotated[int, Within(1, 100)] = 2
-    train_items: NumItems = 3000
+    train_items: NumItems = 2000
     fit: FitSettings = field(
         default_factory=lambda: FitSettings(
-            learning_rate=1e-3, epochs=10, batch_size=32, weight_decay=0.0, max_grad_norm=10.0
+            learning_rate=1e-3, epochs=4, batch_size=32, weight_decay=0.0, max_grad_norm=10.0
         )
     )
     vectors: str = "embedded"

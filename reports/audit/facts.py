@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -97,7 +98,9 @@ class Told:
 
 def entries(results: Results) -> list[Entry]:
     """Ours, and the paper's of the same splits of the same probes, by probe, split and group."""
-    ours = [entry for run in results.of(PROTOCOL) if run.kind for entry in _ours(run)]
+    runs = [run for run in results.of(PROTOCOL) if run.kind]
+    times = Counter((run.probe, run.model) for run in runs)
+    ours = [entry for run in runs for entry in _ours(run, times[run.probe, run.model] > 1)]
     places = {(entry.probe, entry.split): entry.chance for entry in ours}
     theirs = [
         Entry(probe, split, group, name, Row(value=value), chance, ours=False)
@@ -107,7 +110,11 @@ def entries(results: Results) -> list[Entry]:
     order = list(places)
     return sorted(
         [*theirs, *ours],
-        key=lambda e: (order.index((e.probe, e.split)), GROUPS.index(e.group), e.ours),
+        key=lambda e: (
+            order.index((e.probe, e.split)),
+            GROUPS.index(e.group),
+            e.model if e.ours else "",  # the paper's first, in its order
+        ),
     )
 
 
@@ -135,15 +142,15 @@ def told(results: Results) -> list[Told]:
     ]
 
 
-def _ours(run: Run) -> Iterator[Entry]:
+def _ours(run: Run, several: bool) -> Iterator[Entry]:
+    """The entries of a run, called by its seed where there are several."""
     group, sees_choices = _KINDS.get(run.kind, (TRAINED, False))
-    several = len({row.seed for row in run.rows}) > 1
     for row in run.rows:
         if row.metric != "accuracy" or row.subset is not None:
             continue
         same = (own for own in run.rows if (own.metric, own.split) == (row.metric, row.split))
         untouched = next((own for own in same if isinstance(own.subset, Untouched)), None)
-        name = f"{run.model}, seed {row.seed}" if several or row.seed else run.model
+        name = f"{run.model}, seed {row.seed}" if several else run.model
         yield Entry(
             *(run.probe, row.split, group, name, row),
             _level(run, row),

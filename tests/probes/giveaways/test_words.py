@@ -53,6 +53,7 @@ def test_whole_answers() -> None:
     found = associations(items, whole)
     assert (found["yes"].num_items, found["yes"].num_right, found["yes"].expected) == (3, 2, 1.5)
     assert set(found) == {"yes", "no"}
+    assert set(associations([item(0, "+", "-")], whole)) == {"+", "-"}
 
 
 def test_an_item_of_one_part_in_all_choices_tells_nothing() -> None:

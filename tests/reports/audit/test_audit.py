@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reports.audit.facts import Entry, entries
@@ -62,6 +64,16 @@ def test_ours_stand_beside_the_papers() -> None:
 def test_a_probe_of_no_paper_has_no_published_rows() -> None:
     results = Results("x", (run("choice_only", 0.3, 0.25, "mine"),))
     assert [entry.ours for entry in entries(results)] == [True]
+
+
+def test_seeds_are_told_apart() -> None:
+    runs = [run("choice_only", 0.3, 0.25, "mine") for _ in range(2)]
+    runs = [
+        replace(one, rows=tuple(replace(row, seed=seed) for row in one.rows), key=str(seed))
+        for seed, one in enumerate(runs)
+    ]
+    found = [entry.model for entry in entries(Results("x", tuple(runs)))]
+    assert found == ["choice_only, seed 0", "choice_only, seed 1"]
 
 
 @pytest.mark.parametrize(
