@@ -22,6 +22,7 @@ BUILDERS: dict[str, str] = {
     "hyponymy": f"{_WORDNET}:HYPONYMY",
     "age_comparison": f"{_OLMPICS}.ages:AGE_COMPARISON",
     "multihop_composition": f"{_OLMPICS}.ages:MULTIHOP_COMPOSITION",
+    "objects_comparison": f"{_OLMPICS}.objects:OBJECTS_COMPARISON",
     "antonym_negation": f"{_OLMPICS}.antonyms:ANTONYM_NEGATION",
     "taxonomy_conjunction": f"{_OLMPICS}.taxonomy:TAXONOMY_CONJUNCTION",
     "property_conjunction": f"{_COMPOSED}.property_conjunction:PROPERTY_CONJUNCTION",
