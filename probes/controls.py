@@ -16,6 +16,7 @@ from probes.record import MASK, Record
 from storage.errors import ConfigError, RecordError, nearest
 
 STANDARD = "standard"  # the probe as it is
+CHOICE_ONLY = "choice_only"
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 
 
@@ -173,7 +174,7 @@ class Control:
 CONTROLS: dict[str, Control] = {
     "no_language": Control(no_language, "the candidates"),
     "perturbed_language": Control(perturbed_language, "key words"),
-    "choice_only": Control(choice_only, needs_arguments=False),
+    CHOICE_ONLY: Control(choice_only, needs_arguments=False),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
@@ -51,7 +51,8 @@ def audit(
         probes: Names of probes, folders that `probes build` wrote, configs or files of items, by
             commas.
         output_dir: Folder of the results.
-        baselines: Names in configs/model/ or paths of such files, by commas.
+        baselines: Names in configs/model/ or paths of such files, by commas; a transformer is
+            trained on the choices alone.
         vectors: Word vectors of the baselines: a file in GloVe's text format; none leaves each its
             own.
         training: How the baselines are trained.
@@ -77,7 +78,7 @@ def audit(
         "command": "probes audit",
         "probes": [{"name": one.config.name, "sha256": checksums(one)} for one in sets],
         "baselines": [model.config() for model in models],
-        "settings": asdict(training),
+        "settings": training.config(),
         "precision": trainer.precision,
     }
     files = [part for data in sets for part in data.parts.values()]

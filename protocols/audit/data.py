@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from jobs.context import RunContext
 from probes.catalog import ProbeConfig, load_probe_config, probe_names
+from probes.controls import STANDARD, control_named
 from probes.importers.ai2 import read_ai2
 from probes.record import MASK, Record, Setup
 from probes.source import ProbeData, load_files, load_probe
@@ -118,6 +119,21 @@ def read_audit(name: str, settings: AuditSettings, context: RunContext) -> Audit
     """A probe as a run's config names it, read once by a process."""
     read = partial(load_audit, context.probe(name), settings, context.mirror)
     return context.remembered("audit", (name, settings, context.mirror), read)
+
+
+def under(control: str, data: AuditData) -> AuditData:
+    """The items under a control that fits any probe; which of them are alike is not changed."""
+    if control == STANDARD:
+        return data
+    change = control_named(control).change
+
+    def changed(records: Sequence[Record]) -> tuple[Record, ...]:
+        return tuple(change(record, data.config, {}) for record in records)
+
+    measured = {split: changed(records) for split, records in data.measured.items()}
+    return replace(
+        data, train=changed(data.train), held_out=changed(data.held_out), measured=measured
+    )
 
 
 def checksums(data: AuditData) -> list[str]:

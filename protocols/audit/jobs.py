@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from jobs.context import TrainerSettings
 from jobs.job import Job
+from probes.controls import CHOICE_ONLY
 from probes.giveaways.surface import frequency_source
 from protocols.audit.data import AuditData, checksums
 from protocols.audit.settings import PROTOCOL, AuditSettings
@@ -36,7 +36,7 @@ def audit_jobs(
         "protocol": PROTOCOL,
         "probe": name,
         "data": checksums(data),
-        "settings": {**asdict(settings), "seeds": [0]},
+        "settings": {**settings.config(), "seeds": [0]},
     }
     counted = {**common, "frequency": frequency_source()}
     jobs = [Job(f"audit-{name}-giveaways", counted, COUNTED)]
@@ -47,9 +47,15 @@ def audit_jobs(
                 "model": model.config(),
                 "precision": trainer.precision,
                 **({} if seed is None else {"seed": seed}),
+                **({"control": CHOICE_ONLY} if sees_choices_alone(model) else {}),
             }
             jobs.append(Job(f"audit-{name}-{model.label}", config, ASKED))
     return jobs
+
+
+def sees_choices_alone(model: ModelSettings) -> bool:
+    """Whether a model that could read whole items is given their choices alone."""
+    return is_trained(model) and kind_of(model).has_checkpoint
 
 
 def is_trained(model: ModelSettings) -> bool:

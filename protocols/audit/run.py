@@ -11,9 +11,10 @@ from typing import Any
 from jobs.context import RunContext
 from lightning_modules.scorers.base import Scorer
 from lightning_modules.scorers.trained import TrainedScorer
+from probes.controls import STANDARD
 from probes.record import chance_of
 from probes.splits import groups_of
-from protocols.audit.data import AuditData, read_audit
+from protocols.audit.data import AuditData, read_audit, under
 from protocols.audit.jobs import is_trained
 from protocols.audit.settings import PROTOCOL, AuditSettings
 from protocols.engine.direct import Direct, fit_directly
@@ -48,19 +49,29 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     data = read_audit(config["probe"], settings, context)
     check_data(config["data"], data.parts.values())
     notices = list(data.notices)
-    row = replace(model.row, protocol=PROTOCOL, probe=data.config.name, control="standard")
+    control = config.get("control", STANDARD)
+    posed = under(control, data)
+    row = replace(model.row, protocol=PROTOCOL, probe=data.config.name, control=control)
     seed: int | None = config.get("seed")
     if is_trained(model):
         assert seed is not None
-        direct = Direct(model, settings.fit, seed, None, f"{data.config.name}, {model.label}")
-        trained = fit_directly(run, direct, data.train, data.held_out, context)
+        how = settings.fit_of(model.kind)
+        direct = Direct(model, how, seed, None, f"{data.config.name}, {model.label}")
+        trained = fit_directly(run, direct, posed.train, posed.held_out, context)
         notices += trained.problems
         scorer: Scorer = TrainedScorer(trained.module)
-        rate = settings.fit.learning_rate
-        row = replace(row, num_train=len(data.train), epoch=trained.epoch, learning_rate=rate)
+        row = replace(
+            row,
+            role="baseline",
+            num_train=len(data.train),
+            epoch=trained.epoch,
+            learning_rate=how.learning_rate,
+        )
     else:
         scorer = scorer_for(model, "mc_qa")
-    said = predict(scorer, data.measured, context.trainer)
+    found = predict(scorer, posed.measured, context.trainer)
+    # Which items are alike hangs on their stems, whatever was seen of them.
+    said = {split: replace(one, records=data.measured[split]) for split, one in found.items()}
     row = replace(row, mode=scorer.mode, seed=seed)
     notices += [notice for one in said.values() for notice in one.notices]
     notices += score_notices(*said.values())

@@ -13,6 +13,7 @@ from results.row import Row
 from results.subset import AnswerPart, Untouched
 
 PROTOCOL = "audit"
+CHOICE_ONLY = "choice_only"  # what a transformer's items were put under
 LEAK = 0.15  # this far over chance, what the choices alone give away is too much
 GUESSING, PARTIAL, TRAINED = "guessing", "part of the input", "question and choices"
 GROUPS = (GUESSING, PARTIAL, TRAINED)
@@ -145,12 +146,15 @@ def told(results: Results) -> list[Told]:
 def _ours(run: Run, several: bool) -> Iterator[Entry]:
     """The entries of a run, called by its seed where there are several."""
     group, sees_choices = _KINDS.get(run.kind, (TRAINED, False))
+    model = run.model
+    if any(row.control == CHOICE_ONLY for row in run.rows):
+        group, sees_choices, model = PARTIAL, True, f"Choice-only, {model}"
     for row in run.rows:
         if row.metric != "accuracy" or row.subset is not None:
             continue
         same = (own for own in run.rows if (own.metric, own.split) == (row.metric, row.split))
         untouched = next((own for own in same if isinstance(own.subset, Untouched)), None)
-        name = f"{run.model}, seed {row.seed}" if several else run.model
+        name = f"{model}, seed {row.seed}" if several else model
         yield Entry(
             *(run.probe, row.split, group, name, row),
             _level(run, row),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 import train
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
+from protocols.audit.settings import TRANSFORMER_FIT
+from protocols.engine.direct import Direct, DirectlyTrained, fresh_module
+from results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
 WORDS = ("sea", "sky", "hill", "lake", "wood", "zib")
@@ -63,6 +67,38 @@ def test_a_leak_is_found_and_flagged(
     assert (out / "results.csv").read_bytes() == before
 
 
+def test_a_transformer_is_given_the_choices_alone(
+    probe: tuple[Path, Path],
+    curve_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[Record] = []
+
+    def untrained(
+        run: RunFolder, direct: Direct, sample: Sequence[Record], held: Sequence[Record], _: object
+    ) -> DirectlyTrained:
+        assert direct.how == TRANSFORMER_FIT
+        given.extend([*sample, *held])
+        return DirectlyTrained(fresh_module(direct), 3, ())
+
+    monkeypatch.setattr("protocols.audit.run.fit_directly", untrained)
+    path = tmp_path / "tiny.yaml"
+    path.write_text(f"model: {{name_or_path: {curve_model}, name: tiny}}\n")
+    out = tmp_path / "audit"
+    line = ["probes", "audit", str(probe[0]), f"--output_dir={out}", f"--baselines={path}"]
+    assert train.main([*line, "--trainer.accelerator=cpu", "--trainer.progress_bar=false"]) == 0
+    assert {record.stem for record in given} == {""}
+    assert len(given) == 42
+    [row] = [
+        r
+        for r in read_results(out / "results.csv")
+        if r["metric"] == "accuracy" and r["model"] == "tiny"
+    ]
+    assert (row["control"], row["role"], row["num_items"]) == ("choice_only", "baseline", "18")
+    assert row["num_groups"] == "18"  # by the questions, which it did not see
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -70,6 +106,14 @@ def test_a_leak_is_found_and_flagged(
         (["--output_dir=never", "--baselines="], "give --baselines"),
         (["--output_dir=never", "--baselines=choice_onl"], "did you mean 'choice_only'"),
         (["--output_dir=never", "--baselines=mlm_baseline"], "mlm_baseline"),
+        (
+            [
+                "--output_dir=never",
+                "--training.fit.patience=null",
+                "--training.transformer.patience=1",
+            ],
+            "needs training.fit.patience",
+        ),
     ],
 )
 def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,18 @@ def run(kind: str, value: float, low: float, probe: str = "hypernymy", split: st
     return Run(protocol="audit", model=kind, probe=probe, rows=tuple(rows), key=f"{kind}-{probe}")
 
 
+def test_a_transformer_that_saw_the_choices_alone_is_called_so() -> None:
+    shared = {"protocol": "audit", "probe": "mine", "split": "dev", "kind": "transformer"}
+    rows = [
+        Row(**shared, control="choice_only", metric="accuracy", value=0.5, ci_low=0.45),
+        Row(**shared, control="choice_only", metric="chance", value=0.2),
+    ]
+    seen = Run(protocol="audit", model="tiny", probe="mine", rows=tuple(rows), key="seen")
+    [entry] = entries(Results("x", (seen,)))
+    assert (entry.group, entry.model) == ("part of the input", "Choice-only, tiny")
+    assert entry.verdict == "gives itself away"
+
+
 def counted() -> Run:
     shared = {"protocol": "audit", "probe": "hypernymy"}
     rows = [
