@@ -31,6 +31,7 @@ PHRASES = {
     "UsedFor": "usually used for {}",
 }
 _SAME = {"Synonym", "FormOf", "SimilarTo", "DerivedFrom"}  # what says that two are nearly one
+_NARROW = 100  # of a kind at most: what one bus has, others have; what one animal has, few others
 _TEXT = re.compile(r"[a-z][a-z' -]*[a-z]")
 _JOINED = re.compile(r"\b(and|or|but|not)\b")
 _SMALL = {"a", "an", "the", "of", "in", "on", "at", "to", "for", "with", "by", "from"}
@@ -62,6 +63,7 @@ class Properties:
         linked: All that any statement links a concept to, in either direction, whatever its
             relation and its weight.
         kinds: What a concept is said to be a kind of.
+        size: How many are of a kind.
         same: Its synonyms and other forms.
     """
 
@@ -70,6 +72,7 @@ class Properties:
     degree: Counter[str] = field(default_factory=Counter)
     linked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     kinds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    size: Counter[str] = field(default_factory=Counter)
     same: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _with: dict[Property, set[str]] = field(default_factory=dict)
 
@@ -79,7 +82,7 @@ class Properties:
         ConceptNet does not say what is false. A hint is a statement of any relation and weight
         that links the concept, a synonym of it, or what it is a kind of (up to two steps), with
         the property's text or a synonym of that; a word that both share; or another of the same
-        kind that has the property, as a bus is made of metal where a car is.
+        narrow kind that has the property, as a bus is made of metal where a car is.
         """
         meant = {one.text, *self.same.get(one.text, ())}
         near = {concept, *self.same.get(concept, ())}
@@ -93,11 +96,10 @@ class Properties:
         )
 
     def _kinds_with(self, one: Property) -> set[str]:
-        """The kinds of which some have a property."""
+        """The kinds, not too wide ones, of which some have a property."""
         if one not in self._with:
-            self._with[one] = {
-                kind for holder in self.holders.get(one, ()) for kind in self.kinds.get(holder, ())
-            }
+            kinds = (self.kinds.get(holder, set()) for holder in self.holders.get(one, ()))
+            self._with[one] = {kind for own in kinds for kind in own if self.size[kind] <= _NARROW}
         return self._with[one]
 
     def num_shared(self, first: str, second: str) -> int:
@@ -138,6 +140,7 @@ def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
             found.same[end].add(start)
             continue
         if relation == "IsA":
+            found.size[end] += end not in found.kinds[start]
             found.kinds[start].add(end)
         one = Property(relation, end)
         if weight >= min_weight and _is_askable(start, one) and one not in found.of[start]:

@@ -208,11 +208,11 @@ has both properties, one wrong answer the first alone, the other the second alon
 those of 15 relations that enough speaks for; RelatedTo and IsA, the commonest, are asked for where
 others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong answer
 is one that no statement of any weight hints to have the other property: neither of itself nor of
-its synonyms, nor of what it is a kind of, nor of others of that kind; and one that shares two
-properties with the right answer at most. All choices of a split, right and wrong, are concepts of
-no other split, each of them right a few times at most; wrong answers are, where they can be, those
-that are right elsewhere. No pair of properties is asked for twice. `first_distractor` in the notes
-is the right answer of the variant: `--variant but_not`."""
+its synonyms, nor of what it is a kind of, nor of others of that kind, where it is a narrow one; and
+one that shares two properties with the right answer at most. All choices of a split, right and
+wrong, are concepts of no other split, each of them right a few times at most; wrong answers are,
+where they can be, those that are right elsewhere. No pair of properties is asked for twice.
+`first_distractor` in the notes is the right answer of the variant: `--variant but_not`."""
 
 PROPERTY_CONJUNCTION = Builder(
     NAME,
