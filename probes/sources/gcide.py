@@ -63,7 +63,10 @@ def read_gcide(
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide")
+        raise FileNotFoundError(
+            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide; `probes build` takes a "
+            "folder of GNU's own files as well, from https://ftp.gnu.org/gnu/gcide/"
+        )
     opener = gzip.open if path.suffix in {".dz", ".gz"} else open
     word, part_of_speech, numbers = "", "", dict[str, int]()
     with opener(path, "rt", encoding="latin-1") as file:
