@@ -110,6 +110,12 @@ def _meta(notes: object) -> dict[str, Any]:
     if not isinstance(notes, dict):
         raise RecordError(f"`notes` is {_kind(notes)}; an object is needed")
     meta = dict(notes)
+    for name in ("hops", "distractor_hops"):  # as tables sort them
+        try:
+            int(0 if meta.get(name) is None else meta[name])
+        except (TypeError, ValueError, OverflowError):
+            said = f"`{name}` in `notes` is {meta[name]!r}; a whole number is needed"
+            raise RecordError(said) from None
     if meta.get("word") and "gold_synset" in meta:  # DictionaryQA asks for the sense of a word
         meta.setdefault("cluster", meta["word"])
         meta.setdefault("sense", meta["gold_synset"])

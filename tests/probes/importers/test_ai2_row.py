@@ -88,6 +88,11 @@ MALFORMED = {
     "id is a list": (row(id=["x"]), "`id` is a list"),
     "empty id": (row(id=""), "`id` is empty"),
     "notes is a list": (row(notes=[1]), "`notes` is a list"),
+    "hops are a word": (row(notes={"hops": "two"}), "`hops` in `notes` is 'two'; a whole number"),
+    "hops are a list": (
+        row(notes={"distractor_hops": [1]}),
+        r"`distractor_hops` in `notes` is \[1\]",
+    ),
     "no mask": (row(question={"stem": "He is"}), r"0 \[MASK\] in the stem"),
     "two masks": (row(question={"stem": "[MASK] [MASK]"}), r"2 \[MASK\] in the stem"),
 }

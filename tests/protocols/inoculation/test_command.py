@@ -11,6 +11,8 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 import train
 from protocols.cli.errors import FAILURE
 from protocols.engine.models import saved_module
+from reports.concepts.facts import gathered
+from results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run
 
@@ -45,6 +47,13 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
         assert len(row["scores"]) == 5
         assert row["prediction"] == row["scores"].index(max(row["scores"]))
         assert row["correct"] == (row["prediction"] == row["answer"])
+
+
+def test_the_report_finds_both_times_of_asking_in_the_predictions(finished: Path) -> None:
+    found = gathered(load_results(finished))
+    [asked] = [one for one in (*found.asked, *found.few) if one.series.original_task]
+    assert len(asked.answers) == 2
+    assert {len(run.credit) for runs in asked.answers.values() for run in runs} == {22}
 
 
 def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(
