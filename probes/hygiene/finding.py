@@ -76,10 +76,13 @@ def repeated_questions(records: Sequence[Record]) -> list[Finding]:
     for record in records:
         stem = plain_words(record.stem)
         key = stem, frozenset(record.choices)
-        if (other := seen.setdefault(key, record)) is not record:
+        other = seen.setdefault(key, record)
+        if other is not record and other.gold == record.gold:
             text = f"the same question as {other.where}"
             findings.append(Finding("repeated question", record.where, text))
-        elif (other := first.setdefault(stem, record)).gold != record.gold:
+            continue
+        other = other if other is not record else first.setdefault(stem, record)
+        if other.gold != record.gold:
             text = f"{other.gold[:60]!r} is right under the same stem in {other.where}"
             check = "right elsewhere" if other.gold in record.wrong else "stem with two answers"
             findings.append(Finding(check, record.where, text))

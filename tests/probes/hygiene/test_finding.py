@@ -47,6 +47,11 @@ def test_repeated_questions_and_contradictions() -> None:
     assert (found.check, found.text) == ("repeated question", "the same question as 1@0")
     [found] = repeated_questions([first, item("q?", "c", "a", name="4")])
     assert found.check == "right elsewhere"
+    [found] = repeated_questions([first, item("q?", "b", "a", name="4")])  # the same choices
+    assert (found.check, found.text) == (
+        "right elsewhere",
+        "'a' is right under the same stem in 1@0",
+    )
     [found] = repeated_questions([first, item("q?", "c", "d", name="5")])
     assert found.check == "stem with two answers"
 
