@@ -155,13 +155,17 @@ class Conjunctions:
         ]
         order = self.rng.sample(own, len(own))
         order.sort(key=self._surplus.__getitem__)
-        return next((name for name in order[:_TRIED] if self._fits(name, lacks, gold, other)), None)
+        for name in order[:_TRIED]:
+            if self._apart(name, gold, other) and not self.known.may_have(name, lacks, has):
+                return name
+        return None
 
-    def _fits(self, name: str, lacks: Property, gold: str, other: str) -> bool:
-        """Whether a concept surely lacks what it has to: what is much like the gold may have it."""
-        apart = all(name != one and not self.known.are_kin(name, one) for one in (gold, other))
+    def _apart(self, name: str, gold: str, other: str) -> bool:
+        """Whether a concept is none of two others, and not so much like the gold as to be right."""
         alike = self.known.num_shared(name, gold) > _ALIKE
-        return apart and not alike and not self.known.may_have(name, lacks)
+        return not alike and all(
+            name != one and not self.known.are_kin(name, one) for one in (gold, other)
+        )
 
 
 def check(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
@@ -177,7 +181,7 @@ def check(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Find
             has, lacks = first, second
             if name != record.meta["first_distractor"]:
                 has, lacks = second, first
-            if has not in known.of[name] or known.may_have(name, lacks):
+            if has not in known.of[name] or known.may_have(name, lacks, has):
                 findings.append(
                     Finding("a wrong answer is right (ConceptNet)", record.where, repr(name))
                 )

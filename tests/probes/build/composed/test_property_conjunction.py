@@ -85,7 +85,9 @@ def test_what_one_of_a_wide_kind_has_says_nothing_of_the_others() -> None:
     writing = Property("UsedFor", "writing")
     for number, has in ((99, True), (100, False)):
         tools = [Edge("IsA", f"tool {n}", "tool", 1.0) for n in range(number)]
-        assert gathered([*pen, *tools, *tools], 2.0).may_have("tool 0", writing) is has
+        known = gathered([*pen, *tools, *tools], 2.0)
+        assert known.may_have("tool 0", writing) is has
+        assert not known.may_have("tool 0", writing, Property("IsA", "tool"))
 
 
 def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
