@@ -102,7 +102,8 @@ def concepts_table(results: Results) -> Table | None:
         f"Of each model the {OF_EACH} concepts that it surely knows most of and least of after the "
         "largest k, by the end of the 95% interval of the share of their questions that are right "
         "(right on 9 of 10 is surer than on 2 of 2), among those with several questions; of those "
-        "alike, which are counted, the first by name. Up to "
+        "alike, which are counted, the first by name. Some are there by luck alone: how many, the "
+        "strict share if independent says, in the table above. Up to "
         f"{MOST_QUESTIONS} questions of each are shown, with what most seeds answer; what that "
         f"counts is said where seeds differ or choices tie. Up to {MOST_MODELS} models are shown; "
         "the csv file has all, and all their concepts with several questions.",
