@@ -52,7 +52,7 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
         What a reader of the results should know of the file.
 
     Raises:
-        RecordError: If it is UTF-16, compressed and damaged, or has no words.
+        RecordError: If it is no text in UTF-8, compressed and damaged, or has no words.
         FileNotFoundError: If there is no such file.
     """
     line = 1
@@ -68,6 +68,8 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
         line += len(lines) - 1
         num_words += ends[-1]
         num_lost += text.count(_LOST)
+    if num_lost > num_words:
+        raise RecordError(f"{path}: this is no text in UTF-8")
     if not num_words:
         raise RecordError(f"{path}: there are no words in it")
     lost = f"{path}: {num_lost:,} places are not UTF-8; they end words like a blank"

@@ -55,10 +55,16 @@ def contamination(
     from protocols.contamination.shown import counts_of, show, write
     from reports.contamination.tables import scores_table
     from results.load import load_results
+    from storage.bounded import regular_file
 
     names, texts = _listed(against), _listed(corpus)
     if not names and not texts:
         raise UsageError("give --against NAMES_OR_FILES, --corpus TEXT_FILES or both")
+    # What is wrong with a path is said before minutes are spent on others.
+    for path in texts:
+        regular_file(path)
+    if output_dir is not None:
+        output_dir.mkdir(parents=True, exist_ok=True)
     loaded = load_results(results) if results else None
     looked = Looked(held_out(probe, mirror), ngram, max_groups, min_share)
     for name in names:

@@ -70,6 +70,7 @@ def test_what_is_no_text(tmp_path: Path) -> None:
         (b"", "no words"),
         (b" ?!\n", "no words"),
         ("a red".encode("utf-16"), "UTF-16"),
+        (bytes(range(128, 200)), "no text in UTF-8"),
         (gzip.compress(b"a red round fruit" * 99)[:40], "cut off"),
     ):
         path.write_bytes(data)
