@@ -6,10 +6,13 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from probes.build.frame.builder import Builder, BuildSettings, S
 from probes.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
 from probes.catalog import load_probe_config, probe_names
+from probes.source import load_probe
+from probes.splits import groups_of
 from protocols.cli.command import Command, command
 from protocols.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
 from results.provenance import ROOT
@@ -80,7 +83,7 @@ def build(
         else:
             builder = builder_of(name)
             if filter:
-                builder = _filtering(builder, settings, filtering)
+                builder = filtering_builder(builder, settings, filtering)
             paths = write_probe(builder, settings, folder)
         for path in paths:
             print(f"{sha256_of(path)[:12]}  {path}", flush=True)
@@ -94,9 +97,17 @@ def build(
     print(build_vectors(folder / "word_vectors.txt"))
 
 
-def _filtering(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
+def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
     """A builder of what a filter leaves, whose data card says what that did."""
-    result = filtered(builder.build(settings), builder.config.get("group_by"), how)
+    from probes.build.frame.write import write_probe
+
+    probe = builder.build(settings)
+    with TemporaryDirectory() as folder:
+        # Read again, since only then does an item say what its config groups it by.
+        write_probe(replace(builder, build=lambda own: probe), settings, Path(folder))
+        config = load_probe_config(Path(folder, builder.name, f"{builder.name}.yaml"))
+        records = [record for split in probe for record in load_probe(config, split).records]
+    result = filtered(probe, groups_of(records, config.group_by), how)
     print(result.said(), flush=True)
     about = "\n\n".join(filter(None, (builder.about, result.said())))
     return replace(builder, build=lambda own: result.probe, about=about)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 from probes.build.drafts import Probe
 from probes.build.frame.progress import tracked
-from probes.catalog import GroupBy
 from probes.record import Record, chance_of
-from probes.splits import groups_of, nested_sample
+from probes.splits import nested_sample
 from protocols.engine.settings import FitSettings, ModelSettings
 from storage.config.ranges import NotEmpty, NumItems, Seed, Settings, Within
 from storage.errors import UsageError
@@ -106,13 +106,13 @@ class Filtered:
 
 
 def filtered(
-    probe: Probe, group_by: GroupBy | None, settings: FilterSettings, answer: Answer | None = None
+    probe: Probe, groups: Sequence[str], settings: FilterSettings, answer: Answer | None = None
 ) -> Filtered:
     """Leaves out what most models answer from the choices alone.
 
     Args:
         probe: The items by split.
-        group_by: What is not divided between parts.
+        groups: The group of each item, split by split: what is not divided between parts.
         settings: How.
         answer: Trains on the first records and gives the credit of each of the second, by a seed;
             a choice-only model where it is None.
@@ -122,33 +122,31 @@ def filtered(
     """
     asked = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
-    credit = cross_validated(records, group_by, settings, asked)
+    credit = cross_validated(records, groups, settings, asked)
     right = [sum(own[i] == 1.0 for own in credit.values()) for i in range(len(records))]
-    places = iter(right)
-    kept = {
-        split: [record for record in own if next(places) < settings.agree]
-        for split, own in probe.items()
-    }
-    left = [record for own in kept.values() for record in own]
-    again = cross_validated(left, group_by, settings, asked)
+    stays = [number < settings.agree for number in right]
+    places = iter(stays)
+    kept = {split: [record for record in own if next(places)] for split, own in probe.items()}
+    left, theirs = list(compress(records, stays)), list(compress(groups, stays))
+    again = cross_validated(left, theirs, settings, asked)
     return Filtered(
         kept,
         {split: len(own) for split, own in probe.items()},
         chance_of(records),
-        (_mean(records, credit, group_by), _mean(left, again, group_by)),
+        (_mean(credit, groups), _mean(again, theirs)),
         settings,
     )
 
 
 def cross_validated(
-    records: Sequence[Record], group_by: GroupBy | None, settings: FilterSettings, answer: Answer
+    records: Sequence[Record], groups: Sequence[str], settings: FilterSettings, answer: Answer
 ) -> Credits:
     """What each item counts to models that were trained on other parts than its own.
 
     Raises:
         UsageError: If there are fewer groups than parts.
     """
-    part = parts_of(groups_of(records, group_by), settings.folds)
+    part = parts_of(groups, settings.folds)
     found: Credits = {seed: [0.0] * len(records) for seed in settings.seeds}
     plan = [(fold, seed) for fold in range(settings.folds) for seed in settings.seeds]
     for fold, seed in tracked(plan, "filtering"):
@@ -205,11 +203,10 @@ def choice_only_model(settings: FilterSettings) -> Answer:
     return answer
 
 
-def _mean(records: Sequence[Record], credit: Credits, group_by: GroupBy | None) -> Interval:
+def _mean(credit: Credits, groups: Sequence[str]) -> Interval:
     # Not above: --help needs neither numpy nor scipy.
     import numpy as np
 
     from metrics.intervals import Term, sum_interval
 
-    runs = {seed: np.array(own) for seed, own in credit.items()}
-    return sum_interval([Term(1.0, runs)], groups_of(records, group_by))
+    return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in credit.items()})], groups)

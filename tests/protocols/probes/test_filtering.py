@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import train
 from metrics.intervals import accuracy_interval
+from probes.build.frame.builder import Builder, BuildSettings
+from probes.build.frame.write import write_probe
+from probes.importers.ai2 import read_ai2
 from probes.record import Record
 from protocols.engine.settings import FitSettings
+from protocols.probes.build import filtering_builder
 from protocols.probes.filtering import (
     FilterSettings,
     choice_only_model,
@@ -31,6 +36,7 @@ PROBE = {
     "train": [item(n, n % 3 == 0) for n in range(24)],
     "dev": [item(n, n % 3 == 0) for n in range(24, 36)],
 }
+GROUPS = [record.meta["cluster"] for own in PROBE.values() for record in own]
 
 
 def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
@@ -41,7 +47,7 @@ def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> lis
 
 
 def test_what_two_of_three_models_answer_goes() -> None:
-    result = filtered(PROBE, "cluster", TWO_FOLDS, sees_zib)
+    result = filtered(PROBE, GROUPS, TWO_FOLDS, sees_zib)
     assert result.before == {"train": 24, "dev": 12}
     assert {split: len(own) for split, own in result.probe.items()} == {"train": 16, "dev": 8}
     assert all("zib" not in r.choices for own in result.probe.values() for r in own)
@@ -53,20 +59,19 @@ def test_what_two_of_three_models_answer_goes() -> None:
     assert rows[:2] == ["| train | 24 | 16 |", "| dev | 12 | 8 |"]
     assert rows[2].startswith("| choice-only | 77.8% (")
     assert rows[2].count("66.7% (") == 1
-    strict = filtered(PROBE, "cluster", FilterSettings(agree=3), sees_zib)
+    strict = filtered(PROBE, GROUPS, FilterSettings(agree=3), sees_zib)
     assert strict.probe == result.probe
     loose = FilterSettings(agree=1)
     with pytest.raises(UsageError, match="the items are of 0 groups"):
-        filtered(PROBE, "cluster", loose, sees_zib)
+        filtered(PROBE, GROUPS, loose, sees_zib)
 
 
 def test_the_interval_of_one_model_is_that_of_its_credits() -> None:
     one = FilterSettings(seeds=[1], agree=1)
-    result = filtered(PROBE, "cluster", one, sees_zib)
+    result = filtered(PROBE, GROUPS, one, sees_zib)
     records = [record for own in PROBE.values() for record in own]
     credit = [1.0 if "zib" in record.choices else 0.5 for record in records]
-    groups = [record.meta["cluster"] for record in records]
-    assert result.scores[0] == accuracy_interval(credit, groups)
+    assert result.scores[0] == accuracy_interval(credit, GROUPS)
 
 
 def test_each_item_is_answered_once_by_each_model_and_samples_are_small() -> None:
@@ -77,7 +82,7 @@ def test_each_item_is_answered_once_by_each_model_and_samples_are_small() -> Non
         return [float(record.id) for record in own]
 
     how = FilterSettings(folds=3, train_items=10)
-    found = cross_validated(PROBE["train"], "cluster", how, count)
+    found = cross_validated(PROBE["train"], GROUPS[:24], how, count)
     assert found == {seed: [float(n) for n in range(24)] for seed in (0, 1, 2)}
     assert asked == [(seed, 10, 8) for _ in range(3) for seed in (0, 1, 2)]
 
@@ -123,3 +128,35 @@ def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
 def test_mistakes(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert train.main(["probes", "build", *line]) == train.USAGE_ERROR
     assert message in capsys.readouterr().err
+
+
+def test_the_data_card_says_what_was_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As builders of WordNetQA leave it: only the reader of a file makes a cluster of the synset.
+    probe = {
+        split: [
+            replace(r, id=f"{split}-{r.id}", answer=n % 2, choices=r.choices[:: 1 - 2 * (n % 2)],
+                    meta={"gold_synset": r.meta["cluster"]})
+            for n, r in enumerate(own)
+        ]
+        for split, own in PROBE.items()
+    }  # fmt: skip
+    config = {"setup": "mc_qa", "num_choices": 2, "chance": 0.5, "group_by": "cluster"}
+    builder = Builder("tiny", "Tiny.", BuildSettings, lambda own: probe, config=config)
+    clusters: list[set[str]] = []
+
+    def answer(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
+        clusters.append(
+            {r.meta["gold_synset"] for r in train} & {r.meta["gold_synset"] for r in asked}
+        )
+        return [1.0 * ("zib" in r.choices) for r in asked]
+
+    monkeypatch.setattr("protocols.probes.filtering.choice_only_model", lambda how: answer)
+    made = filtering_builder(builder, BuildSettings(), FilterSettings())
+    paths = write_probe(made, BuildSettings(), tmp_path)
+    assert len(read_ai2(paths[0]).records) == 16
+    said = capsys.readouterr().out
+    assert "| dev | 12 | 8 |" in said
+    assert said.strip() in paths[-1].read_text()
+    assert clusters == [set()] * 12
