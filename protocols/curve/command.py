@@ -62,7 +62,7 @@ def curve(
     """Learning curves of a set of models and probes, with their language controls.
 
     MC-MLM probes are answered by heads on a frozen model of any kind, MC-QA probes by fine-tuning a
-    whole encoder. Baselines answer the kind that they are for: MLM-baseline MC-MLM, ESIM MC-QA.
+    whole encoder. Baselines answer the kind that they are for: MLM-baseline MC-MLM, others MC-QA.
 
     Args:
         output_dir: Folder of the results; finished points are never computed again.

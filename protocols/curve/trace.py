@@ -71,9 +71,11 @@ def _say(curve: Curve, missing: Sequence[Job]) -> None:
     """Says of which curves nothing is computed."""
     name, label = curve.data.config.name, curve.model.label
     if not curve.modes:
-        kind = kind_of(curve.model)
-        untrained = " here: nothing of it is trained, and `train.py zero-shot` scores it"
-        said = "" if kind.trained or kind.heads else untrained
+        kind, said = kind_of(curve.model), ""
+        if not (kind.trained or kind.heads):
+            said = " here: nothing of it is trained, and `train.py zero-shot` scores it"
+        elif "mc_qa" in kind.trained:
+            said = "; --setup mc_qa poses them as questions"
         print(f"{name}: {label} does not answer {curve.data.setup} probes{said}")
     elif not missing:
         print(f"{name}: curve of {label} complete")

@@ -54,7 +54,7 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
     trace_curves(folder, probes, asked, context)
     said = capsys.readouterr().out
-    assert "pairs: ESIM (word_vectors) does not answer mc_mlm probes\n" in said
+    assert "pairs: ESIM (word_vectors) does not answer mc_mlm probes; --setup mc_qa" in said
     assert "complete" not in said
     points = list(folder.runs_dir.glob("curve-asked-full-4-*"))
     assert len(points) == 2  # of each model one; of pairs N = 0 and 4
