@@ -75,7 +75,10 @@ def contamination(
     if loaded is not None:
         answers, said = answers_of(loaded, looked.parts)
         notices += [*loaded.left_out, *said]
-        tables.append(scores_table(list(scored(answers, looked.groups, looked.flags()))))
+        if flags := looked.flags():
+            tables.append(scores_table(list(scored(answers, looked.groups, flags))))
+        else:
+            notices.append("nothing contaminates an item, so all scores are without")
     show(tables, notices)
     if output_dir is not None:
         write(output_dir, tables, looked)

@@ -92,16 +92,15 @@ class Looked:
         self._keep(path, scan.overlaps(), [])
 
     def flags(self) -> dict[str, Sequence[bool | None]]:
-        """By what may contaminate the items, (N,) whether it does; None where nothing tells."""
+        """By what contaminates any item, (N,) whether it does; None where nothing tells."""
         flags: dict[str, Sequence[bool | None]] = {}
         for one in self.found:
             flags[one.name] = one.contaminated
             concepts = [shared.concept for shared in one.shared]
-            if any(concept is not None for concept in concepts):
-                flags[f"{one.name}, by concept"] = concepts
-        if len(self.found) > 1:
+            flags[f"{one.name}, by concept"] = concepts
+        if sum(any(one.contaminated) for one in self.found) > 1:
             flags[_ANY] = self.in_any()
-        return flags
+        return {name: own for name, own in flags.items() if any(own)}
 
     def in_any(self) -> list[bool]:
         """(N,) whether any source makes an item contaminated."""

@@ -53,7 +53,8 @@ def answers_of(results: Results, parts: list[Items]) -> tuple[list[Answers], lis
         for line in lines:
             number = _number(line, places, records)
             if number is not None:
-                by_seed = sets.setdefault(str(line.get("set", "")), {})
+                # A curve's sets are named by control and seed, and each seed is a run of its own.
+                by_seed = sets.setdefault(str(line.get("control", line.get("set", ""))), {})
                 by_seed.setdefault(line.get("seed") or 0, {})[number] = float(line["correct"])
         others += not sets
         found += _named(run, sets)

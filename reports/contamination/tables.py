@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reports.kit.columns import ACCURACY, accuracy, column, field, size, text, whole
+from reports.kit.columns import ACCURACY, accuracy, column, field, text, whole
 from reports.kit.measured import Estimate
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from reports.kit.text import BY_GROUPS, INTERVAL, count, percent
@@ -110,7 +110,8 @@ def scores_table(scored: Sequence[Scored]) -> Table | None:
             lambda s: (s.model, s.run, s.by),
             lambda part: [
                 accuracy("accuracy %", lambda s: s.accuracy, ACCURACY, part),
-                size("n", lambda s: s, "num_items num_groups", part),
+                whole("n", lambda s: s.num_items, "num_items", part),
+                field("num_groups", lambda s: s.num_groups),
             ],
             PARTS,
         ),

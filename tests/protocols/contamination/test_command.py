@@ -43,7 +43,7 @@ def test_counts_lines_and_scores(
     credit = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
     lines = [
         {
-            **{"set": "dev", "id": r.id, "position": place, "question": r.stem},
+            **{"set": f"standard-seed{seed}", "id": r.id, "position": place, "question": r.stem},
             **{"correct": own, "seed": seed, "control": "standard"},
         }
         for seed, credits in credit.items()
@@ -87,7 +87,10 @@ def test_counts_lines_and_scores(
 
 
 def test_a_share_and_a_single_seed(
-    probe: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+    probe: Path,
+    write_run: Callable[..., Path],
+    rows: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs, out = probe.parent / "runs", probe.parent / "out"
     answered = write_run(runs, "a", rows.zero_shot("p", 1, 3, 2, model="m"))
@@ -103,6 +106,10 @@ def test_a_share_and_a_single_seed(
     clean = scores[str(probe), "clean"]
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
+    assert (
+        train.main([*line[:3], "--ngram=9", f"--corpus={probe.parent / 'text.txt'}", line[6]]) == 0
+    )
+    assert "nothing contaminates an item" in capsys.readouterr().out
 
 
 def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> None:
