@@ -77,7 +77,8 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     notices += score_notices(*said.values())
     rows = [own for split, one in said.items() for own in _rows(data, one, split, row)]
     run.write_lines("predictions.jsonl", (line for one in said.values() for line in one.rows()))
-    run.write_metrics(rows)
+    if seed is None:
+        run.write_metrics(rows)  # a training has left its own
     run.finish(
         RunRecord(
             protocol=PROTOCOL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from protocols.curve.settings import ESIM_FIT
@@ -31,7 +31,7 @@ class AuditSettings(Settings):
     seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0])
     train_share: Share = 0.7
     split_seed: Seed = 0
-    fit: FitSettings = field(default_factory=lambda: ESIM_FIT)
+    fit: FitSettings = field(default_factory=lambda: replace(ESIM_FIT, patience=5))
     transformer: FitSettings = field(default_factory=lambda: TRANSFORMER_FIT)
 
     def __post_init__(self) -> None:

@@ -60,6 +60,8 @@ def test_a_leak_is_found_and_flagged(
     lines = [json.loads(own) for own in next(out.glob("runs/*/predictions.jsonl")).open()]
     assert [own["set"] for own in lines] == ["part of leaky"] * 18
     assert not list(out.glob("runs/*/checkpoints"))
+    [log] = out.glob("runs/*Choice-only*/metrics.csv")
+    assert "train/loss" in log.read_text()
 
     before = (out / "results.csv").read_bytes()
     assert train.main(line) == 0
