@@ -58,31 +58,36 @@ def antonym_negation(
 
 
 def antonym_pairs(
-    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
+    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective", by_gloss: bool = False
 ) -> set[tuple[str, str]]:
     """Opposites, each pair once in alphabetic order.
 
-    Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold.
+    Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold. With
+    `by_gloss`, only where the gloss of the one has a word of the other ("hot and dry"), and of two
+    senses rather than the first: pairs that a reader agrees with more often.
     """
-    known = _Known(wordnet, vocabulary, part)
+    known = _Known(wordnet, vocabulary, part, by_gloss)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         for lemma in synset.lemmas():
             for opposite in (o for o in lemma.antonyms() if known.usable(o)):
-                near = [lemma, *(n for s in synset.similar_tos() for n in s.lemmas())]
+                near = [lemma, *(n for s in _similar(synset, by_gloss) for n in s.lemmas())]
                 pairs |= {_ordered(n.name(), opposite.name()) for n in near if known.usable(n)}
     return {pair for pair in pairs if not _alike(*pair)}
 
 
 def synonym_pairs(
-    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
+    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective", by_gloss: bool = False
 ) -> set[tuple[str, str]]:
-    """Words of one synset, or of a synset and one similar to it; each pair once, in order."""
-    known = _Known(wordnet, vocabulary, part)
+    """Words of one synset, or of a synset and one similar to it; each pair once, in order.
+
+    `by_gloss` is as in `antonym_pairs`.
+    """
+    known = _Known(wordnet, vocabulary, part, by_gloss)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         own = [lemma for lemma in synset.lemmas() if known.usable(lemma)]
-        similar = [lemma for s in synset.similar_tos() for lemma in s.lemmas()]
+        similar = [lemma for s in _similar(synset, by_gloss) for lemma in s.lemmas()]
         for one in own:
             for other in (o for o in [*own, *similar] if o.name() != one.name()):
                 if known.usable(other):
@@ -93,8 +98,11 @@ def synonym_pairs(
 class _Known:
     """Words that everybody knows, in the sense they are mostly used in."""
 
-    def __init__(self, wordnet: Any, vocabulary: Collection[str], part: Part) -> None:
+    def __init__(
+        self, wordnet: Any, vocabulary: Collection[str], part: Part, by_gloss: bool
+    ) -> None:
         self.wordnet = wordnet
+        self.num_senses = 2 if by_gloss else _MAX_SENSE
         self.letters = "as" if part == "adjective" else _LETTERS[part]
         self.vocabulary = vocabulary
         self.senses: dict[str, list[str]] = {}
@@ -114,9 +122,22 @@ class _Known:
         own, other = uses(self.wordnet, name, self.letters)
         if other > own or not (name in self.vocabulary or own >= _MIN_COUNT):
             return []
-        return [
-            s.name() for s in self.wordnet.synsets(name, self.letters[0])[:_MAX_SENSE] if is_fit(s)
-        ]
+        senses = self.wordnet.synsets(name, self.letters[0])[: self.num_senses]
+        return [synset.name() for synset in senses if is_fit(synset)]
+
+
+def _similar(synset: Any, by_gloss: bool) -> list[Any]:
+    """Synsets similar to one, or those of them whose gloss, or its own, names the other."""
+    similar: list[Any] = synset.similar_tos()
+    if not by_gloss:
+        return similar
+    return [other for other in similar if _names(other, synset) or _names(synset, other)]
+
+
+def _names(one: Any, other: Any) -> bool:
+    """Whether a gloss has a word of another synset; an ending of two letters does not count."""
+    gloss = one.definition().lower()
+    return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in other.lemma_names())
 
 
 def _ordered(one: str, other: str) -> tuple[str, str]:

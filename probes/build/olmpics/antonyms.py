@@ -30,6 +30,8 @@ _SENTENCES: Mapping[Part, str] = {
     "noun": f"It was {MASK} a {{}}, it was really a {{}}.",
     "verb": f"He was {MASK} ready to {{}}, He was really ready to {{}}.",
 }
+# Comparatives, and words that are not shown to everybody.
+_UNFIT = frozenset("smaller larger darned damn damned goddam goddamned raped".split())
 Pair = tuple[str, str]
 
 
@@ -46,7 +48,7 @@ class AntonymSettings(OlmpicsSettings):
     """
 
     wordnet_dir: str = str(DEFAULT_DIR)
-    num_words: NumItems = 100_000
+    num_words: NumItems = 60_000
 
 
 def build_antonyms(settings: AntonymSettings) -> Probe:
@@ -63,8 +65,8 @@ def build_antonyms(settings: AntonymSettings) -> Probe:
     for part, (opposites, same) in word_pairs(wordnet, words).items():
         # One of the opposites with one of the synonyms: every split has as many of either.
         clear = (
-            sorted(pair for pair in opposites if not are_synonyms(wordnet, *pair)),
-            sorted(pair for pair in same if not are_opposites(wordnet, *pair)),
+            sorted(p for p in opposites if _UNFIT.isdisjoint(p) and not are_synonyms(wordnet, *p)),
+            sorted(p for p in same if _UNFIT.isdisjoint(p) and not are_opposites(wordnet, *p)),
         )
         for two in zip(*(rng.sample(pairs, len(pairs)) for pairs in clear), strict=False):
             drafts += _drafts(part, *two)
@@ -82,8 +84,8 @@ def word_pairs(
     """
     found = dict[Part, tuple[set[Pair], set[Pair]]]()
     for part in tracked(_PARTS, "antonym_negation: pairs"):
-        opposites = antonym_pairs(wordnet, vocabulary, part)
-        same = synonym_pairs(wordnet, vocabulary, part)
+        opposites = antonym_pairs(wordnet, vocabulary, part, by_gloss=True)
+        same = synonym_pairs(wordnet, vocabulary, part, by_gloss=True)
         if part == "noun":
             words = countable_words(wordnet, {word for pair in opposites | same for word in pair})
             opposites, same = ({p for p in pairs if words >= {*p}} for pairs in (opposites, same))
@@ -136,12 +138,13 @@ def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
 _ABOUT = """\
 Built as Talmor et al. (2020, section 4.3) describe it, in the released sentences ("an" where it is
 said, and none for adverbs): opposites and synonyms of WordNet, both words among the frequent ones
-of wordfreq 3 (in place of Google Books) and in the sense that they are mostly used in; opposites
-also at one remove (what is similar to hot is opposed to cold). No pair shares five letters in a
-row, as happy and unhappy do; none are opposites in one sense and synonyms in another. Each pair is
-asked in both orders, which lie in one split. The paper also took pairs from ConceptNet; of
-WordNet's opposites few are nouns and verbs, so most items are adjectives, and train is smaller than
-the paper's 4,000 where pairs run out."""
+of wordfreq 3 (in place of Google Books) and in one of the two senses they are mostly used in;
+opposites also at one remove (what is similar to hot is opposed to cold), where a gloss bears that
+out. No pair shares five letters in a row, as happy and unhappy do; none are opposites in one sense
+and synonyms in another. Each pair is asked in both orders, which lie in one split. The paper also
+took pairs from ConceptNet; of WordNet's opposites few are nouns and verbs, so most items are
+adjectives, and train is smaller than the paper's 4,000: without a look at the glosses there are
+twice as many opposites, of which about every fifth, read in a sample, could be disputed."""
 
 ANTONYM_NEGATION = Builder(
     "antonym_negation",

@@ -18,6 +18,9 @@ from probes.sources.vocabulary import read_vocabulary
 from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
 from storage.config.ranges import NumItems
 
+# "A seam and a gridiron are both a type of instrumentation": what nobody says.
+_NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())
+
 
 @dataclass(frozen=True)
 class TaxonomySettings(OlmpicsSettings):
@@ -52,9 +55,10 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
         ValueError: If there are fewer items than asked for.
     """
     words = frequent_words(settings.num_words)
+    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
     rules = Rules(
         evaluation_roots=tuple(settings.evaluation_roots),
-        answers=read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else None,
+        answers=pieces - _NO_KINDS,
         per_gold=settings.per_gold,
         evaluation_per_gold=settings.evaluation_per_gold,
         one_sided=True,
