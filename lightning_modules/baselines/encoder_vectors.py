@@ -149,7 +149,9 @@ class EncoderVectors(TokenVectors):
 
     def split(self, text: str) -> list[str]:
         tokenizer: Any = self._encoder.tokenizer
-        pieces: list[str] = tokenizer.tokenize(text.replace(MASK, tokenizer.mask_token or MASK))
+        text = text.replace(MASK, tokenizer.mask_token or MASK)
+        ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        pieces: list[str] = tokenizer.convert_ids_to_tokens(ids)
         return pieces
 
     def ids(self, words: Sequence[str]) -> Ids:
