@@ -9,7 +9,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 
 from probes.contamination.overlap import Scan
-from probes.contamination.words import all_texts, words_of
+from probes.contamination.words import texts_of, words_of
 from probes.record import Record
 from storage.errors import RecordError
 from storage.files import Watched, read_blocks
@@ -20,8 +20,15 @@ _LONGEST = 1 << 24  # characters without a blank, which are cut
 _LOST = "\ufffd"
 
 
-def scan_records(scan: Scan, records: Iterable[Record]) -> None:
-    """Looks through items, each with each of its choices: wrong answers are read too."""
+def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = True) -> None:
+    """Looks through items.
+
+    Args:
+        scan: Gets the words.
+        records: The items.
+        wrong_choices: Whether each is read with each of its choices, as who trains on it does, or
+            with its right answer alone.
+    """
     words, begins, names = list[str](), list[int](), list[str]()
 
     def where(place: int) -> str:
@@ -30,7 +37,7 @@ def scan_records(scan: Scan, records: Iterable[Record]) -> None:
     for record in records:
         begins.append(len(words))
         names.append(record.where)
-        for text in all_texts(record):
+        for text in texts_of(record, wrong_choices):
             words += [*text, ""]
         if len(words) > _MOST_WORDS:
             scan.feed(words, where)

@@ -52,6 +52,7 @@ def item_text(record: Record, choice: str) -> ItemText:
     return ItemText((*own, *answer, *words_of(after)), len(own), end)
 
 
-def all_texts(record: Record) -> Iterator[tuple[str, ...]]:
-    """The words of an item with each of its choices: what one reads who trains on it."""
-    return (item_text(record, choice).words for choice in record.choices)
+def texts_of(record: Record, wrong_choices: bool = True) -> Iterator[tuple[str, ...]]:
+    """The words of an item with its right answer and with each other choice, if these count."""
+    choices = record.choices if wrong_choices else [record.gold]
+    return (item_text(record, choice).words for choice in choices)

@@ -15,7 +15,8 @@ from storage.errors import UsageError
         "what of a probe stands in other data",
         example="train.py probes contamination hypernymy --against openbookqa,arc_easy "
         "--corpus wiki.txt.gz --results runs/zero_shot --output_dir runs/contamination",
-        shown="probe against corpus results output_dir ngram min_share max_groups mirror",
+        shown="probe against corpus results output_dir ngram min_share max_groups "
+        "wrong_choices mirror",
         positional=True,
     )
 )
@@ -28,6 +29,7 @@ def contamination(
     ngram: Annotated[int, Within(1, 100)] = 8,
     min_share: ShareOrNone = 0.0,
     max_groups: NumItems = 10,
+    wrong_choices: bool = True,
     mirror: str | None = None,
 ) -> None:
     """Counts the items of a probe that stand in other data, and what runs score without them.
@@ -44,6 +46,7 @@ def contamination(
         min_share: An item is contaminated where more than this share of its n-grams is found.
         max_groups: What more groups of items than this (or half of few) have in common is taken
             for the probe's templates and left out.
+        wrong_choices: Also looks in the wrong answers of other items, which are trained on too.
         mirror: Folder or address that stands for the addresses of the released files.
 
     Raises:
@@ -68,7 +71,7 @@ def contamination(
     loaded = load_results(results) if results else None
     looked = Looked(held_out(probe, mirror), ngram, max_groups, min_share)
     for name in names:
-        looked.in_items(name, mirror)
+        looked.in_items(name, mirror, wrong_choices)
     for path in texts:
         looked.in_text(path)
     tables, notices = [counts_of(looked)], looked.notices

@@ -50,19 +50,24 @@ def items_of(given: str, mirror: str | None) -> list[Items]:
     """All items of a probe or an original task, of one of its splits, of a folder or of a file.
 
     Args:
-        given: A name of the catalogue or the path of a .yaml file, with `:split` or without; a
-            folder with train, dev and test files; or a file.
+        given: A name of the catalogue, the path of a .yaml file or of a folder with train, dev and
+            test files, with `:split` or without; or a file.
         mirror: See `probes.source.load_probe`.
 
     Raises:
         UsageError: If there is nothing of that name, or none of its files is there.
-        ConfigError: If it has no such split.
+        ConfigError: If a config has no such split.
         RecordError: If a file is malformed.
     """
     name, _, split = given.partition(":")
     if name in probe_names() or Path(name).suffix in _YAML:
         return _of_config(name, split, mirror)
     path = Path(given)
+    if not path.exists() and Path(name).is_dir():
+        files = split_files(Path(name))
+        if split in files:
+            return [_of_file(split, files[split])]
+        raise UsageError(f"{name} has no file of a split {split!r}; it has {', '.join(files)}")
     if path.is_dir():
         return [_of_file(own, file) for own, file in split_files(path).items()]
     if path.is_file():

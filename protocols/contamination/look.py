@@ -63,12 +63,13 @@ class Looked:
         self._grams = probe_grams(self.records, self.groups, ngram, most)
         self.notices = list(_of_items(self._grams))
 
-    def in_items(self, name: str, mirror: str | None) -> None:
+    def in_items(self, name: str, mirror: str | None, wrong_choices: bool) -> None:
         """Looks in other items.
 
         Args:
             name: See `protocols.contamination.items.items_of`, which says what is raised too.
             mirror: Stands for the addresses of the released files.
+            wrong_choices: See `probes.contamination.sources.scan_records`.
 
         Raises:
             UsageError: If these are the very items that are looked for.
@@ -82,7 +83,7 @@ class Looked:
                 self.notices.append(f"{name}: its {one.split} items are the probe's: left out")
         scan = Scan(self._grams)
         records = [record for one in others for record in one.records]
-        scan_records(scan, records)
+        scan_records(scan, records, wrong_choices)
         self._keep(name, scan.overlaps(), shared_concepts(self.records, records))
 
     def in_text(self, path: str) -> None:

@@ -40,6 +40,9 @@ def test_items_are_read_with_all_their_choices(monkeypatch: pytest.MonkeyPatch) 
     scan_records(looked, others)
     # Of 5 four-grams a-red-round-fruit and round-fruit-an-apple; nothing goes on to the next item.
     assert looked.overlaps() == [Overlap(2 / 5, 1 / 3, 1 / 2, 4, "a red round fruit", "7@0")]
+    looked = scan()
+    scan_records(looked, others, wrong_choices=False)
+    assert [one.share for one in looked.overlaps()] == [0.0]
 
 
 def test_words_go_on_over_lines_and_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

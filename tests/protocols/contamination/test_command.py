@@ -99,11 +99,11 @@ def test_a_share_and_a_single_seed(
             row = {"set": "dev", "id": record.id, "position": place, "question": record.stem}
             file.write(json.dumps({**row, "correct": own, "seed": None}) + "\n")
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
-    line += [f"--against={probe}", f"--results={runs}", f"--output_dir={out}"]
+    line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
     assert train.main(line) == 0
     with (out / "contamination_scores.csv").open() as file:
         scores = {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
-    clean = scores[str(probe), "clean"]
+    clean = scores[f"{probe}:train", "clean"]
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
     assert (
@@ -124,4 +124,5 @@ def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "there is no probe and no file" in said("nothing at all", f"--against={dev}")
     assert "has no split 'tset'" in said("age_small:tset", f"--against={dev}")
     assert "--ngram 0: give a number" in said(dev, f"--against={dev}", "--ngram=0")
+    assert "it has train, dev" in said(dev, f"--against={probe}:test")
     assert "no train, dev or test file" in said(str(probe.parent), f"--against={dev}")
