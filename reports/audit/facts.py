@@ -61,6 +61,13 @@ class Entry:
     ours: bool = True
 
     @property
+    def source(self) -> str:
+        """Whose number it is; of the paper's, which split where ours is a part of another one."""
+        if self.ours:
+            return "ours"
+        return "paper" if self.split in ("dev", "test") else "paper, test"
+
+    @property
     def over(self) -> float | None:
         """How far it is over chance."""
         return None if self.chance is None else self.value.value - self.chance
@@ -173,7 +180,7 @@ def _theirs(probe: str, split: str) -> Iterator[tuple[str, str, float]]:
 
 
 def _on(published: PublishedProbe, split: str) -> float | None:
-    return {"dev": published.dev_accuracy, "test": published.test_accuracy}.get(split)
+    return published.dev_accuracy if split == "dev" else published.test_accuracy
 
 
 def _level(run: Run, row: Row) -> float | None:

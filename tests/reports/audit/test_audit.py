@@ -73,6 +73,15 @@ def test_ours_stand_beside_the_papers() -> None:
     assert ours["over_chance"] == pytest.approx(0.21)
 
 
+def test_a_part_of_train_stands_beside_the_papers_test() -> None:
+    runs = (run("choice_only", 0.3, 0.25, split="part of train"), run("choice_only", 0.3, 0.25))
+    found = {(e.source, e.split, e.model): e.value.value for e in entries(Results("x", runs))}
+    assert found["paper, test", "part of train", "Choice-only, BERT"] == 0.544
+    assert found["paper", "test", "Choice-only, BERT"] == 0.544
+    dev = entries(Results("x", (run("choice_only", 0.3, 0.25, split="dev"),)))
+    assert [e.value.value for e in dev if e.model == "Choice-only, BERT"] == [0.638]
+
+
 def test_a_probe_of_no_paper_has_no_published_rows() -> None:
     results = Results("x", (run("choice_only", 0.3, 0.25, "mine"),))
     assert [entry.ours for entry in entries(results)] == [True]
