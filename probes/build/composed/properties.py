@@ -76,20 +76,15 @@ class Properties:
     same: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _with: dict[Property, set[str]] = field(default_factory=dict)
 
-    def may_have(self, concept: str, one: Property, has: Property | None = None) -> bool:
+    def may_have(self, concept: str, one: Property) -> bool:
         """Whether anything hints that a concept has a property; a distractor must have no hint.
 
         ConceptNet does not say what is false. A hint is a statement of any relation and weight
         that links the concept, a synonym of it, or what it is a kind of (up to two steps), with
         the property's text or a synonym of that; a word that both share; or another of the same
-        narrow kind that has the property, as a bus is made of metal where a car is.
-
-        Args:
-            concept: The concept.
-            one: The property.
-            has: What else is said of the concept; a kind that this names is no hint.
+        narrow kind that has the property, as a bus is made of metal where a car is. (What it is
+        related to says nothing of its kind.)
         """
-        kinds = self.kinds.get(concept, set()) - ({has.text} if has else set())
         meant = {one.text, *self.same.get(one.text, ())}
         near = {concept, *self.same.get(concept, ())}
         for _ in range(2):
@@ -98,11 +93,13 @@ class Properties:
             bool(near & meant)
             or any(not meant.isdisjoint(self.linked.get(name, ())) for name in near)
             or share_a_word(concept, one.text)
-            or (one.relation != "RelatedTo" and not self._kinds_with(one).isdisjoint(kinds))
+            or not self._kinds_with(one).isdisjoint(self.kinds.get(concept, ()))
         )
 
     def _kinds_with(self, one: Property) -> set[str]:
         """The kinds, not too wide ones, of which some have a property."""
+        if one.relation == "RelatedTo":
+            return set()
         if one not in self._with:
             kinds = (self.kinds.get(holder, set()) for holder in self.holders.get(one, ()))
             self._with[one] = {kind for own in kinds for kind in own if self.size[kind] <= _NARROW}

@@ -156,7 +156,7 @@ class Conjunctions:
         order = self.rng.sample(own, len(own))
         order.sort(key=self._surplus.__getitem__)
         for name in order[:_TRIED]:
-            if self._apart(name, gold, other) and not self.known.may_have(name, lacks, has):
+            if self._apart(name, gold, other) and not self.known.may_have(name, lacks):
                 return name
         return None
 
@@ -181,7 +181,7 @@ def check(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Find
             has, lacks = first, second
             if name != record.meta["first_distractor"]:
                 has, lacks = second, first
-            if has not in known.of[name] or known.may_have(name, lacks, has):
+            if has not in known.of[name] or known.may_have(name, lacks):
                 findings.append(
                     Finding("a wrong answer is right (ConceptNet)", record.where, repr(name))
                 )
