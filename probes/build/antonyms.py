@@ -63,16 +63,19 @@ def antonym_pairs(
     """Opposites, each pair once in alphabetic order.
 
     Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold. With
-    `by_gloss`, only where the gloss of the one has a word of the other ("hot and dry"), and of two
-    senses rather than the first: pairs that a reader agrees with more often.
+    `by_gloss`, only where the gloss of the one has a word of the other ("hot and dry"): a reader
+    agrees with such pairs more often. Then other opposites may be so in the second sense as well.
     """
-    known = _Known(wordnet, vocabulary, part, by_gloss)
+    first = _Known(wordnet, vocabulary, part)
+    known = _Known(wordnet, vocabulary, part, 2) if by_gloss else first
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         for lemma in synset.lemmas():
             for opposite in (o for o in lemma.antonyms() if known.usable(o)):
-                near = [lemma, *(n for s in _similar(synset, by_gloss) for n in s.lemmas())]
-                pairs |= {_ordered(n.name(), opposite.name()) for n in near if known.usable(n)}
+                similar = (n for s in _similar(synset, by_gloss) for n in s.lemmas())
+                near = [n for n in similar if first.usable(n)]
+                near += [lemma] if known.usable(lemma) else []
+                pairs |= {_ordered(n.name(), opposite.name()) for n in near}
     return {pair for pair in pairs if not _alike(*pair)}
 
 
@@ -83,7 +86,7 @@ def synonym_pairs(
 
     `by_gloss` is as in `antonym_pairs`.
     """
-    known = _Known(wordnet, vocabulary, part, by_gloss)
+    known = _Known(wordnet, vocabulary, part)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         own = [lemma for lemma in synset.lemmas() if known.usable(lemma)]
@@ -99,10 +102,10 @@ class _Known:
     """Words that everybody knows, in the sense they are mostly used in."""
 
     def __init__(
-        self, wordnet: Any, vocabulary: Collection[str], part: Part, by_gloss: bool
+        self, wordnet: Any, vocabulary: Collection[str], part: Part, num_senses: int = _MAX_SENSE
     ) -> None:
         self.wordnet = wordnet
-        self.num_senses = 2 if by_gloss else _MAX_SENSE
+        self.num_senses = num_senses
         self.letters = "as" if part == "adjective" else _LETTERS[part]
         self.vocabulary = vocabulary
         self.senses: dict[str, list[str]] = {}

@@ -138,12 +138,12 @@ def are_synonyms(wordnet: Any, first: str, second: str) -> bool:
 _ABOUT = """\
 Built as Talmor et al. (2020, section 4.3) describe it, in the released sentences ("an" where it is
 said, and none for adverbs): opposites and synonyms of WordNet, both words among the frequent ones
-of wordfreq 3 (in place of Google Books) and in one of the two senses they are mostly used in;
-opposites also at one remove (what is similar to hot is opposed to cold), where a gloss bears that
-out. No pair shares five letters in a row, as happy and unhappy do; none are opposites in one sense
-and synonyms in another. Each pair is asked in both orders, which lie in one split. The paper also
-took pairs from ConceptNet; of WordNet's opposites few are nouns and verbs, so most items are
-adjectives, and train is smaller than the paper's 4,000: without a look at the glosses there are
+of wordfreq 3 (in place of Google Books) and in the sense they are mostly used in, opposites in one
+of two; opposites also at one remove (what is similar to hot is opposed to cold), where a gloss
+bears that out. No pair shares five letters in a row, as happy and unhappy do; none are opposites in
+one sense and synonyms in another. Each pair is asked in both orders, which lie in one split. The
+paper also took pairs from ConceptNet; of WordNet's opposites few are nouns and verbs, so most items
+are adjectives, and train is smaller than the paper's 4,000: without a look at the glosses there are
 twice as many opposites, of which about every fifth, read in a sample, could be disputed."""
 
 ANTONYM_NEGATION = Builder(
