@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from probes.build.drafts import Probe
 from probes.build.frame.builder import Builder
@@ -17,6 +18,7 @@ from probes.record import Record
 from probes.sources.vocabulary import read_vocabulary
 from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
 from storage.config.ranges import NumItems
+from storage.errors import UsageError
 
 # "A seam and a gridiron are both a type of instrumentation": what nobody says.
 _NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())
@@ -52,7 +54,7 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
 
     Raises:
         FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
-        ValueError: If there are fewer items than asked for.
+        UsageError: If there are fewer items than asked for, or a root is no synset.
     """
     words = frequent_words(settings.num_words)
     pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
@@ -63,15 +65,26 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
         evaluation_per_gold=settings.evaluation_per_gold,
         one_sided=True,
     )
-    return in_order(
-        taxonomy_conjunction(
-            open_wordnet(settings.wordnet_dir),
-            words,
-            {**settings.evaluation, **settings.train},
-            settings.seed,
-            rules,
-        )
-    )
+    wordnet = open_wordnet(settings.wordnet_dir)
+    _check_roots(wordnet, settings.evaluation_roots)
+    sizes = {**settings.evaluation, **settings.train}
+    try:
+        return in_order(taxonomy_conjunction(wordnet, words, sizes, settings.seed, rules))
+    except ValueError as error:
+        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
+        raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
+
+
+def _check_roots(wordnet: Any, roots: Sequence[str]) -> None:
+    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
+
+    for root in roots:
+        try:
+            wordnet.synset(root)
+        except (WordNetError, ValueError) as error:
+            raise UsageError(
+                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
+            ) from error
 
 
 def check_hypernyms(settings: TaxonomySettings, records: Sequence[Record]) -> list[Finding]:

@@ -11,6 +11,7 @@ from probes.build.olmpics.frequency import frequent_words
 from probes.build.olmpics.taxonomy import TaxonomySettings, build_taxonomy, check_hypernyms
 from probes.hygiene.finding import check_records, check_splits
 from probes.record import Record
+from storage.errors import UsageError
 
 WORDS = frozenset(
     "animal mammal bird dog cat horse poodle hound hen owl duck vehicle building car boat ferry "
@@ -42,8 +43,14 @@ def test_the_gold_is_shared_and_nothing_else(settings: TaxonomySettings) -> None
 
 def test_answers_can_be_held_to_a_models_pieces(settings: TaxonomySettings, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("animal\nmammal\nbird\nartifact\nvehicle\n")
-    with pytest.raises(ValueError, match="only 0 items are left for train, not 2"):
+    with pytest.raises(UsageError, match="only 0 items are left for train, not 2: give smaller"):
         build_taxonomy(replace(settings, vocabulary=str(tmp_path)))
+
+
+@pytest.mark.parametrize("root", ["animal", "animal.n.02", "aminal.n.01", "animal.n.x", ""])
+def test_a_root_that_is_no_synset_is_named(settings: TaxonomySettings, root: str) -> None:
+    with pytest.raises(UsageError, match=f"--evaluation_roots {root}: no synset of WordNet"):
+        build_taxonomy(replace(settings, evaluation_roots=("animal.n.01", root)))
 
 
 def test_what_wordnet_contradicts_is_found(settings: TaxonomySettings) -> None:
