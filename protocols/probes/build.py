@@ -61,7 +61,7 @@ def build(
         output_dir: Gets a folder with the probe's files and data card; of the shipped ones
             `probes/` and `word_vectors.txt`, in the repository's assets/ unless it is given.
         seed: Seed of the probes.
-        filter: Leave out what choice-only models answer in cross-validation, by groups.
+        filter: Leave out what choice-only models answer that were trained on the other splits.
         filtering: How those models are trained, and how many of them must agree.
         name: The probe to build, or the bundle of probes.
         settings: How.

@@ -1,8 +1,9 @@
 """Adversarial filtering of a probe that is built: what models answer without the question goes.
 
-After Zellers et al. (2018), in one round: the items are divided into parts, whole groups, and each
-part is answered by choice-only models that were trained on the others. Training sees one thread of
-the CPU alone, so that the items left are the same on machines that compute alike.
+After Zellers et al. (2018), in one round of cross-validation: each split is answered by choice-only
+models that were trained on the others, as in an audit. Within a split right answers come again, and
+what a model makes of having seen them is no leak of the probe. Training has one thread of the CPU,
+so that the items left are the same on machines that compute alike.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class FilterSettings(Settings):
     """How items are found that can be answered without their question.
 
     Args:
-        folds: Parts that the items are divided into.
+        folds: Parts, whole groups, that the items are divided into; none takes the splits, or 2
+            where there is one.
         seeds: One model each.
         agree: An item that so many of the models get right is left out.
         train_items: Most items that a model is trained on.
@@ -43,7 +45,7 @@ class FilterSettings(Settings):
         vectors: Their word vectors: "embedded", or a file in GloVe's text format.
     """
 
-    folds: Annotated[int, Within(2, 100)] = 2
+    folds: Annotated[int, Within(2, 100)] | None = None
     seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0, 1, 2])
     agree: Annotated[int, Within(1, 100)] = 2
     train_items: NumItems = 2000
@@ -89,10 +91,11 @@ class Filtered:
 
     def said(self) -> str:
         """A paragraph and a table in Markdown."""
-        one, how = self.settings, len(self.settings.seeds)
+        how = self.settings
+        others = "splits" if _by_splits(self.probe, how) else f"of {how.folds or 2} parts"
         lines = [
-            f"Filtered (`--filter true`): of {how} choice-only models, trained on the other parts "
-            f"of {one.folds}, at least {one.agree} gave the right answer of each item that was "
+            f"Filtered (`--filter true`): of {len(how.seeds)} choice-only models, trained on the "
+            f"other {others}, at least {how.agree} gave the right answer of each item that was "
             "left out. Their accuracy is a mean, with its 95% interval by groups; on what is left "
             f"they were trained anew. Chance is {self.chance:.1%}.",
             "",
@@ -118,17 +121,26 @@ def filtered(
             a choice-only model where it is None.
 
     Raises:
-        UsageError: If there are fewer groups than parts, before or after.
+        UsageError: If there are fewer groups than parts, or nothing is left of a split.
     """
     asked = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
-    credit = cross_validated(records, groups, settings, asked)
+    if _by_splits(probe, settings):
+        part = [place for place, own in enumerate(probe.values()) for _ in own]
+    else:
+        part = parts_of(groups, settings.folds or 2)
+    credit = cross_validated(records, part, settings, asked)
     right = [sum(own[i] == 1.0 for own in credit.values()) for i in range(len(records))]
     stays = [number < settings.agree for number in right]
     places = iter(stays)
     kept = {split: [record for record in own if next(places)] for split, own in probe.items()}
+    if lost := [split for split, own in kept.items() if not own]:
+        raise UsageError(
+            f"the filter leaves nothing of {' and '.join(lost)}; build more items, or let more "
+            "models agree (--filtering.agree)"
+        )
     left, theirs = list(compress(records, stays)), list(compress(groups, stays))
-    again = cross_validated(left, theirs, settings, asked)
+    again = cross_validated(left, list(compress(part, stays)), settings, asked)
     return Filtered(
         kept,
         {split: len(own) for split, own in probe.items()},
@@ -139,16 +151,18 @@ def filtered(
 
 
 def cross_validated(
-    records: Sequence[Record], groups: Sequence[str], settings: FilterSettings, answer: Answer
+    records: Sequence[Record], part: Sequence[int], settings: FilterSettings, answer: Answer
 ) -> Credits:
     """What each item counts to models that were trained on other parts than its own.
 
-    Raises:
-        UsageError: If there are fewer groups than parts.
+    Args:
+        records: The items.
+        part: The part of each.
+        settings: Seeds, and how many items a model is trained on.
+        answer: As of `filtered`.
     """
-    part = parts_of(groups, settings.folds)
     found: Credits = {seed: [0.0] * len(records) for seed in settings.seeds}
-    plan = [(fold, seed) for fold in range(settings.folds) for seed in settings.seeds]
+    plan = [(fold, seed) for fold in sorted(set(part)) for seed in settings.seeds]
     for fold, seed in tracked(plan, "filtering"):
         own = [i for i, other in enumerate(part) if other == fold]
         others = [record for record, other in zip(records, part, strict=True) if other != fold]
@@ -157,6 +171,10 @@ def cross_validated(
         for place, value in zip(own, credit, strict=True):
             found[seed][place] = value
     return found
+
+
+def _by_splits(probe: Probe, settings: FilterSettings) -> bool:
+    return settings.folds is None and len(probe) > 1
 
 
 def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:

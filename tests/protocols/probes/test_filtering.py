@@ -23,7 +23,7 @@ from protocols.probes.filtering import (
 )
 from storage.errors import UsageError
 
-TWO_FOLDS = FilterSettings()
+DEFAULT = FilterSettings()
 
 
 def item(number: int, leaks: bool) -> Record:
@@ -47,7 +47,7 @@ def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> lis
 
 
 def test_what_two_of_three_models_answer_goes() -> None:
-    result = filtered(PROBE, GROUPS, TWO_FOLDS, sees_zib)
+    result = filtered(PROBE, GROUPS, DEFAULT, sees_zib)
     assert result.before == {"train": 24, "dev": 12}
     assert {split: len(own) for split, own in result.probe.items()} == {"train": 16, "dev": 8}
     assert all("zib" not in r.choices for own in result.probe.values() for r in own)
@@ -62,7 +62,7 @@ def test_what_two_of_three_models_answer_goes() -> None:
     strict = filtered(PROBE, GROUPS, FilterSettings(agree=3), sees_zib)
     assert strict.probe == result.probe
     loose = FilterSettings(agree=1)
-    with pytest.raises(UsageError, match="the items are of 0 groups"):
+    with pytest.raises(UsageError, match="the filter leaves nothing of train and dev"):
         filtered(PROBE, GROUPS, loose, sees_zib)
 
 
@@ -81,10 +81,32 @@ def test_each_item_is_answered_once_by_each_model_and_samples_are_small() -> Non
         asked.append((seed, len(train), len(own)))
         return [float(record.id) for record in own]
 
-    how = FilterSettings(folds=3, train_items=10)
-    found = cross_validated(PROBE["train"], GROUPS[:24], how, count)
+    how, part = FilterSettings(train_items=10), parts_of(GROUPS[:24], 3)
+    found = cross_validated(PROBE["train"], part, how, count)
     assert found == {seed: [float(n) for n in range(24)] for seed in (0, 1, 2)}
     assert asked == [(seed, 10, 8) for _ in range(3) for seed in (0, 1, 2)]
+
+
+def test_parts_are_the_splits_unless_a_number_is_given() -> None:
+    sizes: list[tuple[int, int]] = []
+
+    def count(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
+        sizes.append((len(train), len(own)))
+        return [0.0] * len(own)
+
+    one = {"seeds": [0], "agree": 1}
+    said = filtered(PROBE, GROUPS, FilterSettings(**one), count).said()  # type: ignore[arg-type]
+    assert sizes == [(12, 24), (24, 12)] * 2
+    assert "trained on the other splits" in said
+    sizes.clear()
+    how = FilterSettings(folds=3, **one)  # type: ignore[arg-type]
+    said = filtered(PROBE, GROUPS, how, count).said()
+    assert sizes == [(24, 12)] * 6
+    assert "trained on the other of 3 parts" in said
+    sizes.clear()
+    alone = {"train": PROBE["train"]}
+    filtered(alone, GROUPS[:24], FilterSettings(**one), count)  # type: ignore[arg-type]
+    assert sizes == [(12, 12)] * 4
 
 
 def test_parts_have_whole_groups_and_like_sizes() -> None:
