@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 EMBEDDED = "embedded"
-CONTEXTUAL = ("encoder",)  # kinds of vectors that hang on the words beside, made by a frozen model
+# Kinds of vectors that hang on the words beside, made by a frozen model.
+CONTEXTUAL = ("encoder", "elmo")
 EMBEDDED_PATH = Path(__file__).resolve().parents[2] / "assets" / "word_vectors.txt"
 
 
@@ -13,7 +14,8 @@ def vectors_label(source: str) -> str:
     """A short name of vectors for tables, such as "glove.6B.50d" or "bert-base-cased, frozen"."""
     kind, name = vectors_kind(source)
     if kind:
-        return f"{name.rstrip('/').rsplit('/', 1)[-1]}, frozen"
+        last = name.rstrip("/").rsplit("/", 1)[-1]
+        return f"{last.removesuffix('.hdf5').removesuffix('_weights')}, frozen"
     path, member = located(source)
     name = Path(member or path.name).name
     for ending in (".gz", ".zip", ".txt", ".vec"):

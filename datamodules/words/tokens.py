@@ -33,13 +33,14 @@ class WordIndex(Protocol):
         ...
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text, in lower case.
+def words_of(text: str, *, lower: bool = True) -> list[str]:
+    """The words of a text, in lower case unless they are wanted as they stand.
 
     A run of letters is a word, an apostrophe inside it included; a number is one with its inner
     commas and points; every other sign stands alone. `[MASK]` is one word, in capitals.
     """
-    return [word if word == MASK else word.lower() for word in _WORD.findall(text)]
+    words: list[str] = _WORD.findall(text)
+    return [word.lower() if lower and word != MASK else word for word in words]
 
 
 def candidate_word(text: str) -> str:

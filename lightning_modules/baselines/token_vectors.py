@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 # By what stands before the colon of `--model.vectors`: what makes vectors of what stands behind it,
 # and of the dimension and the checksum of a saved model.
-SOURCES = {"encoder": "lightning_modules.baselines.encoder_vectors:EncoderVectors.load"}
+SOURCES = {
+    "encoder": "lightning_modules.baselines.encoder_vectors:EncoderVectors.load",
+    "elmo": "lightning_modules.baselines.elmo.vectors:ElmoVectors.load",
+}
 
 
 class Origin(Protocol):

@@ -50,7 +50,8 @@ class ModelSettings(Settings):
         vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
             .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
             also `encoder:NAME`, the last hidden states of a frozen encoder ("embedded", a folder,
-            or a name on the Hub).
+            or a name on the Hub), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
+            layers of a frozen ELMo.
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
     """
 
