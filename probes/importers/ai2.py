@@ -58,7 +58,7 @@ def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
     Raises:
         RecordError: If `read_ai2` would refuse one of them.
     """
-    lines = []
+    data = bytearray()  # of large files one copy is enough
     for record in records:
         if len(validate(record).choices) > MAX_CHOICES:
             raise RecordError(f"{record.name}: more than {MAX_CHOICES} choices")
@@ -76,6 +76,6 @@ def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
         }
         if record.meta:
             row["notes"] = dict(record.meta)
-        lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
-    data = "".join(lines).encode()
-    write_bytes_atomic(path, gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
+        data += json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    packed = Path(path).suffix == ".gz"
+    write_bytes_atomic(path, gzip.compress(data, mtime=0) if packed else bytes(data))

@@ -40,7 +40,9 @@ class WordNetSettings(BuildSettings):
         perturbations: Sets of distractors of one question at most.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
-        split_items: Items of train and of test, and of dev unless `all` is true.
+        train_items: Items of train.
+        dev_items: Items of dev, unless `all` is true.
+        test_items: Items of test.
         all: Gives dev all the rest.
     """
 
@@ -50,7 +52,9 @@ class WordNetSettings(BuildSettings):
     perturbations: NumItems = 5
     max_hops: Hops = 5
     sister_depth: Hops = 3
-    split_items: NumItems = 3_000
+    train_items: NumItems = 3_000
+    dev_items: NumItems = 3_000
+    test_items: NumItems = 3_000
     all: bool = False
 
 
@@ -109,13 +113,16 @@ def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
         sister_depth=settings.sister_depth,
         golds=golds,
     )
-    deal, size = Deal(questions, distractors.drafts, rng), settings.split_items
+    deal = Deal(questions, distractors.drafts, rng)
     few = min(_FEW_PERTURBATIONS, settings.perturbations)
-    splits = {"train": deal.fill("train", size, 1), "test": deal.fill("test", size, few)}
+    splits = {
+        "train": deal.fill("train", settings.train_items, 1),
+        "test": deal.fill("test", settings.test_items, few),
+    }
     if settings.all:
         splits["dev"] = deal.fill("dev", None, settings.perturbations)
     else:
-        splits["dev"] = deal.fill("dev", size, few)
+        splits["dev"] = deal.fill("dev", settings.dev_items, few)
     return finish(kind, {name: splits[name] for name in ("train", "dev", "test")}, rng)
 
 
@@ -186,14 +193,18 @@ class WordNetQASettings(BundleSettings):
         wordnet_dir: Folder of a WordNet 3.0 database.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
-        split_items: Items of train and of test, and of dev unless `all` is true.
+        train_items: Items of train.
+        dev_items: Items of dev, unless `all` is true.
+        test_items: Items of test.
         all: Gives dev all the rest.
     """
 
     wordnet_dir: str = str(DEFAULT_DIR)
     max_hops: Hops = 5
     sister_depth: Hops = 3
-    split_items: NumItems = 3_000
+    train_items: NumItems = 3_000
+    dev_items: NumItems = 3_000
+    test_items: NumItems = 3_000
     all: bool = False
 
 

@@ -20,7 +20,7 @@ from tests.probes.tiny_wordnet import NOUNS, write_wordnet
 
 KINDS: tuple[Kind, ...] = ("definitions", "synonymy", "hypernymy", "hyponymy")
 LINES = [line for line in NOUNS.splitlines() if line]
-SIZES = {"split_items": 4, "num_concepts": 40}
+SIZES = {"train_items": 4, "dev_items": 4, "test_items": 4, "num_concepts": 40}
 
 
 def built(kind: Kind, folder: Path, **settings: Any) -> dict[str, list[Record]]:
@@ -65,7 +65,9 @@ def test_items_are_what_their_notes_say(
 
 def test_golds_and_distractors_never_lie_in_two_splits(tiny_wordnet_dir: Path) -> None:
     for seed in range(3):
-        probe = built("hypernymy", tiny_wordnet_dir, seed=seed, split_items=3, all=True)
+        probe = built(
+            "hypernymy", tiny_wordnet_dir, seed=seed, train_items=3, test_items=3, all=True
+        )
         assert all(len(records) > 1 for records in probe.values())
         assert check_splits(probe) == []
         assert [found for records in probe.values() for found in check_records(records)] == []
@@ -91,7 +93,9 @@ def test_the_command_writes_what_the_released_reader_reads(
     tmp_path: Path, tiny_wordnet_dir: Path
 ) -> None:
     config = tmp_path / "small.yaml"
-    config.write_text(f"wordnet_dir: {tiny_wordnet_dir}\nsplit_items: 4\n")
+    config.write_text(
+        f"wordnet_dir: {tiny_wordnet_dir}\ntrain_items: 4\ndev_items: 4\ntest_items: 4\n"
+    )
     line = ["probes", "build", "definitions", f"--config={config}", f"--output_dir={tmp_path}"]
     assert train.main(line) == 0
     records = read_ai2(tmp_path / "definitions" / "train.jsonl.gz", "mc_qa").records
@@ -127,14 +131,15 @@ def test_all_four_at_once_are_the_bytes_of_each_alone(
     (wordnet_dir := tmp_path / "wordnet").mkdir()
     two_words = "\n".join(f"{line.split()[0].split(',')[0]},z{line}" for line in LINES)
     write_wordnet(wordnet_dir, two_words)
-    settings = [f"--wordnet_dir={wordnet_dir}", "--split_items=1", "--all=true"]
+    settings = [f"--wordnet_dir={wordnet_dir}", "--train_items=1", "--test_items=1"]
+    settings.append("--all=true")
     line = ["probes", "build", "wordnet_qa", *settings]
     assert train.main([*line, f"--output_dir={tmp_path / 'beside'}"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 20
     assert train.main([*line, "--num_processes=1", f"--output_dir={tmp_path / 'after'}"]) == 0
     for name in KINDS:
         builder = builder_of(name)
-        own = builder.settings(wordnet_dir=str(wordnet_dir), split_items=1, all=True)
+        own = builder.settings(wordnet_dir=str(wordnet_dir), train_items=1, test_items=1, all=True)
         for path in write_probe(builder, own, tmp_path / "alone"):
             file = path.relative_to(tmp_path / "alone")
             assert path.read_bytes() == (tmp_path / "beside" / file).read_bytes()
