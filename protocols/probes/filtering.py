@@ -97,7 +97,9 @@ class Filtered:
             f"Filtered (`--filter true`): of {len(how.seeds)} choice-only models, trained on the "
             f"other {others}, at least {how.agree} gave the right answer of each item that was "
             "left out. Their accuracy is a mean, with its 95% interval by groups; on what is left "
-            f"they were trained anew. Chance is {self.chance:.1%}.",
+            f"they were trained anew. Chance is {self.chance:.1%}."
+            + " After it they are below chance: what they say is now more often wrong than right, "
+            "so the probe was better without the filter." * (self.scores[1].high < self.chance),
             "",
             "| | before | after |",
             "|---|---|---|",
