@@ -40,7 +40,7 @@ from lightning_modules.heads.plans import CachedItems, HeadPlan
 from lightning_modules.masked_choice import MaskedChoice
 from lightning_modules.modes import HeadMode
 from lightning_modules.optimization import adamw_groups, slanted_triangular
-from probes.build.templated import age_comparison
+from probes.build.olmpics.ages import AgeSettings, build_ages
 from probes.catalog import load_probe_config
 from probes.controls import draw_substitutes, no_language, perturbed_language
 from probes.record import Record
@@ -271,7 +271,8 @@ def _compare(ours: Tensor, theirs: Tensor, clock: Clock) -> None:
 def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
     """Train and evaluation rows under standard, no_language and perturbed_language."""
     config = load_probe_config("age_small")
-    built = age_comparison(num_train=grid.num_train, num_dev=grid.num_evaluation, num_test=0)
+    sizes = AgeSettings(num_train=grid.num_train, num_dev=grid.num_evaluation)
+    built = build_ages(sizes)
     standard = (built["train"], built["dev"])
     substitutes = draw_substitutes(config, 0)
     changes: list[Callable[[Record], Record]] = [

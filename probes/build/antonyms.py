@@ -1,18 +1,11 @@
-"""Antonym negation (Talmor et al. 2020, section 4.3).
-
-"It was [MASK] hot, it was really cold.": "not" is right between opposites, "really" between
-synonyms.
-"""
+"""Opposites and synonyms of WordNet, for antonym negation (Talmor et al. 2020, section 4.3)."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from probes.build.drafts import Draft, Probe, finish, split_groups
 from probes.build.glosses import is_fit
-from probes.record import MASK
 from probes.sources.wordnet import uses
 
 Part = Literal["adjective", "noun", "verb"]
@@ -27,34 +20,6 @@ _UNFIT = frozenset(
     "former latter last next first second third one two zero no all any both each every "
     "cardinal ordinal".split()
 )
-
-
-def antonym_negation(
-    wordnet: Any, vocabulary: Collection[str], sizes: Mapping[str, int], seed: int = 0
-) -> Probe:
-    """Builds the probe from adjectives.
-
-    Args:
-        wordnet: The dictionary, as `probes.sources.wordnet.open_wordnet` gives it.
-        vocabulary: Both words of every pair are in it.
-        sizes: Items by split, even numbers: opposites and synonyms half and half.
-        seed: Seeds every choice.
-
-    Returns:
-        Records by split. Both orders of a pair lie in the same split.
-
-    Raises:
-        ValueError: If there are fewer items than asked for.
-    """
-    rng = random.Random(f"antonym_negation:{seed}")
-    half = {name: size // 2 for name, size in sizes.items()}
-    opposites = sorted(antonym_pairs(wordnet, vocabulary))
-    same = sorted(synonym_pairs(wordnet, vocabulary) - set(opposites))
-    parts = [
-        split_groups(_drafts(pairs, gold, other), half, rng)
-        for pairs, gold, other in ((opposites, "not", "really"), (same, "really", "not"))
-    ]
-    return finish("antonym_negation", {k: [*parts[0][k], *parts[1][k]] for k in sizes}, rng)
 
 
 def antonym_pairs(
@@ -151,15 +116,3 @@ def _alike(one: str, other: str) -> bool:
     """Whether the words share more than a few letters in a row, as "happy, unhappy" do."""
     size = _MAX_SHARED + 1
     return any(one[i : i + size] in other for i in range(len(one) - size + 1)) or one in other
-
-
-def _drafts(pairs: list[tuple[str, str]], gold: str, distractor: str) -> Iterator[Draft]:
-    for pair in pairs:
-        for first, second in (pair, pair[::-1]):
-            stem = f"It was {MASK} {first}, it was really {second}."
-            meta = {
-                "arguments": [first, second],
-                "template": "antonym" if gold == "not" else "synonym",
-                "source": "wordnet",
-            }
-            yield Draft(stem, gold, (distractor,), frozenset(pair), meta)

@@ -2,90 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from probes.build.antonyms import antonym_negation
-from probes.build.dictionary_qa import dictionary_qa
-from probes.build.drafts import Probe
-from probes.build.taxonomy import taxonomy_conjunction
-from probes.build.templated import age_comparison, multihop_composition
-from probes.build.wordnet_qa import wordnet_probe
+from probes.build.frame.builder import Builder
+from probes.build.frame.registry import builder_of
+from probes.build.frame.write import checked_probe
 from probes.catalog import ROOT
 from probes.importers.ai2 import write_ai2
-from probes.sources import gcide, wordnet
-from probes.sources.vocabulary import read_vocabulary
 
-VOCABULARY_PATH = ROOT / "assets" / "dictionary-lm"
+_VOCABULARY_PATH = ROOT / "assets" / "dictionary-lm"
+# Trees enough for sixty gold hypernyms in test, whose answers the embedded model has as one piece.
+_EVALUATION_ROOTS = (
+    "animal.n.01",
+    "food.n.01",
+    "food.n.02",
+    "plant.n.02",
+    "person.n.01",
+    "structure.n.01",
+)
+_WORDNET_QA = {"train_items": 1500, "dev_items": 300, "test_items": 500, "perturbations": 1}
 
-
-@dataclass(frozen=True)
-class Sources:
-    """Where the builders read; each source is opened when the first builder asks for it.
-
-    Attributes:
-        wordnet_dir: WordNet 3.0 database folder.
-        gcide_path: GCIDE in dictd's format.
-        vocabulary_path: See `read_vocabulary`.
-    """
-
-    wordnet_dir: Path
-    gcide_path: Path
-    vocabulary_path: Path
-
-    @cached_property
-    def wordnet(self) -> Any:
-        """The opened database."""
-        return wordnet.open_wordnet(self.wordnet_dir)
-
-    @cached_property
-    def senses(self) -> list[gcide.Sense]:
-        """The public domain senses."""
-        return list(gcide.read_gcide(self.gcide_path))
-
-    @cached_property
-    def vocabulary(self) -> frozenset[str]:
-        """Words that are one piece for the embedded model."""
-        return read_vocabulary(self.vocabulary_path)
-
-
-Builder = Callable[[Sources, int], Probe]
-
-BUILDERS: dict[str, Builder] = {
-    "age_small": lambda sources, seed: age_comparison(seed, 1500, 150, 400),
-    "multihop_small": lambda sources, seed: multihop_composition(seed, 1500, 300, 500),
-    "taxonomy_small": lambda sources, seed: taxonomy_conjunction(
-        sources.wordnet, sources.vocabulary, _sizes(1200, 100, 260), seed
+# By the name of a shipped probe: its builder, and with which settings.
+SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "age_small": (
+        "age_comparison",
+        {"num_train": 1500, "num_dev": 150, "num_test": 400, "wording": "paper"},
     ),
-    "antonym_small": lambda sources, seed: antonym_negation(
-        sources.wordnet, sources.vocabulary, _sizes(500, 120, 240), seed
+    "multihop_small": (
+        "multihop_composition",
+        {"num_train": 1500, "num_dev": 300, "num_test": 500},
     ),
-    "definitions_small": lambda sources, seed: wordnet_probe(
-        "definitions", sources.wordnet, _sizes(1500, 300, 500), seed
+    "taxonomy_small": (
+        "taxonomy_conjunction",
+        {
+            "num_train": 1200,
+            "num_dev": 50,
+            "num_test": 330,
+            "vocabulary": str(_VOCABULARY_PATH),
+            "evaluation_roots": _EVALUATION_ROOTS,
+            "evaluation_per_gold": 6,
+        },
     ),
-    "hypernymy_small": lambda sources, seed: wordnet_probe(
-        "hypernymy", sources.wordnet, _sizes(1500, 300, 500), seed
+    "antonym_small": ("antonym_negation", {"num_train": 500, "num_dev": 120, "num_test": 240}),
+    "definitions_small": ("definitions", _WORDNET_QA),
+    "hypernymy_small": ("hypernymy", _WORDNET_QA),
+    "hyponymy_small": (
+        "hyponymy",
+        {**_WORDNET_QA, "train_items": 600, "dev_items": 200, "test_items": 400},
     ),
-    "hyponymy_small": lambda sources, seed: wordnet_probe(
-        "hyponymy", sources.wordnet, _sizes(600, 200, 400), seed
-    ),
-    "wordsense_small": lambda sources, seed: dictionary_qa(
-        sources.senses, _sizes(1000, 300, 500), seed
+    "wordsense_small": (
+        "dictionary_qa",
+        {"train_items": 1000, "dev_items": 300, "test_items": 500},
     ),
 }
 
 
 def build_probes(
-    output_dir: Path,
-    *,
-    wordnet_dir: Path = wordnet.DEFAULT_DIR,
-    gcide_path: Path = gcide.DEFAULT_PATH,
-    vocabulary_path: Path = VOCABULARY_PATH,
-    names: Iterable[str] | None = None,
-    seed: int = 0,
+    output_dir: Path, *, names: Iterable[str] | None = None, seed: int = 0
 ) -> list[Path]:
     """Makes the shipped probes: `output_dir/<name>/{train,dev,test}.jsonl.gz`.
 
@@ -93,33 +68,26 @@ def build_probes(
 
     Args:
         output_dir: Folder for the probes' folders.
-        wordnet_dir: WordNet 3.0 database folder.
-        gcide_path: GCIDE in dictd's format.
-        vocabulary_path: See `read_vocabulary`.
-        names: Which probes; all of `BUILDERS` by default.
+        names: Which probes; all of `SHIPPED` by default.
         seed: Seeds every choice.
 
     Returns:
         The written files.
 
     Raises:
-        ValueError: If there is no builder of a given name.
+        ValueError: If there is no shipped probe of a given name.
         FileNotFoundError: If a source is not there, with the package that holds it.
     """
-    wanted = list(BUILDERS) if names is None else list(names)
-    unknown = [name for name in wanted if name not in BUILDERS]
-    if unknown:
-        raise ValueError(f"no builder for {', '.join(unknown)}; there are {', '.join(BUILDERS)}")
-    sources = Sources(Path(wordnet_dir), Path(gcide_path), Path(vocabulary_path))
+    wanted = list(SHIPPED) if names is None else list(names)
+    if unknown := [name for name in wanted if name not in SHIPPED]:
+        raise ValueError(f"no probe {', '.join(unknown)} is shipped, but {', '.join(SHIPPED)}")
     paths = []
     for name in wanted:
-        for split, records in BUILDERS[name](sources, seed).items():
+        builder_name, settings = SHIPPED[name]
+        builder: Builder[Any] = builder_of(builder_name)
+        probe = checked_probe(builder, builder.settings(seed=seed, **settings))
+        for split, records in probe.items():
             path = Path(output_dir) / name / f"{split}.jsonl.gz"
             write_ai2(path, records)
             paths.append(path)
     return paths
-
-
-def _sizes(train: int, dev: int, test: int) -> dict[str, int]:
-    # Filled in this order: where items are few, the splits to report on come first.
-    return {"test": test, "dev": dev, "train": train}

@@ -11,15 +11,11 @@ from probes.sources.verbalise import plain
 _MAX_TEXT = 110  # characters of a gloss: longer ones hold lists and remarks
 # What is shipped is shown to everybody.
 _UNFIT = re.compile(
-    r"\b(offensive|obscene|slurs?|disparag\w*|derogatory|vulgar\w*|sexual\w*|genital\w*|rape)\b"
+    r"\b(offensive|obscene|slurs?|disparag\w*|derogatory|vulgar\w*|sexual\w*|genital\w*|rape|"
+    r"masturbat\w*|copulat\w*|orgasm\w*|incest\w*|sodom\w*|whores?|suicid\w*|killing yourself)\b"
     r"|pejorative|pornogra|prostitut|--|; ;|; -",  # the last three: authors of quotations
     re.IGNORECASE,
 )
-
-
-def context_of(concept: Any, wordnet: Any) -> tuple[str, str] | None:
-    """The concept's word as it stands in its first example that has it, and that example."""
-    return next(contexts_of(concept, wordnet), None)
 
 
 def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:

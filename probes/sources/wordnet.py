@@ -120,21 +120,6 @@ def _walk(
         yield from ((hops, s) for s in level)
 
 
-def sisters(synset: Any, depth: int = 1) -> Iterator[tuple[int, Any]]:
-    """SISTER_l(c): other children of c's parents and their descendants up to `depth` - 1 levels."""
-    seen = {synset.name()}
-    for parent in synset.hypernyms():
-        for sister in parent.hyponyms():
-            if sister.name() in seen:
-                continue
-            seen.add(sister.name())
-            yield 1, sister
-            for hops, below in descendants(sister, depth - 1):
-                if below.name() not in seen:
-                    seen.add(below.name())
-                    yield hops + 1, below
-
-
 def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
     """Fewest edges from any noun sense of a word up to each word above it (Talmor 2020, 4.4).
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from probes.build.drafts import Probe
 from probes.build.frame.builder import Builder, S
 from probes.build.frame.card import data_card
 from probes.hygiene.finding import check_records, check_splits
@@ -21,10 +22,8 @@ class HygieneError(RecordError):
     """A built probe that breaks its own rules; nothing of it is written."""
 
 
-def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path]:
-    """Builds a probe and writes it: `<output_dir>/<name>/{train,dev,test}.jsonl.gz`.
-
-    Beside them lie README.md, the data card, and `<name>.yaml`, which `--probes` takes.
+def checked_probe(builder: Builder[S], settings: S) -> Probe:
+    """Builds a probe and holds it against the rules.
 
     Raises:
         UsageError: If a split would be empty.
@@ -37,13 +36,27 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
             f"{builder.name}: nothing is left for {' and '.join(empty)}: the sources hold too "
             "little for these settings; ask for fewer items"
         )
-    files: dict[str, Sequence[Record]] = {**probe, **builder.beside(settings, probe)}
-    findings = [found for items in files.values() for found in check_records(items)]
+    findings = check_splits(probe)
     for records in probe.values():
-        findings += builder.check(settings, records)
-    findings += check_splits(probe)
+        findings += [*check_records(records), *builder.check(settings, records)]
     if findings:
         raise HygieneError(f"{builder.name}: {said(findings)}")
+    return probe
+
+
+def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path]:
+    """Builds a probe and writes it: `<output_dir>/<name>/{train,dev,test}.jsonl.gz`.
+
+    Beside them lie README.md, the data card, and `<name>.yaml`, which `--probes` takes.
+
+    Raises:
+        HygieneError: As `checked_probe`, whose other errors are raised as well.
+    """
+    probe = checked_probe(builder, settings)
+    beside = builder.beside(settings, probe)
+    if findings := [found for items in beside.values() for found in check_records(items)]:
+        raise HygieneError(f"{builder.name}: {said(findings)}")
+    files: dict[str, Sequence[Record]] = {**probe, **beside}
     folder = Path(output_dir) / builder.name
     paths = {name: folder / f"{name}.jsonl.gz" for name in files}
     for name, items in files.items():

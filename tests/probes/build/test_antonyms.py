@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from probes.build.antonyms import _names, antonym_negation, antonym_pairs, synonym_pairs
+from probes.build.antonyms import _names, antonym_pairs, synonym_pairs
 
 WORDS = {"hot", "warm", "cold", "scorching"}
 
@@ -31,18 +31,3 @@ def test_synonyms_of_one_synset_and_of_similar_ones(tiny_wordnet: Any) -> None:
         ("hot", "scorching"),
         ("scorching", "warm"),
     }
-
-
-def test_half_and_half_in_both_orders(tiny_wordnet: Any) -> None:
-    probe = antonym_negation(tiny_wordnet, WORDS, {"test": 4, "train": 4})
-    for rows in probe.values():
-        assert sorted(r.gold for r in rows) == ["not", "not", "really", "really"]
-        for record in rows:
-            first, second = record.meta["arguments"]
-            assert record.stem == f"It was [MASK] {first}, it was really {second}."
-            opposed = record.meta["template"] == "antonym"
-            assert opposed == (tuple(sorted((first, second))) in antonym_pairs(tiny_wordnet, WORDS))
-            assert record.gold == ("not" if opposed else "really")
-    pairs = [{frozenset(r.meta["arguments"]) for r in rows} for rows in probe.values()]
-    assert [len(p) for p in pairs] == [2, 2]
-    assert not pairs[0] & pairs[1]

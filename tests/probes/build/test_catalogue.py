@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.build.catalogue import BUILDERS, build_probes
+from probes.build.catalogue import SHIPPED, build_probes
 from probes.catalog import ROOT, load_probe_config
 from probes.controls import choose_nonsense, no_language, perturbed_language
 from probes.source import load_probe
@@ -21,14 +21,7 @@ ASSETS = ROOT / "assets"
 
 
 def test_templated_probes_are_remade_byte_for_byte_without_any_source(tmp_path: Path) -> None:
-    missing = tmp_path / "nowhere"
-    paths = build_probes(
-        tmp_path,
-        wordnet_dir=missing,
-        gcide_path=missing,
-        vocabulary_path=missing,
-        names=["age_small", "multihop_small"],
-    )
+    paths = build_probes(tmp_path, names=["age_small", "multihop_small"])
     assert len(paths) == 6
     for path in paths:
         assert sha256_of(path) == sha256_of(ASSETS / "probes" / path.relative_to(tmp_path))
@@ -44,11 +37,11 @@ def test_every_shipped_probe_is_remade_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no builder for age_big; there are age_small, "):
+    with pytest.raises(ValueError, match="no probe age_big is shipped, but age_small, "):
         build_probes(tmp_path, names=["age_big"])
 
 
-@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_splits_share_no_group_stem_or_question(name: str) -> None:
     config = load_probe_config(name)
     records = {split: load_probe(name, split).records for split in SPLITS}
@@ -60,7 +53,7 @@ def test_shipped_splits_share_no_group_stem_or_question(name: str) -> None:
     assert len(set(stems)) == len(stems)
 
 
-@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_items_are_balanced_and_complete(name: str) -> None:
     config = load_probe_config(name)
     for split in SPLITS:
@@ -96,7 +89,13 @@ def test_shipped_taxonomy_candidates_are_pieces_of_the_embedded_model() -> None:
             assert set(record.choices) <= vocabulary
 
 
+def test_intervals_of_shipped_taxonomy_resample_sixty_groups() -> None:
+    config = load_probe_config("taxonomy_small")
+    records = load_probe("taxonomy_small", "test").records
+    assert len({group_of(record, config.group_by) for record in records}) >= 60
+
+
 def test_shipped_files_are_small() -> None:
     sizes = [path.stat().st_size for path in (ASSETS / "probes").rglob("*.gz")]
-    assert len(sizes) == 3 * len(BUILDERS)
-    assert sum(sizes) < 1_500_000
+    assert len(sizes) == 3 * len(SHIPPED)
+    assert sum(sizes) < 2_000_000

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from probes.sources.wordnet import ancestors, descendants, open_wordnet, sisters, words_of
+from probes.sources.wordnet import ancestors, descendants, open_wordnet, words_of
 
 
 def names(walk: Any) -> list[tuple[int, str]]:
@@ -40,17 +40,6 @@ def test_descendants_go_down_to_the_given_depth(tiny_wordnet: Any) -> None:
         *names(descendants(mammal, 1)),
         (2, "poodle.n.01"),
         (2, "hound.n.01"),
-    ]
-
-
-def test_deeper_sisters_hold_the_sisters_descendants(tiny_wordnet: Any) -> None:
-    cat = tiny_wordnet.synset("cat.n.01")
-    assert names(sisters(cat)) == [(1, "dog.n.01"), (1, "horse.n.01")]
-    assert sorted(names(sisters(cat, 2))) == [
-        (1, "dog.n.01"),
-        (1, "horse.n.01"),
-        (2, "hound.n.01"),
-        (2, "poodle.n.01"),
     ]
 
 
