@@ -69,5 +69,5 @@ def test_the_vectors_are_in_the_text_format_of_glove() -> None:
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_every_shipped_probe_loads(name: str, split: str) -> None:
     data = load_probe(name, split)
-    assert len(data.records) >= 100
+    assert len(data.records) >= 40
     assert {len(record.choices) for record in data.records} == {data.config.num_choices}
