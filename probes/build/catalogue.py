@@ -39,7 +39,7 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {
             "num_train": 1200,
             "num_dev": 50,
-            "num_test": 330,
+            "num_test": 300,
             "vocabulary": str(_VOCABULARY_PATH),
             "evaluation_roots": _EVALUATION_ROOTS,
             "evaluation_per_gold": 6,
