@@ -27,33 +27,40 @@ CUTS = {
     "kinds": ("hypernymy_small", {"train": 48, "dev": 12, "test": 12}),
 }
 # Above the concepts of some items of taxonomy_small dev; the first words are those of WordNet.
-HYPERNYMS = """
+ANIMALS = """
 entity | | a thing with an existence of its own
-organism | entity | a living thing
-animal | organism | it moves and feels
-primate | animal | it has hands
-monkey | primate | it has a tail
-baboon | monkey | it lives on the ground
-macaque | monkey | it lives in a troop
-ape | primate | it has no tail
-gorilla | ape | it eats leaves
-orangutan | ape | it builds nests
-chimpanzee | ape | it uses tools
-person | organism | it speaks
-criminal | person | it breaks the law
-killer | criminal | it kills
-murderer | killer | it kills on purpose
-torpedo | killer | it kills for pay
-thief | criminal | it steals
-robber | thief | it steals by force
-pirate | thief | it steals at sea
-spermatophyte | organism | it has seeds
-seedling | spermatophyte | it is young
-angiosperm | spermatophyte | it has flowers
-flower | angiosperm | it is grown for its blossoms
-peony | flower | it has large blossoms
-wildflower | angiosperm | it grows by itself
-snowball | wildflower | it is white
+animal | entity | a living thing
+invertebrate | animal | an animal without a backbone
+worm | invertebrate | it crawls
+leech | worm | it sucks
+mollusk | invertebrate | it has a shell
+clam | mollusk | it digs
+oyster | mollusk | it makes pearls
+arthropod | invertebrate | it has jointed legs
+insect | arthropod | it has six legs
+flea | insect | it jumps
+bug | insect | it stings
+louse | insect | it sucks blood
+cicada | insect | it sings
+canine | animal | it has a muzzle
+wolf | canine | it howls
+coyote | wolf | it howls at night
+dog | canine | it barks
+hound | dog | it hunts
+terrier | dog | it digs
+ungulate | animal | it has hooves
+ruminant | ungulate | it chews twice
+bovid | ruminant | it has horns
+buffalo | bovid | it wallows
+antelope | bovid | it leaps
+gnu | antelope | it migrates
+sheep | bovid | it gives wool
+deer | ruminant | it has antlers
+stag | deer | it has large antlers
+equine | ungulate | it has one toe
+horse | equine | it is ridden
+mare | horse | it has foals
+mule | equine | it is stubborn
 """
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false", "--trainer.threads=1"]
 
@@ -260,7 +267,7 @@ def taxonomy_distance(world: World, out: Path) -> list[list[str]]:
     folder = world.root / "wordnet"
     folder.mkdir()
     results = f"--results={world.folder('shipped/embedded')}"
-    wordnet = f"--wordnet={write_wordnet(folder, HYPERNYMS)}"
+    wordnet = f"--wordnet={write_wordnet(folder, ANIMALS)}"
     return [["taxonomy-distance", results, wordnet, f"--output_dir={out}"]]
 
 
