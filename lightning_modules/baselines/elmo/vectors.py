@@ -64,7 +64,9 @@ class FrozenElmo(FrozenModel):
         """(L, layers + 1, D) of the words (L,) of a text."""
         words = [self._words[i - 1] for i in ids]
         characters = text_characters(words, self.options.max_characters)
-        found: Tensor = self._model.to(device)(characters.to(device))
+        # What is kept serves later trainings too, whatever their precision.
+        with torch.autocast(device.type, enabled=False):
+            found: Tensor = self._model.to(device)(characters.to(device))
         return found
 
 
