@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from datamodules.encoding.encoded_set import Ids
 from datamodules.words.tokens import words_of
-from datamodules.words.vectors import WordVectorsError
 from lightning_modules.baselines.elmo.bilm import BiLM, text_characters
 from lightning_modules.baselines.elmo.weights import ElmoOptions, read_weights
 from lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
 from lightning_modules.baselines.token_vectors import TokenVectors
 from probes.record import MASK
+from storage.errors import UsageError
 from storage.files import sha256_of
 from storage.folders import user_path
 
@@ -101,14 +101,12 @@ class ElmoVectors(TokenVectors):
 
         Raises:
             PretrainedError: If the options are no JSON object.
-            WordVectorsError: If one of the files is not named, or cannot be used.
-            UsageError: If h5py is not installed.
+            WordVectorsError: If one of the files cannot be used.
+            UsageError: If one of them is not named, or h5py is not installed.
         """
         options, comma, weights = files.partition(",")
         if not (options and comma and weights):
-            raise WordVectorsError(
-                f"elmo:{files}: two files are wanted, elmo:OPTIONS.json,WEIGHTS.hdf5"
-            )
+            raise UsageError(f"elmo:{files}: two files are wanted, elmo:OPTIONS.json,WEIGHTS.hdf5")
         origin = FrozenOrigin(
             f"elmo:{files}", partial(_loaded, options, weights), dimension, sha256
         )

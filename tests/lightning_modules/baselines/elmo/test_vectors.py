@@ -250,7 +250,7 @@ def test_options_that_cannot_be(source: str, room: str, key: str, value: Any, sa
 def test_files_that_are_none(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options, _, weights = source.removeprefix("elmo:").partition(",")
     assert vectors_label(source) == "tiny, frozen"
-    with pytest.raises(WordVectorsError, match=r"two files are wanted, elmo:OPTIONS\.json"):
+    with pytest.raises(UsageError, match=r"two files are wanted, elmo:OPTIONS\.json"):
         token_vectors(f"elmo:{weights}", "zero")
     with pytest.raises(PretrainedError, match=r"none\.json cannot be read"):
         token_vectors(f"elmo:{tmp_path}/none.json,{weights}", "zero")
