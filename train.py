@@ -79,13 +79,11 @@ def dispatch(arguments: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     arguments += ["list"] if arguments == ["probes"] else []
     group = arguments[0] if GROUPS & {*arguments[:1]} else ""
-    words = 2 if group else 1
-    if len(arguments) < words or arguments[words - 1] in HELPS:
+    if len(arguments) < (words := 2 if group else 1) or arguments[words - 1] in HELPS:
         print(overview(group))
         return 0 if HELPS & {*arguments} else USAGE_ERROR
     command, rest = " ".join(arguments[:words]), arguments[words:]
-    known = [*LIGHTNING, *PROTOCOLS]
-    if command not in {*known, *INTERNAL}:
+    if command not in {*(known := [*LIGHTNING, *PROTOCOLS]), *INTERNAL}:
         hint = f": {GONE[command]}" if command in GONE else nearest(command, known)
         print(f"train.py: there is no command {command!r}{hint}; --help shows all", file=sys.stderr)
         return USAGE_ERROR
@@ -106,8 +104,7 @@ def execute(command: str, arguments: list[str]) -> int:
         except Exception as error:
             if isinstance(error, BrokenPipeError) and stdout_is_closed():
                 raise
-            # The one place that turns errors into exit codes.
-            code = report_error(command, error)
+            code = report_error(command, error)  # the one place that makes exit codes of errors
             return STOP.code or code
         return STOP.code or 0
     except KeyboardInterrupt:
