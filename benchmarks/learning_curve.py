@@ -271,8 +271,9 @@ def _compare(ours: Tensor, theirs: Tensor, clock: Clock) -> None:
 def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
     """Train and evaluation rows under standard, no_language and perturbed_language."""
     config = load_probe_config("age_small")
-    sizes = AgeSettings(num_train=grid.num_train, num_dev=grid.num_evaluation)
-    built = build_ages(sizes)
+    built = build_ages(
+        AgeSettings(num_train=grid.num_train, num_dev=grid.num_evaluation, wording="paper")
+    )
     standard = (built["train"], built["dev"])
     substitutes = draw_substitutes(config, 0)
     changes: list[Callable[[Record], Record]] = [

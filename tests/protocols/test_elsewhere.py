@@ -32,6 +32,9 @@ from tests.golden.world import ANIMALS
 from tests.probes.tiny_wordnet import write_wordnet
 from tests.protocols.conftest import questions, sentences
 
+# Twenty seconds: twice the runs of ten commands.
+pytestmark = pytest.mark.slow
+
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 POINTS = ["--grid.sizes=[8]", "--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
 COMMANDS = (

@@ -71,6 +71,7 @@ def run_killed(
     )
 
 
+@pytest.mark.slow
 def test_three_kills_change_nothing(
     finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
