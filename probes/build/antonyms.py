@@ -23,21 +23,21 @@ _UNFIT = frozenset(
 
 
 def antonym_pairs(
-    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective", by_gloss: bool = False
+    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
 ) -> set[tuple[str, str]]:
     """Opposites, each pair once in alphabetic order.
 
-    Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold. With
-    `by_gloss`, only where the gloss of the one has a word of the other ("hot and dry"): a reader
-    agrees with such pairs more often. Then other opposites may be so in the second sense as well.
+    Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold, where
+    the gloss of the one has a word of the other ("hot and dry"): a reader agrees with such pairs
+    more often than with all. Other opposites may be so in the second sense as well.
     """
     first = _Known(wordnet, vocabulary, part)
-    known = _Known(wordnet, vocabulary, part, 2) if by_gloss else first
+    known = _Known(wordnet, vocabulary, part, 2)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         for lemma in synset.lemmas():
             for opposite in (o for o in lemma.antonyms() if known.usable(o)):
-                similar = (n for s in _similar(synset, by_gloss) for n in s.lemmas())
+                similar = (n for s in _similar(synset) for n in s.lemmas())
                 near = [n for n in similar if first.usable(n)]
                 near += [lemma] if known.usable(lemma) else []
                 pairs |= {_ordered(n.name(), opposite.name()) for n in near}
@@ -45,17 +45,17 @@ def antonym_pairs(
 
 
 def synonym_pairs(
-    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective", by_gloss: bool = False
+    wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
 ) -> set[tuple[str, str]]:
     """Words of one synset, or of a synset and one similar to it; each pair once, in order.
 
-    `by_gloss` is as in `antonym_pairs`.
+    Similar ones are as in `antonym_pairs`.
     """
     known = _Known(wordnet, vocabulary, part)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[part]):
         own = [lemma for lemma in synset.lemmas() if known.usable(lemma)]
-        similar = [lemma for s in _similar(synset, by_gloss) for lemma in s.lemmas()]
+        similar = [lemma for s in _similar(synset) for lemma in s.lemmas()]
         for one in own:
             for other in (o for o in [*own, *similar] if o.name() != one.name()):
                 if known.usable(other):
@@ -94,11 +94,9 @@ class _Known:
         return [synset.name() for synset in senses if is_fit(synset)]
 
 
-def _similar(synset: Any, by_gloss: bool) -> list[Any]:
-    """Synsets similar to one, or those of them whose gloss, or its own, names the other."""
+def _similar(synset: Any) -> list[Any]:
+    """Synsets similar to one of which the gloss, or its own, names the other."""
     similar: list[Any] = synset.similar_tos()
-    if not by_gloss:
-        return similar
     return [other for other in similar if _names(other, synset) or _names(synset, other)]
 
 

@@ -84,8 +84,8 @@ def word_pairs(
     """
     found = dict[Part, tuple[set[Pair], set[Pair]]]()
     for part in tracked(_PARTS, "antonym_negation: pairs"):
-        opposites = antonym_pairs(wordnet, vocabulary, part, by_gloss=True)
-        same = synonym_pairs(wordnet, vocabulary, part, by_gloss=True)
+        opposites = antonym_pairs(wordnet, vocabulary, part)
+        same = synonym_pairs(wordnet, vocabulary, part)
         if part == "noun":
             words = countable_words(wordnet, {word for pair in opposites | same for word in pair})
             opposites, same = ({p for p in pairs if words >= {*p}} for pairs in (opposites, same))

@@ -15,14 +15,14 @@ def test_opposites_also_at_one_remove(tiny_wordnet: Any) -> None:
 
 def test_only_what_a_gloss_bears_out(tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Scorching is "hot and dry", and so opposed to cold.
-    opposites = antonym_pairs(tiny_wordnet, WORDS, by_gloss=True)
+    opposites = antonym_pairs(tiny_wordnet, WORDS)
     assert opposites == {("cold", "hot"), ("cold", "scorching")}
-    assert ("hot", "scorching") in synonym_pairs(tiny_wordnet, WORDS, by_gloss=True)
+    assert ("hot", "scorching") in synonym_pairs(tiny_wordnet, WORDS)
     hot, scorching = (tiny_wordnet.synsets(word)[0] for word in ("hot", "scorching"))
     assert (_names(scorching, hot), _names(hot, scorching)) == (True, False)
     monkeypatch.setattr("probes.build.antonyms._names", lambda one, other: False)
-    assert antonym_pairs(tiny_wordnet, WORDS, by_gloss=True) == {("cold", "hot")}
-    assert synonym_pairs(tiny_wordnet, WORDS, by_gloss=True) == {("hot", "warm")}
+    assert antonym_pairs(tiny_wordnet, WORDS) == {("cold", "hot")}
+    assert synonym_pairs(tiny_wordnet, WORDS) == {("hot", "warm")}
 
 
 def test_synonyms_of_one_synset_and_of_similar_ones(tiny_wordnet: Any) -> None:

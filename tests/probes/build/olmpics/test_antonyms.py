@@ -52,8 +52,8 @@ def test_a_pair_is_asked_in_one_part_of_speech(monkeypatch: pytest.MonkeyPatch) 
         "noun": {("g", "h"), ("e", "f")},
         "verb": {("a", "b"), ("g", "h"), ("i", "j")},
     }
-    monkeypatch.setattr(antonyms, "antonym_pairs", lambda w, v, part, by_gloss: opposed[part])
-    monkeypatch.setattr(antonyms, "synonym_pairs", lambda w, v, part, by_gloss: same[part])
+    monkeypatch.setattr(antonyms, "antonym_pairs", lambda w, v, part: opposed[part])
+    monkeypatch.setattr(antonyms, "synonym_pairs", lambda w, v, part: same[part])
     monkeypatch.setattr(antonyms, "countable_words", lambda wordnet, words: words - {"milk"})
     assert word_pairs(None, WORDS) == {
         "adjective": ({("a", "b")}, {("e", "f")}),
