@@ -12,7 +12,7 @@ from rich.table import Table
 from jobs.cells.standing import Cell, standings
 from jobs.job import Job
 from jobs.progress import Progress, counted, duration
-from metrics.power import effective_items, paired, two_proportions
+from metrics.comparisons.power import effective_items, paired, two_proportions
 from results.run_folder import RunFolder
 
 # The rule for the time of a step as long as no cell is finished: forward and backward pass of 16

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from results.hits import Hits, read_hits
-from results.inoculation_hits import Side, read_sides
+from results.items.hits import Hits, read_hits
+from results.items.inoculation_hits import Side, read_sides
 from results.model_names import with_distinct_models
 from results.planned import of_earlier_plans
 from results.record import RunRecord

@@ -25,7 +25,7 @@ from protocols.engine.evaluation import (
 )
 from protocols.engine.model_source import source_of
 from protocols.engine.settings import ModelSettings
-from results.hits import written_hits
+from results.items.hits import written_hits
 from results.provenance import data_files
 from results.record import CurveFacts, RunRecord
 from results.row import Row

@@ -15,8 +15,8 @@ from callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
 from lightning_modules.inoculation import ORIGINAL, PROBE
 from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
 from metrics.clusters import strict_by_size, strict_count
+from metrics.comparisons.paired import paired_difference
 from metrics.intervals import accuracy_interval, group_indices
-from metrics.paired import paired_difference
 from probes.record import Record, chance_of
 from protocols.engine.evaluation import (
     Predictions,
@@ -28,7 +28,7 @@ from protocols.engine.evaluation import (
     untouched_of,
 )
 from protocols.inoculation.data import Parts, Splits
-from results.hits import written_hits
+from results.items.hits import written_hits
 from results.row import Row
 from results.subset import Clusters, Difficulty, SourceSet, Subset
 

@@ -22,7 +22,7 @@ from metrics.intervals import (
 )
 from probes.controls import STANDARD
 from reports.kit.measured import Bounds, Estimate
-from results.hits import Hits, Place, runs_by_place
+from results.items.hits import Hits, Place, runs_by_place
 from results.row import Role, Row
 
 FULL = "full"  # the mode of MC-QA

@@ -11,7 +11,7 @@ from probes.controls import STANDARD
 from reports.curve.curve import MODES, Curve, Point
 from reports.kit.paper_identity import paper_model
 from reports.zero_shot.facts import chance_levels
-from results.hits import joined
+from results.items.hits import joined
 from results.load import Results, Run
 from results.record import CurveFacts
 from results.row import Row

@@ -14,7 +14,7 @@ from metrics.intervals import DIFFERENCES, SHARES, Floats, Term, group_indices, 
 from reports.inoculation.facts import SELECTION, Inoculation, inoculations
 from reports.inoculation.series import Series, series_of
 from reports.kit.measured import Bounds, Estimate
-from results.inoculation_hits import Side
+from results.items.inoculation_hits import Side
 from results.load import Results
 from results.row import Row
 from results.subset import Subset, Untouched

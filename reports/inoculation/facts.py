@@ -10,7 +10,7 @@ from metrics.aggregate import Checkpoint, best_checkpoint
 from reports.inoculation.series import Series, facts_of, how_chosen, series_of
 from reports.kit.paper_identity import on_paper_task, paper_model
 from reports.zero_shot.facts import against
-from results.inoculation_hits import Side
+from results.items.inoculation_hits import Side
 from results.load import Results, Run
 from results.row import Row
 from results.subset import Difficulty, Subset

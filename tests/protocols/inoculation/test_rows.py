@@ -20,7 +20,7 @@ from protocols.inoculation.rows import (
     report_rows,
     reported_hits,
 )
-from results.inoculation_hits import read_sides
+from results.items.inoculation_hits import read_sides
 from results.row import Row
 from results.subset import Untouched
 

@@ -16,7 +16,7 @@ from reports.inoculation.doses import doses, interval_over_seeds, starts
 from reports.inoculation.facts import inoculations
 from reports.inoculation.findings import paragraph
 from reports.inoculation.series import Series
-from results.inoculation_hits import read_sides
+from results.items.inoculation_hits import read_sides
 from results.load import Results, load_results
 from results.subset import Untouched
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from results.hits import joined, read_hits, runs_by_place, written_hits
+from results.items.hits import joined, read_hits, runs_by_place, written_hits
 from results.load import load_results
 
 WriteRun = Callable[..., Path]

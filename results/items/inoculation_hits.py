@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from results.hits import are_credits
+from results.items.hits import are_credits
 
 SIDES = ("probe", "original")
 
