@@ -1,0 +1,102 @@
+"""predictions.jsonl of a run, read: each item as the model was given it, and what it answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from results.load import Results, Run, UnreadableResultError
+from storage.escaping import all_visible
+from storage.typed import STRICT, typed
+
+PREDICTIONS = "predictions.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemLine:
+    """An item as a model was given it, and what it answered.
+
+    Attributes:
+        set: The set that it was scored in; a curve's name control and seed, those of an inoculation
+            end in "_before" before it.
+        id: That of its file, where ids may repeat.
+        position: Its line there, from 1.
+        question: The stem; empty in minimal pairs.
+        choices: The answers, "" where one pads a question.
+        scores: One a choice. None stands for -inf, and beside a `prediction` of None for NaN.
+        prediction: Index of the first of the best choices; None where nothing was said.
+        tied: How many choices share the best score.
+        answer: Index of the gold choice.
+        correct: What the item counts: 1 right, 0 wrong, 1/n for one of n best.
+        interval_group: Equal for items that intervals do not divide; None where each is its own,
+            and in files from before it was recorded.
+        group: Its concept.
+        control: What was done to its words; empty where the set says it, or nothing was.
+        seed: Of the run that answered; None where nothing was drawn.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    set: str
+    id: str
+    position: int
+    question: str
+    choices: tuple[str, ...]
+    scores: tuple[float | None, ...]
+    prediction: int | None
+    tied: int
+    answer: int
+    correct: float
+    interval_group: int | None = None
+    group: str = ""
+    hops: int | None = None
+    distractor_type: str = ""
+    distractor_hops: int | None = None
+    control: str = ""
+    seed: int | None = None
+
+    @property
+    def asked(self) -> tuple[str, tuple[str, ...], int]:
+        """What tells items apart: question, choices and which is right, not where they stood."""
+        return self.question, self.choices, self.answer
+
+
+_KNOWN = {one.name for one in fields(ItemLine)}
+
+
+def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
+    """The items that a run answered, in the order of its file.
+
+    Nothing where it wrote none, or answered otherwise than by choosing (a diagnostic).
+
+    Raises:
+        UnreadableResultError: If the file is damaged, or a line is not what it should be; the
+            message names file and line.
+    """
+    lines = results.read(run, PREDICTIONS) or []
+    return tuple(
+        _line(line, f"{run.path}/{PREDICTIONS}:{number}")
+        for number, line in enumerate(lines, start=1)
+        if not (isinstance(line, dict) and "choices" not in line and "context" in line)
+    )
+
+
+def _line(line: Any, place: str) -> ItemLine:
+    if not isinstance(line, Mapping):
+        raise UnreadableResultError(f"{place}: not an object")
+    known = {name: value for name, value in all_visible(line).items() if name in _KNOWN}
+    try:
+        read = typed(ItemLine, known, place)
+    except ValueError as error:
+        raise UnreadableResultError(str(error)) from error
+    choices = len(read.choices)
+    if len(read.scores) != choices or not 0 <= read.answer < choices:
+        raise UnreadableResultError(
+            f"{place}: {choices} choices, but {len(read.scores)} scores and the answer "
+            f"{read.answer}"
+        )
+    if not 0 <= read.correct <= 1 or not math.isfinite(read.correct):
+        raise UnreadableResultError(f"{place}: `correct` is {read.correct}, not between 0 and 1")
+    return read

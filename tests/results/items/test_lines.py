@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from results.items.lines import read_item_lines
+from results.load import Results, Run, UnreadableResultError
+
+LINE = {
+    "set": "made",
+    "id": "m1",
+    "position": 1,
+    "question": "a finch is a [MASK].",
+    "choices": ["bird", "fish"],
+    "scores": [0.5, None],
+    "prediction": 0,
+    "tied": 1,
+    "answer": 0,
+    "correct": 1.0,
+    "group": "finch.n.01",
+    "by_rule": {"sum": {}},
+}
+
+
+def read(folder: Path, *lines: Any) -> Any:
+    (folder / "run").mkdir()
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "run/predictions.jsonl").write_text(text, encoding="utf-8")
+    run = Run(protocol="zero_shot", path="run")
+    return read_item_lines(Results("made", (run,), (), folder), run)
+
+
+def test_a_line_holds_what_was_asked_and_said(tmp_path: Path) -> None:
+    [line] = read(tmp_path, LINE)
+    assert line.asked == ("a finch is a [MASK].", ("bird", "fish"), 0)
+    assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
+
+
+def test_questions_without_choices_are_none_of_these(tmp_path: Path) -> None:
+    assert read(tmp_path, {"context": "He", "target": "ran", "predictions": ["ran"]}) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([1], "not an object"),
+        (LINE | {"answer": 2}, "2 choices"),
+        (LINE | {"scores": [0.5]}, "1 scores"),
+        (LINE | {"correct": 1.5}, "not between 0 and 1"),
+        (LINE | {"choices": "bird"}, "choices"),
+        ({"set": "made", "choices": ["a", "b"]}, "id"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: Any, said: str) -> None:
+    with pytest.raises(UnreadableResultError, match=said) as caught:
+        read(tmp_path, LINE, line)
+    assert "run/predictions.jsonl:2" in str(caught.value)
