@@ -8,27 +8,29 @@ from pathlib import Path
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from protocols.cli.command import Command, command
 from results.planned import planned_cells
+from storage.errors import UsageError
 
 
 @command(
     Command(
         "tables, figures and one page from result files",
-        example="train.py report runs/curve --output_dir runs/report",
+        example="train.py report runs/curve runs/inoculation --output_dir runs/report",
         shown="folder output_dir medals wandb.project wandb.group",
         positional=True,
     )
 )
 def report(
-    folder: Path,
+    folder: list[Path],
     output_dir: Path | None = None,
     medals: Path | None = None,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> Path:
-    """Tables, figures and one page from the result files below a folder.
+    """Tables, figures and one page from the result files below one or several folders.
 
     Args:
-        folder: Output folder of a command, or one that holds several.
-        output_dir: Where the report goes; the folder itself where it is none.
+        folder: Output folders of commands, or folders that hold several; all on one page.
+        output_dir: Where the report goes; needed where there are several folders, and the folder
+            itself where it is none.
         medals: A YAML file with the rule for medals; the shipped one where it is none.
         wandb: With a project, the inoculation plot, the Pareto figure and the tables are logged
             as a small run of the group.
@@ -37,11 +39,14 @@ def report(
         The path of the HTML page.
 
     Raises:
-        FileNotFoundError: If the folder holds no result that can be read.
+        FileNotFoundError: If a folder holds no result that can be read.
+        UsageError: If it is left open where the page of several folders goes.
     """
     from reports.build import build_report
 
-    page_path = build_report(folder, output_dir, medals)
+    if len(folder) > 1 and output_dir is None:
+        raise UsageError("several folders have no place of their own for the page: --output_dir")
+    page_path = build_report(folder, output_dir or folder[0], medals)
     print(said_of_page(page_path))
     if wandb.project:
         from callbacks.wandb.publish import publish
@@ -55,10 +60,10 @@ def said_of_page(page_path: Path) -> str:
     return f"page: {page_path.resolve()}"
 
 
-def _group(folder: Path) -> str | None:
-    """The group of a sweep's cells, if the folder is a sweep's."""
-    if planned_cells(folder) is None:
+def _group(folders: list[Path]) -> str | None:
+    """The group of a sweep's cells, if the one folder is a sweep's."""
+    if len(folders) > 1 or planned_cells(folders[0]) is None:
         return None
     from jobs.planned import Planned, wandb_group
 
-    return wandb_group(folder, Planned.read(folder).context.wandb)
+    return wandb_group(folders[0], Planned.read(folders[0]).context.wandb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from reports.curve.medals import read_rule
@@ -12,23 +13,25 @@ from storage.files import write_bytes_atomic, write_text_atomic
 from storage.leftovers import remove_leftovers
 
 
-def build_report(folder: Path, output_dir: Path | None = None, medals: Path | None = None) -> Path:
-    """Makes a report from every result file below a folder.
+def build_report(
+    folder: Path | Sequence[Path], output_dir: Path | None = None, medals: Path | None = None
+) -> Path:
+    """Makes a report from every result file below a folder, or below several.
 
     Writes `report.html`, `report.md`, `tables/*.csv`, `figures/*.png` and `figures/*.svg`, each
     atomically; the same results give the same bytes. The page comes last: when it is there, the
     rest is too.
 
     Args:
-        folder: Output folder of a command, or one that holds several.
-        output_dir: Where the report goes; the folder itself where it is None.
+        folder: Output folder of a command, or one that holds several; any number of them.
+        output_dir: Where the report goes; the folder itself, the first one, where it is None.
         medals: YAML file with another rule of when a model has earned a medal on a probe.
 
     Returns:
         The path of the HTML page.
 
     Raises:
-        FileNotFoundError: If the folder holds no result that can be read.
+        FileNotFoundError: If a folder holds no result that can be read.
         ConfigError: If the rule cannot be read.
     """
     rule = read_rule() if medals is None else read_rule(medals)
@@ -37,7 +40,7 @@ def build_report(folder: Path, output_dir: Path | None = None, medals: Path | No
     from reports.page.html import to_html, to_markdown_report
 
     made = made_sections(results, rule)
-    target = folder if output_dir is None else output_dir
+    target = output_dir or (folder if isinstance(folder, Path) else folder[0])
     remove_leftovers(target)
     for figure in (figure for section in made for figure in section.figures):
         write_text_atomic(target / "figures" / f"{figure.name}.svg", figure.svg)

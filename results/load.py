@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import os.path
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from results.items.hits import Hits, read_hits
 from results.items.inoculation_hits import Side, read_sides
-from results.model_names import with_distinct_models
+from results.model_names import told_apart, with_distinct_models
 from results.planned import of_earlier_plans
 from results.record import RunRecord
 from results.row import Role, Row
@@ -22,6 +23,7 @@ RUNS_FOLDER = "runs"
 RESULT_FILE = "result.json"
 GRID_FILE = "grid.json"  # beside the result of a grid: what was said of each pair
 INOCULATION = "inoculation"
+MAX_NAMED = 3  # folders in the title's line
 
 
 class UnreadableResultError(ValueError):
@@ -33,7 +35,7 @@ class Run(RunRecord):
     """A run's record, and where it lies.
 
     Attributes:
-        path: Folder of the run, relative to the folder of the report.
+        path: Folder of the run, relative to the folder of its `Results`.
         hits: Which items its runs got right, where a curve's run recorded them.
         sides: What each reported item counted before and after, where an inoculation recorded it.
     """
@@ -58,10 +60,11 @@ class Results:
     """Everything a report is made from; a key of caches, so compared by identity.
 
     Attributes:
-        name: Name of the folder.
+        name: Name of the folder, or of several.
         runs: One a run key, sorted by key.
         left_out: Sentences about files that are not part of the report, and why.
-        folder: The folder itself; None for results that were not read from one.
+        folder: The folder itself, or the nearest one that all of several lie in; None for results
+            that were not read from one.
     """
 
     name: str
@@ -103,35 +106,43 @@ class Results:
             raise UnreadableResultError(f"{path}: not a whole JSON file ({error})") from error
 
 
-def load_results(folder: Path) -> Results:
+def load_results(folder: Path | Sequence[Path]) -> Results:
     """Reads every `runs/*/result.json` below a folder; several output folders in it are fine.
 
+    Args:
+        folder: One, or several whose results are to stand together. A run that lies below two of
+            them, or in a copy of its folder, counts once.
+
     Raises:
-        FileNotFoundError: If the folder is not there, or holds no result that can be read.
+        FileNotFoundError: If none is given, one is not there, or holds no result that can be read.
     """
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: there is no such folder")
-    root = folder.resolve()
-    found = [p for p in root.rglob(RESULT_FILE) if p.parent.parent.name == RUNS_FOLDER]
-    read: list[Run] = []
-    left_out: list[str] = []
-    earlier = of_earlier_plans(found)
-    for path in sorted(found, key=lambda p: p.relative_to(root).parts):
+    folders = [folder] if isinstance(folder, Path) else list(dict.fromkeys(folder))
+    if not folders:
+        raise FileNotFoundError("no folder with results was given")
+    roots = {given: _existing(given) for given in folders}
+    root = Path(os.path.commonpath(roots.values()))
+    found = {given: _result_paths(own) for given, own in roots.items()}
+    every = sorted({path for own in found.values() for path in own}, key=lambda path: path.parts)
+    read: dict[Path, Run] = {}
+    left_out: dict[Path, str] = {}
+    earlier = of_earlier_plans(every)
+    for path in every:
         name = path.relative_to(root).as_posix()
         if path in earlier:
-            left_out.append(f"{name}: of an earlier plan of the sweep, so not in this report")
+            left_out[path] = f"{name}: of an earlier plan of the sweep, so not in this report"
             continue
         try:
-            read.append(read_run(path, name=name))
+            read[path] = read_run(path, name=name)
         except UnreadableResultError as error:
-            left_out.append(str(error))
-    runs, more = _once(read)
+            left_out[path] = str(error)
+    for given, own in found.items():
+        if not any(path in read for path in own):
+            raise FileNotFoundError(_nothing(given, [left_out[path] for path in own]))
+    runs, more = _once(read.values())
     runs = with_distinct_models([_with_hits(run, root, more) for run in runs])
-    more += unfinished(root, RUNS_FOLDER, RESULT_FILE)
-    if not runs:
-        raise FileNotFoundError(_nothing(folder, left_out))
-    said = tuple(visible(sentence) for sentence in left_out + more)
-    return Results(visible(root.name), tuple(runs), said, root)
+    more += unfinished(roots.values(), root, RUNS_FOLDER, RESULT_FILE)
+    said = tuple(visible(sentence) for sentence in [*left_out.values(), *more])
+    return Results(visible(_name(list(roots.values()))), tuple(runs), said, root)
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:
@@ -158,6 +169,28 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
     except ValueError as error:
         raise UnreadableResultError(str(error)) from error
     return replace(run, path=name.removesuffix(f"/{RESULT_FILE}"), key=run.key or path.parent.name)
+
+
+def _existing(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: there is no such folder")
+    return folder.resolve()
+
+
+def _result_paths(root: Path) -> list[Path]:
+    """Every result file below a folder, sorted by its place in it."""
+    return sorted(
+        (path for path in root.rglob(RESULT_FILE) if path.parent.parent.name == RUNS_FOLDER),
+        key=lambda path: path.parts,
+    )
+
+
+def _name(roots: Sequence[Path]) -> str:
+    """What folders are called together: their names, with as much before them as is needed."""
+    names = list(told_apart([root.as_posix() for root in roots]).values())
+    if (rest := len(names) - MAX_NAMED) > 0:
+        names = [*names[:MAX_NAMED], f"{rest} more folders"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:

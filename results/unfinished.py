@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 CONFIG_FILE, ERROR_FILE = "config.yaml", "error.txt"
 MAX_NAMED = 12  # of each kind; a sweep may be planned with hundreds
 
 
-def unfinished(root: Path, runs_folder: str, result_file: str) -> list[str]:
+def unfinished(
+    folders: Iterable[Path], root: Path, runs_folder: str, result_file: str
+) -> list[str]:
     """A sentence about each run without a result, or about many of them together.
 
     Args:
-        root: Folder below which the runs are.
+        folders: What the runs are below.
+        root: Sentences call a run by its path from here.
         runs_folder: Name of the folders that hold runs.
         result_file: What a finished run has.
     """
     found = [
         path.parent
-        for path in sorted(root.rglob(CONFIG_FILE))
+        for path in sorted({path for folder in folders for path in folder.rglob(CONFIG_FILE)})
         if path.parent.parent.name == runs_folder
         and not (path.parent / result_file).exists()
         # A command's own folder may lie in a folder of that name, as in runs/curve.

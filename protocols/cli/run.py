@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from jsonargparse import SUPPRESS
 
@@ -59,6 +59,11 @@ def command_parser(
     own = {one.name for one in fields(settings)} if settings else set()
     skipped: set[str | int] = {"name", "settings", *own} if said.named else set()
     parser.add_function_arguments(function, as_positional=said.positional, skip=skipped)
+    for action in parser._actions:
+        kind = getattr(action, "_typehint", None)
+        if not action.option_strings and get_origin(kind) is list:
+            action.nargs, action.metavar = "+", action.dest
+            action._typehint = get_args(kind)[0]  # type: ignore[attr-defined]
     if settings:
         parser.add_class_arguments(settings)
     parser.said = said
@@ -68,6 +73,8 @@ def command_parser(
 
 class CommandParser(OneLineErrors):
     """A parser with a help of two screens at most; `command_parser` makes one.
+
+    An argument by place that is a list takes one word or more.
 
     Attributes:
         said: What is declared of the command; none has jsonargparse's own help.
@@ -94,6 +101,11 @@ class CommandParser(OneLineErrors):
         prog, summary = " ".join([self.prog, *places]), self.description or ""
         print(short_help(prog, summary, options, self.said.example, num_more), file=file)
 
+    def _check_value_key(self, action: argparse.Action, value: Any, *rest: Any, **more: Any) -> Any:
+        if action.nargs == "+" and isinstance(value, str):
+            value = [value]  # a config names one without the brackets of a list
+        return super()._check_value_key(action, value, *rest, **more)
+
     def _note(self, action: argparse.Action, default: Any) -> str:
         """What stands behind the text of an option: its default, or that it must be given."""
         if not action.option_strings or default == "":
@@ -112,4 +124,5 @@ class _HelpAll(argparse._HelpAction):  # jsonargparse leaves this kind out of wh
 
 
 def _typed(action: argparse.Action) -> str:
-    return next(iter(action.option_strings), action.dest.upper())
+    place = action.dest.upper() + ("..." if action.nargs == "+" else "")
+    return next(iter(action.option_strings), place)

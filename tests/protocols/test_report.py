@@ -33,3 +33,5 @@ def test_the_report_says_where_the_page_is(
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("page: ")]
     assert said == [f"page: {tmp_path / 'pages' / 'report.html'}"]
     assert Path(said[0].removeprefix("page: ")).is_file()
+    assert train.main(["report", "out", "out"]) == 2
+    assert "--output_dir" in capsys.readouterr().err

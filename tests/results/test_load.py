@@ -26,6 +26,39 @@ def test_several_output_folders_are_read_together(
     assert len(results.rows) == 2 * 6
 
 
+def test_folders_given_together_are_told_apart_by_their_names(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for place, correct in (("old/seed", 5), ("new/seed", 5), ("new/other", 7)):
+        key = place.partition("/")[2]
+        write_run(tmp_path / place, key, rows.zero_shot("p", correct, 10, 2))
+    (tmp_path / "old" / "seed" / "runs" / "next").mkdir()
+    (tmp_path / "old" / "seed" / "runs" / "next" / "config.yaml").write_text("seed: 1\n")
+    old, new = tmp_path / "old" / "seed", tmp_path / "new" / "seed"
+    results = load_results([old, new])
+    assert results.name == "old/seed and new/seed"
+    assert results.folder == tmp_path
+    (run,) = results.runs
+    assert run.path.startswith("new/seed/runs/seed-")
+    twice, waiting = results.left_out
+    assert twice.startswith("old/seed/runs/seed-")
+    assert waiting == "old/seed/runs/next: not finished yet, so not in this report"
+    # A folder in another one, or given twice, adds nothing and is nothing to be told.
+    both = load_results([tmp_path / "new", new, tmp_path / "old" / ".." / "new"])
+    assert (both.name, len(both.runs), both.left_out) == ("new and seed", 2, ())
+
+
+def test_each_of_several_folders_must_hold_results(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path / "a", "one", rows.zero_shot("p", 5, 10, 2))
+    (tmp_path / "b").mkdir()
+    with pytest.raises(FileNotFoundError, match="b: no result is there"):
+        load_results([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        load_results([])
+
+
 def test_folder_may_be_the_runs_folder_itself(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:

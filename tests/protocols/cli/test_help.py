@@ -71,7 +71,8 @@ def test_what_must_be_given_and_what_is_there_without(capsys: pytest.CaptureFixt
 
 
 def test_what_is_given_by_place_is_in_capitals(capsys: pytest.CaptureFixture[str]) -> None:
-    assert said_by(["report", "-h"], capsys).startswith("usage: train.py report FOLDER [--config")
+    said = said_by(["report", "-h"], capsys)
+    assert said.startswith("usage: train.py report FOLDER... [--config")
 
 
 def test_long_examples_are_lines_that_a_shell_takes_as_one() -> None:

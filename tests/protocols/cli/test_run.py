@@ -43,6 +43,16 @@ def wash(what: str) -> None:
     CALLS.append((what, 0, ""))
 
 
+@command(Command("", "train.py dry plate cup", shown="what", positional=True))
+def dry(what: list[Path], coats: NumItems = 1) -> None:
+    """Dries things.
+
+    Args:
+        what: Things.
+    """
+    CALLS.append((" and ".join(map(str, what)), coats, ""))
+
+
 def settings_of(name: str) -> type[Colours]:
     assert name == "fence"
     return Colours
@@ -61,6 +71,25 @@ def test_a_function_is_called_with_what_is_typed_or_in_a_config(tmp_path: Path) 
     run_command("paint", paint, [f"--config={path}", "--coats=2"])
     run_command("wash", wash, ["car"])
     assert CALLS == [("house", 2, "blue"), ("car", 0, "")]
+
+
+def test_a_list_by_place_is_one_word_or_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    one.write_text("what: pan\n")
+    two.write_text("what: [pan, pot]\n")
+    CALLS.clear()
+    for words in (["cup"], ["--coats=2", "cup", "[a"], [f"--config={one}"], [f"--config={two}"]):
+        run_command("dry", dry, words)
+    assert CALLS == [("cup", 1, ""), ("cup and [a", 2, ""), ("pan", 1, ""), ("pan and pot", 1, "")]
+    with pytest.raises(SystemExit, match="2"):
+        run_command("dry", dry, [])
+    with pytest.raises(SystemExit, match="0"):
+        run_command("dry", dry, ["--help"])
+    said = capsys.readouterr()
+    assert "give WHAT" in said.err
+    assert said.out.startswith("usage: train.py dry WHAT... [--config")
 
 
 def test_what_is_named_first_has_options_of_its_own(
