@@ -38,6 +38,7 @@ class Summed:
 METRICS: Mapping[str, Summed] = {
     "probe_accuracy_before": Summed("probe", {"before": 1.0}),
     "probe_accuracy": Summed("probe", {"after": 1.0}),
+    "probe_gain": Summed("probe", {"before": -1.0, "after": 1.0}),
     "strict_cluster_accuracy_before": Summed("probe", {"before": 1.0}, by_cluster=True),
     "strict_cluster_accuracy": Summed("probe", {"after": 1.0}, by_cluster=True),
     "original_accuracy_before": Summed("original", {"before": 1.0}),
@@ -104,6 +105,18 @@ class Dose:
         if not having or self.of_part not in (None, Untouched()):
             return None, None
         return interval_over_seeds(metric, [run.sides for run in having], self.of_part is not None)
+
+    @property
+    def gain(self) -> Estimate | None:
+        """What the probe's score gained, on the same items; its interval where they were recorded.
+
+        No row has it: it is made of what the items counted.
+        """
+        before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
+        if before is None or after is None:
+            return None
+        sides = [run.sides for run in self.runs]
+        return Estimate(after - before, *interval_over_seeds("probe_gain", sides))
 
     @property
     def recorded(self) -> bool:

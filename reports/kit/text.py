@@ -78,6 +78,12 @@ def way(mode: str) -> str:
     return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
 
 
+def in_words(name: str) -> str:
+    """A probe's name as a person says it: "taxonomy (small)" of `taxonomy_small`."""
+    words = name.replace("_", " ")
+    return f"{words.removesuffix(' small')} (small)" if words.endswith(" small") else words
+
+
 def listed(parts: list[str]) -> str:
     """Parts of a sentence, the last one behind an "and"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from reports.overview.skills import KINDS, Skill, Verdict, verdicts
+from reports.overview.verdicts import Evidence
+from results.load import Results, load_results
+
+Write = Callable[..., None]
+WriteRun = Callable[..., Path]
+
+
+def told(found: tuple[Verdict, ...]) -> dict[tuple[str, str], str]:
+    return {(one.skill.probe, one.model): one.judged.said for one in found}
+
+
+def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
+    found = verdicts(load_results(demo_folder))
+    assert told(found) == {
+        ("age_comparison", "embedded"): "learned it",  # 85.1% after, no language 62.3%
+        ("always_never", "embedded"): "not shown",  # 35.0%, the most frequent answer 36.1%
+        ("antonym_negation", "embedded"): "not shown",  # 54.2%, from 49.8
+        ("multihop_composition", "embedded"): "not shown",
+        ("objects_comparison", "embedded"): "not shown",  # 43.6%, below chance
+        ("taxonomy_conjunction", "embedded"): "knew it, in part",  # 61.3% of 3 choices
+        ("hypernymy", "embedded"): "learned it",  # 29.1% to 55.3%
+    }
+    by_kind = [one.skill.kind for one in found]
+    assert by_kind == ["asked"] * 6 + ["inoculated"]
+    assert [one.section for one in found] == ["curves", *["before"] * 5, "inoculation"]
+    inoculated = found[-1]
+    assert inoculated.skill == Skill("inoculated", "hypernymy", "originally definitions")
+    # (301 - 282) / 500, with the interval of its row.
+    assert inoculated.cost == "cost +3.8 points (+0.8 to +6.8)"
+
+
+def test_a_control_that_learns_as_much_leaves_it_open(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    def shares(control: str, num_train: int, seed: int) -> float:
+        return 0.5 if num_train == 0 else 0.9
+
+    write_curve_runs(tmp_path, shares, sizes=(0, 62), controls=("standard", "no_language"))
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.word == "cannot tell"
+    labels = [one.label for one in found.judged.evidence]
+    assert labels == ["after 62 examples", "without its language"]
+    assert [one.value for one in found.judged.evidence] == pytest.approx([0.9, 0.9])
+
+
+def test_random_weights_that_learn_as_much_leave_it_open(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    def shares(control: str, num_train: int, seed: int) -> float:
+        return 0.5 if num_train == 0 else 0.9
+
+    only = {"sizes": (0, 62), "controls": ("standard",)}
+    write_curve_runs(tmp_path, shares, **only)
+    assert told(verdicts(load_results(tmp_path))) == {("age_comparison", "embedded"): "learned it"}
+    write_curve_runs(tmp_path, shares, model="embedded (random weights)", **only)
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.word == "cannot tell"
+    assert found.judged.evidence[1].label == "with random weights"
+
+
+def test_baselines_are_judged_where_they_are_alone(tmp_path: Path, write_curve_runs: Write) -> None:
+    write_curve_runs(tmp_path, lambda *_: 0.9, model="ESIM (word_vectors)", sizes=(62,))
+    (found,) = verdicts(load_results(tmp_path))
+    assert (found.model, found.judged.word) == ("ESIM (word_vectors)", "cannot tell")
+
+
+def test_a_baseline_of_the_choices_alone_leaves_what_was_learned_open(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    facts = {"original_task": "definitions", "report_split": "test"}
+    write_run(tmp_path, "a", rows.inoculation(probe_correct=(200, 440)), **facts)
+    assert told(verdicts(load_results(tmp_path))) == {("hypernymy", "embedded"): "learned it"}
+    audit = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": "Choice-only"}
+    audit |= {"kind": "choice_only", "role": "baseline"}
+    chance = {**audit, "metric": "chance", "value": 0.2}
+    write_run(tmp_path, "b", [rows.accuracy(430, 1000, **audit), chance])
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.word == "cannot tell"
+    assert found.judged.evidence[1] == Evidence("from the choices alone", 0.43)
+
+
+def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., Results]) -> None:
+    (found,) = verdicts(inoculated(cost_interpretable=False))
+    assert found.cost == "cost not interpretable"
+
+
+def test_every_kind_has_a_heading() -> None:
+    assert list(KINDS) == ["asked", "inoculated", "diagnosed"]
+    assert Skill("asked", "taxonomy_small", "test").words == "taxonomy (small)"
+    assert Skill("diagnosed", "cprag").words == "CPRAG-102"
