@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 
+from metrics.intervals import group_indices, num_groups
 from metrics.ties import best_of_each, credit_of
 from probes.record import Record
 from storage.escaping import json_text
@@ -88,7 +89,10 @@ def gather_scores(scores: dict[int, list[float]]) -> dict[int, list[float]]:
 
 
 def prediction_rows(
-    name: str, records: Sequence[Record], scores: Sequence[Sequence[float]]
+    name: str,
+    records: Sequence[Record],
+    scores: Sequence[Sequence[float]],
+    groups: Sequence[Hashable] | None = None,
 ) -> list[dict[str, Any]]:
     """Rows of predictions.jsonl: a set's items, every score, what was said, what is right.
 
@@ -98,10 +102,16 @@ def prediction_rows(
     `prediction` null too.
     `question` and `choices` are what the model was given: a control's words, not the probe's, and
     "" for the empty answers that pad a question, so that there is a choice for each score. What is
-    known of the item's concept and of how hard it is stands behind.
+    known of the item's concept and of how hard it is stands behind. Items of one `groups` have the
+    same `interval_group`, a number, which intervals do not divide; there is none where each item is
+    a group of its own.
     """
     judged = zip(records, scores, best_of_each(scores), strict=True)
-    return [_row(name, *item) for item in judged]
+    rows = [_row(name, *item) for item in judged]
+    if groups is None or num_groups(groups) == len(groups):
+        return rows
+    of_each = zip(rows, group_indices(groups).tolist(), strict=True)
+    return [{**row, "interval_group": group} for row, group in of_each]
 
 
 def _row(name: str, record: Record, scores: Sequence[float], best: Sequence[int]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from jobs.context import RunContext
@@ -76,7 +77,8 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     notices += [notice for one in said.values() for notice in one.notices]
     notices += score_notices(*said.values())
     rows = [own for split, one in said.items() for own in _rows(data, one, split, row)]
-    run.write_lines("predictions.jsonl", (line for one in said.values() for line in one.rows()))
+    lines = (one.rows(groups_of(one.records, data.config.group_by)) for one in said.values())
+    run.write_lines("predictions.jsonl", chain.from_iterable(lines))
     if seed is None:
         run.write_metrics(rows)  # a training has left its own
     run.finish(

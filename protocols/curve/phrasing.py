@@ -115,7 +115,7 @@ def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContex
         num_train=0,
         split=split,
     )
-    run.write_lines("predictions.jsonl", said.rows())
+    run.write_lines("predictions.jsonl", said.rows(groups))
     run.finish(
         RunRecord(
             protocol=PROTOCOL,

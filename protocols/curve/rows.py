@@ -101,7 +101,7 @@ def finish_run(
     rows = [row for one in measured for row in _rows(data, point, one)]
     if point.with_levels:
         rows += _level_rows(data, point)
-    run.write_lines("predictions.jsonl", _lines(measured))
+    run.write_lines("predictions.jsonl", _lines(measured, data.groups))
     hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
     write_text_atomic(run.path / HITS, hits + "\n")
     run.write_metrics(rows)
@@ -127,10 +127,10 @@ def finish_run(
     )
 
 
-def _lines(measured: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
+def _lines(measured: Sequence[Measurement], groups: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every item's scores, with the control and the seed that its set's name is made of."""
     for one in measured:
-        for line in one.said.rows():
+        for line in one.said.rows(groups):
             yield {**line, "control": one.control, "seed": one.seed}
 
 

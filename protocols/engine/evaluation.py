@@ -71,9 +71,13 @@ class Predictions:
         """Records whose best score is above the second by next to nothing (`metrics.ties`)."""
         return sum(map(is_near_tie, self.scores))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Rows of predictions.jsonl."""
-        return prediction_rows(self.name, self.records, self.scores)
+    def rows(self, groups: Sequence[Hashable] | None = None) -> list[dict[str, Any]]:
+        """Rows of predictions.jsonl.
+
+        Args:
+            groups: (N,) the group of each item, that intervals go by.
+        """
+        return prediction_rows(self.name, self.records, self.scores, groups)
 
 
 def predict(

@@ -92,12 +92,12 @@ def train_original(
     chosen = saved_module(run.best_dir)
     sets = {"original": splits.report}
     report = predict(TrainedScorer(chosen), sets, context.trainer)["original"]
-    run.write_lines("predictions.jsonl", report.rows())
+    groups = splits.groups(report.records)
+    run.write_lines("predictions.jsonl", report.rows(groups))
     row = _row(ORIGINAL_TASK, model, task, task.seed, splits)
     assert keep.best is not None
     rows = _selection_rows(row, keep.history, splits)
     row = replace(row, split="report", num_items=len(splits.report))
-    groups = splits.groups(report.records)
     chosen_row = replace(row, epoch=int(keep.best["epoch"]))
     rows.append(accuracy_row(report, groups, chosen_row))
     clean = untouched_of(splits.not_in_train(report.records))

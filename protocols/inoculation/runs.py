@@ -17,7 +17,7 @@ from protocols.inoculation.data import first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
 from protocols.inoculation.kept_scores import keep_scores
 from protocols.inoculation.original_task import train_first_stage, train_original
-from protocols.inoculation.rows import REPORT, selection_rows
+from protocols.inoculation.rows import REPORT, prediction_lines, selection_rows
 from protocols.inoculation.settings import (
     FirstStage,
     InoculatedProbe,
@@ -100,9 +100,7 @@ def _before(work: Work) -> None:
     steps = work.steps()
     model_folder = _original_folder(work)
     scored = steps.before(work.run, model_folder)
-    work.run.write_lines(
-        "predictions.jsonl", [row for said in scored.values() for row in said.rows()]
-    )
+    work.run.write_lines("predictions.jsonl", prediction_lines(steps.parts, scored))
     row = replace(steps.model.row, protocol=BEFORE, probe=steps.probe_name, dose=0, epoch=0)
     parts = {"probe": steps.parts.probe, "original": steps.parts.original}
     rows: list[Row] = []

@@ -32,6 +32,7 @@ from protocols.inoculation.rows import (
     SetOf,
     cost_interpretable,
     forgotten,
+    prediction_lines,
     report_rows,
     reported_hits,
     selection_rows,
@@ -197,8 +198,8 @@ class InoculationSteps:
         after = self.score(chosen.checkpoint, reported)
         run.write_lines(
             "predictions.jsonl",
-            [{**row, "set": f"{s.text}_before"} for s in reported for row in before[s].rows()]
-            + [row for one in reported for row in after[one].rows()],
+            prediction_lines(self.parts, {one: before[one] for one in reported}, "_before")
+            + prediction_lines(self.parts, after),
         )
         row = self.row(INOCULATION, setting)
         rows = selection_rows(row, before, history)

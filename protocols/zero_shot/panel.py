@@ -59,11 +59,15 @@ class Panel:
             rows.append(grouped_row(flips, groups, replace(row, metric="flipped_share")))
         return rows
 
-    def lines(self) -> list[dict[str, Any]]:
-        """Rows of predictions.jsonl, with the scores and the best choices by each rule."""
+    def lines(self, groups: Sequence[str]) -> list[dict[str, Any]]:
+        """Rows of predictions.jsonl, with the scores and the best choices by each rule.
+
+        Args:
+            groups: (N,) the group of each item.
+        """
         if not self.by_rule:
-            return self.own.rows()
-        own = zip(self.own.rows(), self.own.best, strict=True)
+            return self.own.rows(groups)
+        own = zip(self.own.rows(groups), self.own.best, strict=True)
         lines = [{**row, "best": best, "by_rule": {}} for row, best in own]
         for rule, said in self.by_rule.items():
             for line, row, best in zip(lines, said.rows(), said.best, strict=True):

@@ -79,10 +79,11 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     rules = config.get("scoring") or (DEFAULT_RULES if pairs else ())
     stems = Stems.of(setup, config.get("domain_stem", ""))
     panel = panel_of(scorer, predictions, rules, stems, context.trainer)
-    rows += panel.rows(groups_of(predictions.records, group_by), base)
+    groups = groups_of(predictions.records, group_by)
+    rows += panel.rows(groups, base)
     rows += rule_rows(panel, group_by, base) if pairs else []
     notices += [n for n in panel.notices if n not in notices]
-    run.write_lines("predictions.jsonl", panel.lines())
+    run.write_lines("predictions.jsonl", panel.lines(groups))
     run.finish(
         RunRecord(
             protocol=PROTOCOL,

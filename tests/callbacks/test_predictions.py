@@ -31,6 +31,14 @@ def test_what_is_known_of_an_item_stands_behind_its_scores() -> None:
     }  # fmt: skip
 
 
+def test_items_that_intervals_do_not_divide_are_numbered_and_others_are_not() -> None:
+    scores = [[0.0, 1.0]] * 3
+    rows = prediction_rows("dev", [WHO] * 3, scores, ["ant", "bee", "ant"])
+    assert [row["interval_group"] for row in rows] == [0, 1, 0]
+    alone = prediction_rows("dev", [WHO] * 2, scores[:2], ["a", "b"])
+    assert not any("interval_group" in row for row in alone)
+
+
 def test_an_empty_answer_that_pads_a_question_is_a_choice_of_its_own() -> None:
     (row,) = prediction_rows("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
     assert row["choices"] == ["a", "b", "", ""]

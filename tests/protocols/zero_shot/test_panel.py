@@ -199,7 +199,8 @@ def test_rows_and_lines_by_hand() -> None:
         ("accuracy", "sum", 0.625, 3),
         ("flipped_share", "sum", 0.0, 3),
     ]
-    lines = panel.lines()
+    lines = panel.lines(["a", "b", "c", "c"])
+    assert [line["interval_group"] for line in lines] == [0, 1, 2, 2]
     assert [line["best"] for line in lines] == [(0,), (1,), (0, 1), (0,)]
     assert lines[2]["by_rule"]["pmi"] == {"scores": [2.0, 1.0], "best": (0,)}
     assert lines[3]["by_rule"]["pmi"]["best"] == ()
