@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,10 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 
-from metrics.intervals import group_indices, num_groups
-from metrics.ties import best_of_each, credit_of
+from callbacks.prediction_rows import prediction_rows
 from probes.record import Record
 from storage.escaping import json_text
 from storage.files import write_text_atomic
-
-# What is known of an item beside its scores, by its name in the record.
-_KNOWN = {
-    "cluster": "group",
-    "hops": "hops",
-    "distractor_type": "distractor_type",
-    "distractor_hops": "distractor_hops",
-}
 
 
 class PredictionWriter(Callback):
@@ -86,47 +77,3 @@ def gather_scores(scores: dict[int, list[float]]) -> dict[int, list[float]]:
     parts: list[Any] = [None] * torch.distributed.get_world_size()
     torch.distributed.all_gather_object(parts, scores)
     return {item: row for part in parts for item, row in part.items()}
-
-
-def prediction_rows(
-    name: str,
-    records: Sequence[Record],
-    scores: Sequence[Sequence[float]],
-    groups: Sequence[Hashable] | None = None,
-) -> list[dict[str, Any]]:
-    """Rows of predictions.jsonl: a set's items, every score, what was said, what is right.
-
-    `prediction` is the first of the best choices, `tied` their number and `correct` the item's
-    credit (see `metrics.ties`). Where a score is NaN nothing was said: null, 0 and 0. A score of
-    NaN is null in the file, and so is one of -inf, the lowest: only beside the former is
-    `prediction` null too.
-    `question` and `choices` are what the model was given: a control's words, not the probe's, and
-    "" for the empty answers that pad a question, so that there is a choice for each score. What is
-    known of the item's concept and of how hard it is stands behind. Items of one `groups` have the
-    same `interval_group`, a number, which intervals do not divide; there is none where each item is
-    a group of its own.
-    """
-    judged = zip(records, scores, best_of_each(scores), strict=True)
-    rows = [_row(name, *item) for item in judged]
-    if groups is None or num_groups(groups) == len(groups):
-        return rows
-    of_each = zip(rows, group_indices(groups).tolist(), strict=True)
-    return [{**row, "interval_group": group} for row, group in of_each]
-
-
-def _row(name: str, record: Record, scores: Sequence[float], best: Sequence[int]) -> dict[str, Any]:
-    padding = [""] * (len(scores) - len(record.choices))
-    row = {
-        "set": name,
-        "id": record.id,
-        "position": record.position,
-        "question": record.stem,
-        "choices": [*record.choices, *padding],
-        "scores": [round(float(score), 6) for score in scores],
-        "prediction": best[0] if best else None,
-        "tied": len(best),
-        "answer": record.answer,
-        "correct": credit_of(best, record.answer),
-    }
-    known = {name: record.meta.get(own) for own, name in _KNOWN.items()}
-    return row | {name: value for name, value in known.items() if value is not None}

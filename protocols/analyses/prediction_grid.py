@@ -14,17 +14,17 @@ from probes.build.prediction_grids import PredictionGrid, grid_of
 from probes.record import chance_of
 from probes.splits import groups_of
 from protocols.analyses.jobs import GRID, stems_sha256
-from protocols.engine.evaluation import (
+from protocols.engine.evaluation import predict
+from protocols.engine.model_source import source_of
+from protocols.engine.models import scorer_for
+from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     grouped_row,
-    predict,
     proportion_row,
     score_notices,
     tied_row,
 )
-from protocols.engine.model_source import source_of
-from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.load import GRID_FILE
 from results.provenance import DataUse, changed_since

@@ -30,7 +30,7 @@ from protocols.analyses.taxonomy import (
     taxonomy_runs,
     wordnet_of,
 )
-from protocols.engine.evaluation import grouped_row
+from protocols.engine.predictions import grouped_row
 from results.provenance import changed_since, data_files
 from results.record import RunRecord
 from results.row import Row

@@ -21,7 +21,7 @@ from probes.record import chance_of
 from probes.splits import groups_of
 from protocols.audit.data import AuditData, read_audit
 from protocols.audit.settings import PROTOCOL, AuditSettings
-from protocols.engine.evaluation import Predictions, accuracy_row, grouped_row
+from protocols.engine.predictions import Predictions, accuracy_row, grouped_row
 from results.provenance import check_data, data_files
 from results.record import RunRecord
 from results.row import Row

@@ -19,17 +19,17 @@ from protocols.audit.data import AuditData, read_audit, under
 from protocols.audit.jobs import is_trained
 from protocols.audit.settings import PROTOCOL, AuditSettings
 from protocols.engine.direct import Direct, fit_directly
-from protocols.engine.evaluation import (
+from protocols.engine.evaluation import predict
+from protocols.engine.model_source import source_of
+from protocols.engine.models import scorer_for
+from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
-    predict,
     score_notices,
     subset_rows,
     tied_row,
     untouched_of,
 )
-from protocols.engine.model_source import source_of
-from protocols.engine.models import scorer_for
 from protocols.engine.settings import ModelSettings
 from results.provenance import check_data, data_files
 from results.record import RunRecord

@@ -19,9 +19,10 @@ from probes.controls import STANDARD
 from probes.source import ProbeData, load_probe
 from probes.splits import groups_of
 from protocols.curve.settings import PROTOCOL
-from protocols.engine.evaluation import accuracy_row, predict, score_notices, tied_row
+from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
+from protocols.engine.predictions import accuracy_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
 from results.provenance import check_data, data_files
 from results.record import RunRecord

@@ -23,8 +23,8 @@ from probes.record import Record
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement
 from protocols.curve.settings import CurveSettings
-from protocols.engine.evaluation import Predictions
 from protocols.engine.kinds import KINDS, TRANSFORMER
+from protocols.engine.predictions import Predictions
 from storage.errors import RecordError
 
 Frozen = ChoiceModule | FrozenFeatures

@@ -13,7 +13,8 @@ from probes.record import Record, chance_of
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
 from protocols.curve.settings import PROTOCOL
-from protocols.engine.evaluation import (
+from protocols.engine.model_source import source_of
+from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     grouped_row,
@@ -23,7 +24,6 @@ from protocols.engine.evaluation import (
     tied_row,
     untouched_of,
 )
-from protocols.engine.model_source import source_of
 from protocols.engine.settings import ModelSettings
 from results.items.hits import written_hits
 from results.provenance import data_files

@@ -14,9 +14,10 @@ from probes.controls import STANDARD, control_named
 from probes.source import ProbeData, load_file, load_probe
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
-from protocols.engine.evaluation import Predictions, grouped_row, predict
+from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import module_for
+from protocols.engine.predictions import Predictions, grouped_row
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
 from results.provenance import data_files

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from probes.record import Record
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.inoculation.rows import Scored, SetOf
 from results.run_folder import RunFolder
 from storage.left_files import check_left

@@ -12,16 +12,16 @@ from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.trained import TrainedScorer
-from protocols.engine.evaluation import (
+from protocols.engine.evaluation import predict
+from protocols.engine.model_source import original_source
+from protocols.engine.models import module_for, saved_module
+from protocols.engine.predictions import (
     accuracy_row,
-    predict,
     score_notices,
     subset_rows,
     tied_row,
     untouched_of,
 )
-from protocols.engine.model_source import original_source
-from protocols.engine.models import module_for, saved_module
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Splits

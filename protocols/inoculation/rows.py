@@ -18,7 +18,7 @@ from metrics.clusters import strict_by_size, strict_count
 from metrics.comparisons.paired import paired_difference
 from metrics.intervals import accuracy_interval, group_indices
 from probes.record import Record, chance_of
-from protocols.engine.evaluation import (
+from protocols.engine.predictions import (
     Predictions,
     grouped_row,
     members,

@@ -11,7 +11,7 @@ from typing import Any
 from callbacks.aggregate_checkpoint import candidate_of
 from jobs.context import RunContext
 from metrics.aggregate import best_checkpoint
-from protocols.engine.evaluation import grouped_row, score_notices, tied_row
+from protocols.engine.predictions import grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint

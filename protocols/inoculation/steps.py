@@ -14,9 +14,10 @@ from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
 from lightning_modules.inoculation import Inoculation
 from lightning_modules.scorers.trained import TrainedScorer
-from protocols.engine.evaluation import Predictions, predict, score_notices
+from protocols.engine.evaluation import predict
 from protocols.engine.model_source import original_source
 from protocols.engine.models import saved_module
+from protocols.engine.predictions import Predictions, score_notices
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
 from protocols.inoculation.data import Parts, items_of, parts_of

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from probes.catalog import GroupBy
 from probes.record import Record, chance_of
 from probes.source import ProbeData
 from probes.splits import groups_of
-from protocols.engine.evaluation import (
+from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     near_tied_row,
     subset_rows,
     tied_row,
 )
-from protocols.zero_shot.panel import Panel
 from results.row import Row
 from results.subset import Paradigm, Subset
+
+if TYPE_CHECKING:  # it imports torch
+    from protocols.zero_shot.panel import Panel
 
 DEFAULT_RULES = ("mean_token",)  # beside the sums, where no others are asked for
 

@@ -14,13 +14,8 @@ from jobs.context import TrainerSettings
 from lightning_modules.scorers.base import Question, Scorer
 from metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
 from probes.record import MASK, Record, Setup
-from protocols.engine.evaluation import (
-    Predictions,
-    accuracy_row,
-    ask,
-    grouped_row,
-    score_notices,
-)
+from protocols.engine.evaluation import ask
+from protocols.engine.predictions import Predictions, accuracy_row, grouped_row, score_notices
 from results.row import Row
 from storage.errors import UsageError
 

@@ -9,7 +9,8 @@ from statistics import median
 from jobs.context import TrainerSettings
 from lightning_modules.scorers.base import Scorer
 from lightning_modules.scorers.ranks import candidate_ranks
-from protocols.engine.evaluation import Predictions, ask, grouped_row
+from protocols.engine.evaluation import ask
+from protocols.engine.predictions import Predictions, grouped_row
 from results.row import Row
 
 TOP = 10

@@ -8,39 +8,29 @@ question (Salazar et al. 2020).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from jobs.context import RunContext
-from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
-from probes.record import chance_of
-from probes.source import ProbeData
 from probes.splits import groups_of
-from protocols.engine.evaluation import (
-    Predictions,
-    accuracy_row,
-    near_tie_notices,
-    near_tied_row,
-    predict,
-    score_notices,
-    subset_rows,
-    templates_of,
-    tied_row,
-)
+from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
 from protocols.engine.models import scorer_for
+from protocols.engine.predictions import (
+    near_tie_notices,
+    score_notices,
+)
 from protocols.engine.settings import ModelSettings
 from protocols.zero_shot.data import read_set
 from protocols.zero_shot.jobs import PROTOCOL
 from protocols.zero_shot.pairs import DEFAULT_RULES, pair_notices, pair_rows, rule_rows
 from protocols.zero_shot.panel import Stems, panel_of
 from protocols.zero_shot.ranks import rank_rows, ranks_of
+from protocols.zero_shot.rows import zero_shot_rows
 from results.provenance import check_data, data_files
 from results.record import RunRecord
-from results.row import Row
 from results.run_folder import RunFolder
-from results.subset import Answered
 
 
 def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
@@ -98,40 +88,3 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
             seconds=round(time.perf_counter() - start, 3),
         )
     )
-
-
-def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
-    """Accuracy with what it must be read beside: chance, majority, macro, predicted shares.
-
-    Args:
-        predictions: What was said.
-        data: The probe.
-        row: The columns that all rows share.
-    """
-    records = predictions.records
-    num_items = len(records)
-    by_position = not data.config.candidates
-    gold = [_class(r.answer, r.choices, by_position) for r in records]
-    said = [
-        [_class(choice, record.choices, by_position) for choice in best]
-        for best, record in zip(predictions.best, records, strict=True)
-    ]
-    groups = groups_of(records, data.config.group_by)
-    rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
-    rows.append(near_tied_row(predictions, row))
-    row = replace(row, num_items=num_items)
-    for metric, value in (
-        ("chance", chance_of(records)),
-        ("majority_accuracy", majority_accuracy(gold)),
-        ("macro_accuracy", macro_accuracy(predictions.credit, gold)),
-    ):
-        rows.append(replace(row, metric=metric, value=value))
-    for answer, share in predicted_shares(said).items():
-        rows.append(replace(row, metric="predicted_share", subset=Answered(answer), value=share))
-    # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
-    row = replace(row, metric="accuracy")
-    return rows + subset_rows(predictions, groups, templates_of(records), row)
-
-
-def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
-    return f"choice {index + 1}" if by_position else choices[index]

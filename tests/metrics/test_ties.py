@@ -32,6 +32,9 @@ def test_best_of_one_item(scores: list[float], best: tuple[int, ...]) -> None:
     assert best_of_each([scores]) == [best]
     # Beside wider items, so that it is padded.
     assert best_of_each([[5.0, 5.0, 5.0, 5.0, 5.0], scores]) == [(0, 1, 2, 3, 4), best]
+    row = torch.tensor([[*scores, 0.0]], dtype=torch.float64)  # as batches are judged
+    mask = torch.tensor([[*[True] * len(scores), False]])
+    assert tuple(best_choices(row, mask)[0].nonzero()[:, 0].tolist()) == best
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from jobs.here import in_order, run_here
 from jobs.job import Job
 from probes.importers.ai2 import write_ai2
 from probes.source import load_probe
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from results.provenance import ROOT
 from results.record import RunRecord
 from results.row import Row

@@ -12,7 +12,8 @@ from lightning_modules.scorers.base import Question, Scorer
 from lightning_modules.scorers.masked import MaskedScorer
 from lightning_modules.scorers.ranks import candidate_ranks, log_probabilities
 from probes.record import Record
-from protocols.engine.evaluation import Predictions, ask
+from protocols.engine.evaluation import ask
+from protocols.engine.predictions import Predictions
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 RECORDS = [

@@ -16,7 +16,7 @@ from probes.build.prediction_grids import age_grids
 from protocols.analyses.jobs import grid_job
 from protocols.analyses.prediction_grid import fill_grid, grid_matrix, grid_rows
 from protocols.cli.errors import FAILURE
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.engine.settings import ModelSettings
 from results.run_folder import RunFolder
 from tests.fixtures.rows import read_results

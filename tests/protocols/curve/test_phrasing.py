@@ -9,7 +9,7 @@ import train
 from jobs.context import RunContext
 from protocols.curve import phrasing as curve_phrasing
 from protocols.curve.phrasing import best_phrasing
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.engine.settings import ModelSettings
 from results.run_folder import CommandFolder
 from storage.errors import UsageError

@@ -9,7 +9,7 @@ from probes.catalog import ProbeConfig
 from probes.record import Record
 from protocols.curve.data import CurveData
 from protocols.curve.rows import Measurement, Point, choice_sets, finish_run
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.engine.settings import ModelSettings
 from results.record import RunRecord
 from results.row import Row

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probes.record import Record
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.inoculation.kept_scores import BEFORE_FILE, keep_scores, kept_scores
 from protocols.inoculation.rows import SELECTED_PROBE
 from results.record import RunRecord

@@ -11,7 +11,7 @@ from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
 from probes.catalog import ProbeConfig
 from probes.record import Record
 from probes.source import ProbeData
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.inoculation.data import Parts, Splits
 from protocols.inoculation.rows import (
     REPORTED_ORIGINAL,

@@ -8,7 +8,7 @@ from jobs.cells.attempt import FencedRunFolder, begin_attempt
 from jobs.cells.driver_claim import drive_alone
 from jobs.context import RunContext
 from probes.record import Record
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.kept_scores import BEFORE_FILE
 from protocols.inoculation.rows import SELECTED_PROBE

@@ -16,7 +16,7 @@ from metrics.intervals import wilson
 from probes.catalog import GroupBy, ProbeConfig
 from probes.record import Record
 from probes.source import ProbeData
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.zero_shot.pairs import pair_notices, pair_rows, rule_rows
 from protocols.zero_shot.panel import Panel
 from results.row import Row

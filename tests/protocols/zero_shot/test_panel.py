@@ -16,8 +16,9 @@ from lightning_modules.scorers.base import Scorer
 from lightning_modules.scorers.trained import TrainedScorer
 from metrics.scoring_rules import RULES
 from probes.record import Record, Setup
-from protocols.engine.evaluation import Predictions, predict
+from protocols.engine.evaluation import predict
 from protocols.engine.models import scorer_for
+from protocols.engine.predictions import Predictions
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from protocols.zero_shot.command import chosen_rules
 from protocols.zero_shot.panel import Panel, Stems, panel_of

@@ -6,7 +6,7 @@ import pytest
 
 import train
 from probes.record import Record
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.zero_shot.ranks import rank_rows
 from results.row import Row
 from tests.fixtures.rows import read_results

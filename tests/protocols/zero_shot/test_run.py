@@ -10,11 +10,12 @@ from jobs.context import RunContext, TrainerSettings
 from probes.catalog import ProbeConfig
 from probes.record import Record
 from probes.source import ProbeData
-from protocols.engine.evaluation import Predictions
+from protocols.engine.predictions import Predictions
 from protocols.engine.settings import DEFAULT_FILE, ModelSettings
 from protocols.zero_shot.data import load_sets
 from protocols.zero_shot.jobs import zero_shot_job
-from protocols.zero_shot.run import score_set, zero_shot_rows
+from protocols.zero_shot.rows import zero_shot_rows
+from protocols.zero_shot.run import score_set
 from results.row import Row
 from results.run_folder import RunFolder
 from storage.errors import UsageError

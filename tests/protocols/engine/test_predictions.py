@@ -5,7 +5,7 @@ import math
 import pytest
 
 from probes.record import Record
-from protocols.engine.evaluation import (
+from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     grouped_row,

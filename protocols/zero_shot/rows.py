@@ -1,0 +1,58 @@
+"""The rows of a set that was scored without training; known without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
+from probes.record import chance_of
+from probes.source import ProbeData
+from probes.splits import groups_of
+from protocols.engine.predictions import (
+    Predictions,
+    accuracy_row,
+    near_tied_row,
+    subset_rows,
+    templates_of,
+    tied_row,
+)
+from results.row import Row
+from results.subset import Answered
+
+
+def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
+    """Accuracy with what it must be read beside: chance, majority, macro, predicted shares.
+
+    Args:
+        predictions: What was said.
+        data: The probe.
+        row: The columns that all rows share.
+    """
+    records = predictions.records
+    num_items = len(records)
+    by_position = not data.config.candidates
+    gold = [_class(r.answer, r.choices, by_position) for r in records]
+    said = [
+        [_class(choice, record.choices, by_position) for choice in best]
+        for best, record in zip(predictions.best, records, strict=True)
+    ]
+    groups = groups_of(records, data.config.group_by)
+    rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
+    rows.append(near_tied_row(predictions, row))
+    row = replace(row, num_items=num_items)
+    for metric, value in (
+        ("chance", chance_of(records)),
+        ("majority_accuracy", majority_accuracy(gold)),
+        ("macro_accuracy", macro_accuracy(predictions.credit, gold)),
+    ):
+        rows.append(replace(row, metric=metric, value=value))
+    for answer, share in predicted_shares(said).items():
+        rows.append(replace(row, metric="predicted_share", subset=Answered(answer), value=share))
+    # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
+    row = replace(row, metric="accuracy")
+    return rows + subset_rows(predictions, groups, templates_of(records), row)
+
+
+def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
+    return f"choice {index + 1}" if by_position else choices[index]
