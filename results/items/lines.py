@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from results.load import Results, Run, UnreadableResultError
 from storage.escaping import all_visible
 from storage.typed import STRICT, typed
 
 PREDICTIONS = "predictions.jsonl"
+Line = TypeVar("Line", "ItemLine", "ContextLine")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,25 @@ class ItemLine:
         return self.question, self.choices, self.answer
 
 
-_KNOWN = {one.name for one in fields(ItemLine)}
+@dataclass(frozen=True, kw_only=True)
+class ContextLine:
+    """A context that a model was to go on with, and the words it went on with (a diagnostic).
+
+    Attributes:
+        context: All before the word.
+        target: The word whose probability was asked for.
+        expected: Words that count as right; none where hardly any is wrong.
+        predictions: The model's words, the most probable one first.
+        probability: That of the target; None where it has none.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    context: str
+    target: str = ""
+    expected: tuple[str, ...] = ()
+    predictions: tuple[str, ...] = ()
+    probability: float | None = None
 
 
 def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
@@ -77,20 +96,43 @@ def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
     """
     lines = results.read(run, PREDICTIONS) or []
     return tuple(
-        _line(line, f"{run.path}/{PREDICTIONS}:{number}")
+        _item(line, f"{run.path}/{PREDICTIONS}:{number}")
         for number, line in enumerate(lines, start=1)
-        if not (isinstance(line, dict) and "choices" not in line and "context" in line)
+        if not _is_context(line)
     )
 
 
-def _line(line: Any, place: str) -> ItemLine:
+def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
+    """The contexts that a diagnostic run went on with, in the order of its file.
+
+    Raises:
+        UnreadableResultError: As of `read_item_lines`.
+    """
+    lines = results.read(run, PREDICTIONS) or []
+    return tuple(
+        _typed(ContextLine, line, f"{run.path}/{PREDICTIONS}:{number}")
+        for number, line in enumerate(lines, start=1)
+        if _is_context(line)
+    )
+
+
+def _is_context(line: Any) -> bool:
+    return isinstance(line, dict) and "choices" not in line and "context" in line
+
+
+def _typed(kind: type[Line], line: Any, place: str) -> Line:
     if not isinstance(line, Mapping):
         raise UnreadableResultError(f"{place}: not an object")
-    known = {name: value for name, value in all_visible(line).items() if name in _KNOWN}
+    names = {one.name for one in fields(kind)}
+    known = {name: value for name, value in all_visible(line).items() if name in names}
     try:
-        read = typed(ItemLine, known, place)
+        return typed(kind, known, place)
     except ValueError as error:
         raise UnreadableResultError(str(error)) from error
+
+
+def _item(line: Any, place: str) -> ItemLine:
+    read = _typed(ItemLine, line, place)
     choices = len(read.choices)
     if len(read.scores) != choices or not 0 <= read.answer < choices:
         raise UnreadableResultError(
