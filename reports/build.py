@@ -18,9 +18,9 @@ def build_report(
 ) -> Path:
     """Makes a report from every result file below a folder, or below several.
 
-    Writes `report.html`, `report.md`, `tables/*.csv`, `figures/*.png` and `figures/*.svg`, each
-    atomically; the same results give the same bytes. The page comes last: when it is there, the
-    rest is too.
+    Writes `report.html`, `report.md`, `tables/*.csv`, `figures/*.png`, `figures/*.svg` and, where
+    the page cannot hold all items, `items/*.js`, each atomically; the same results give the same
+    bytes. The page comes last: when it is there, the rest is too.
 
     Args:
         folder: Output folder of a command, or one that holds several; any number of them.
@@ -37,6 +37,7 @@ def build_report(
     rule = read_rule() if medals is None else read_rule(medals)
     results = load_results(folder)
     # The page's colours are those of the figures, and matplotlib takes a second to import.
+    from reports.explorer.section import explorer
     from reports.page.html import to_html, to_markdown_report
 
     made = made_sections(results, rule)
@@ -48,6 +49,9 @@ def build_report(
     for table in (table for section in made for table in section.tables):
         write_text_atomic(target / "tables" / f"{table.name}.csv", to_csv(table))
     write_text_atomic(target / "report.md", to_markdown_report(results, made))
+    items = explorer(results)
+    for name, text in items.files.items():
+        write_text_atomic(target / name, text)
     page_path = target / "report.html"
-    write_text_atomic(page_path, to_html(results, made))
+    write_text_atomic(page_path, to_html(results, made, items.html))
     return page_path

@@ -225,7 +225,7 @@ function options(select, pairsOfNames, value) {
 const sheetOptions = (model) => model.sheets.map((sheet) => [sheet.name, sheet.label]);
 
 function fillForm(view, columns, all) {
-  options(fields.probe, index.probes.map(({ name, num }) => [name, `${name} (${format(num)})`]), view.probe.name);
+  options(fields.probe, index.probes.map(({ name }) => [name, name]), view.probe.name);
   options(fields.model, view.probe.models.map(({ name }) => [name, name]), view.model.name);
   options(fields.run, sheetOptions(view.model), view.run.name);
   options(fields.against, [["none", "nothing"]], "none");

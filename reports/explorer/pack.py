@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from reports.explorer.data import Asked, Item, json_columns
 from reports.explorer.sheets import Sheet
+from results.load import INOCULATION
 
 Json = dict[str, Any]
 
@@ -55,7 +56,7 @@ def packed(probes: Mapping[str, Asked]) -> Packed:
             for model, sheets in asked.sheets.items()
         ]
         items = part(json_columns(dict(_items(asked))))
-        index.append({"name": name, "num": len(asked.items), "part": items, "models": models})
+        index.append({"name": name, "part": items, "models": models})
     return Packed(tuple(index), tuple(parts))
 
 
@@ -85,7 +86,6 @@ def _told(sheet: Sheet) -> Json:
         "run": run.key,
         "label": sheet.label,
         "protocol": run.protocol.replace("_", " "),
-        "num": len(sheet.places),
     }
 
 
@@ -97,9 +97,11 @@ def _shown(sheets: Sequence[Sheet]) -> list[int]:
     standard = [place for place, sheet in enumerate(sheets) if sheet.is_standard] or [0]
     largest = max(sheets[place].size for place in standard)
     after = next(place for place in standard if sheets[place].size == largest)
-    own = [p for p in standard if p != after and sheets[p].run is sheets[after].run]
     items = set(sheets[after].places)
-    for before in (*own, *standard):
-        if sheets[before].size < largest and not items.isdisjoint(sheets[before].places):
+    untrained = [place for place in standard if sheets[place].size < largest]
+    # What an inoculated model said before is said in the same way; zero shot may be in another.
+    inoculated = sheets[after].run.protocol == INOCULATION
+    for before in sorted(untrained, key=lambda place: sheets[place].before != inoculated):
+        if not items.isdisjoint(sheets[before].places):
             return [after, before]
     return [after]

@@ -62,7 +62,6 @@ class Sheet:
         untrained = self.before or self.run.protocol in _UNTRAINED
         return 0 if untrained else self.row.dose or self.row.num_train or 0
 
-
     @property
     def of_original(self) -> bool:
         """Whether the items are those of the original task of an inoculation."""
@@ -103,8 +102,8 @@ def label_of(sheet: Sheet) -> str:
     return ", ".join(filter(None, parts))
 
 
-def order_of(sheet: Sheet) -> tuple[int, bool, str, int, str, str]:
+def order_of(sheet: Sheet) -> tuple[int, bool, bool, str, int, str, str]:
     """By the number of examples trained on, the standard items before those of controls."""
     changed = not sheet.is_standard
     seed = sheet.seed or 0
-    return sheet.size, changed, sheet.control, seed, sheet.run.key, sheet.set
+    return sheet.size, sheet.before, changed, sheet.control, seed, sheet.run.key, sheet.set

@@ -21,8 +21,14 @@ from storage.escaping import markdown
 TEMPLATE_PATH = Path(__file__).with_name("page.html")
 
 
-def to_html(results: Results, sections: Sequence[Made]) -> str:
-    """The whole page; its only variable parts are the numbers."""
+def to_html(results: Results, sections: Sequence[Made], items: str = "") -> str:
+    """The whole page; its only variable parts are the numbers.
+
+    Args:
+        results: What was read.
+        sections: What was made of it.
+        items: HTML of the section with every item; empty for none.
+    """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.lstrip_blocks = True
     environment.filters |= {
@@ -40,6 +46,7 @@ def to_html(results: Results, sections: Sequence[Made]) -> str:
         left_out=results.left_out,
         notices=notices(results),
         sections=[section for section in sections if section.figures or section.tables],
+        items=Markup(items),
     )
 
 
