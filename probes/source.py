@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from probes.catalog import FileSource, ProbeConfig, load_probe_config
-from probes.importers.ai2 import read_ai2
+from probes.importers.file import read_file
 from probes.importers.hub import read_hub
 from probes.importers.items import ItemFile, notices_of
-from probes.importers.minimal_pairs import read_pairs
 from probes.record import Record, Setup
 from probes.released import locate
 from storage.errors import ConfigError, RecordError, nearest
@@ -89,24 +88,25 @@ def load_probe(
     path = locate(config, source, mirror, cache_dir, offline)
     leave_out = config.leave_out.get(split, ())
     options: dict[str, Any] = {"leave_out": leave_out, "ids_repeat": config.ids_repeat}
-    read = _read(path, config.setup, name=config.name, **options)
+    read = read_file(path, config.setup, config.candidates, name=config.name, **options)
     notices = read.notices
     if source.sha256 and read.sha256 != source.sha256:
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
         notices += (f"{path} is not the released file: its sha256 is {read.sha256}",)
     _fit(config, read)
     records, unmatched = _with_arguments(config, read.records)
-    return ProbeData(config, records, (_data_file(read),), notices + unmatched)
+    return ProbeData(config, records, _data_files(read), notices + unmatched)
 
 
-def load_file(path: str | Path, setup: Setup) -> ProbeData:
+def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
     """Loads a user's own file; its config is what can be told from the items.
 
     `load_probe` takes that config too, as what has one split, `FILE_SPLIT`.
 
     Args:
-        path: A file in the AI2 format or of minimal pairs, plain or compressed.
+        path: A file as `read_file` takes it.
         setup: "mc_mlm", "mc_qa" or "minimal_pair".
+        choices: Those of every item of a table that has no column of them.
 
     Raises:
         ValueError: If the setup is none of these.
@@ -115,33 +115,37 @@ def load_file(path: str | Path, setup: Setup) -> ProbeData:
     """
     if setup not in get_args(Setup):
         raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
-    read = _read(path, setup)
+    read = _read_own(path, setup, choices)
     config = replace(
-        _config_of(read.path.name.partition(".")[0], setup, read.records),
+        _config_of(read.path.name.partition(".")[0], setup, read.records, choices),
         description=f"the file {read.path.name}",
         base_url="/",  # where the absolute path begins
         files={FILE_SPLIT: FileSource(str(read.path.absolute()), read.sha256)},
     )
-    return ProbeData(config, read.records, (_data_file(read),), read.notices)
+    return ProbeData(config, read.records, _data_files(read), read.notices)
 
 
-def load_files(name: str, paths: Mapping[str, str | Path], setup: Setup) -> dict[str, ProbeData]:
+def load_files(
+    name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
+) -> dict[str, ProbeData]:
     """Loads a user's own files as the splits of one probe, whose config is told from all items.
 
     `load_probe` takes that config as it takes one from a YAML file.
 
     Args:
         name: Its name in tables.
-        paths: Split to file in the AI2 format, plain or compressed.
+        paths: Split to file, as `read_file` takes it.
         setup: "mc_mlm" or "mc_qa".
+        choices: As in `load_file`.
 
     Raises:
         RecordError: If a file is malformed; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
-    read = {split: read_ai2(path, setup) for split, path in paths.items()}
+    read = {split: _read_own(path, setup, choices) for split, path in paths.items()}
+    records = [record for file in read.values() for record in file.records]
     config = replace(
-        _config_of(name, setup, [record for file in read.values() for record in file.records]),
+        _config_of(name, setup, records, choices),
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
@@ -150,19 +154,22 @@ def load_files(name: str, paths: Mapping[str, str | Path], setup: Setup) -> dict
         },
     )
     return {
-        split: ProbeData(config, file.records, (_data_file(file),), file.notices)
+        split: ProbeData(config, file.records, _data_files(file), file.notices)
         for split, file in read.items()
     }
 
 
-def _read(path: str | Path, setup: Setup, **options: Any) -> ItemFile:
-    if setup == "minimal_pair":
-        return read_pairs(path, **options)
-    return read_ai2(path, setup, **options)
+def _read_own(path: str | Path, setup: Setup, choices: Sequence[str]) -> ItemFile:
+    read = read_file(path, setup, choices)
+    if choices and not read.choices:
+        raise RecordError(f"{path}: its items have choices of their own; leave --data.choices out")
+    return read
 
 
-def _config_of(name: str, setup: Setup, records: Sequence[Record]) -> ProbeConfig:
-    """What can be told of a probe from its items."""
+def _config_of(
+    name: str, setup: Setup, records: Sequence[Record], choices: Sequence[str]
+) -> ProbeConfig:
+    """What can be told of a probe from its items, and from the choices of all if they are given."""
     sets = {frozenset(record.choices) for record in records}
     closed = setup == "mc_mlm" and len(sets) == 1
     return ProbeConfig(
@@ -170,7 +177,7 @@ def _config_of(name: str, setup: Setup, records: Sequence[Record]) -> ProbeConfi
         setup=setup,
         num_choices=max(len(record.choices) for record in records),
         chance=sum(1 / len(record.choices) for record in records) / len(records),
-        candidates=tuple(sorted(sets.pop())) if closed else (),
+        candidates=tuple(choices) or (tuple(sorted(sets.pop())) if closed else ()),
         group_by="cluster" if all(r.meta.get("cluster") for r in records) else "stem",
         chance_note="the mean of 1 / number of choices over the items",
     )
@@ -233,5 +240,11 @@ def _with_arguments(
     return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
 
 
-def _data_file(read: ItemFile) -> DataFile:
-    return DataFile(str(read.path), read.sha256, len(read.records))
+def _data_files(read: ItemFile) -> tuple[DataFile, ...]:
+    """The file, and what its items take from elsewhere: other choices are other items."""
+    found = DataFile(str(read.path), read.sha256, len(read.records))
+    if not read.choices:
+        return (found,)
+    sha256 = hashlib.sha256(json.dumps(read.choices).encode()).hexdigest()
+    said = f"choices of all items - {', '.join(read.choices)}"
+    return found, DataFile(said, sha256, len(read.records))

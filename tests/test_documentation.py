@@ -89,11 +89,12 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
         path = tmp_path / f"whale-questions-{split}.jsonl"
         write_ai2(path, [_question(f"{split}{i}") for i in range(100)])
     (tmp_path / "whales.yaml").write_text(blocks("docs/own_probe.md", "yaml")[0], encoding="utf-8")
+    (tmp_path / "whales.csv").write_text(blocks("docs/own_probe.md", "csv")[0])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     scripts = blocks("docs/own_probe.md", "bash")
     commands = [script.replace("\\\n", "").split() for script in scripts]
-    assert len(commands) == 6
+    assert len(commands) == 7
     for python, script, *arguments in commands:
         assert (python, script) == ("python", "train.py")
         if "--mirror" in arguments:  # ~/probe-files is then the only place that has the file

@@ -66,7 +66,7 @@ def record_from_row(
         stem=stem,
         choices=texts,
         answer=answer,
-        meta=_meta(row.get("notes")),
+        meta=meta_of(row.get("notes")),
         position=position,
     )
     return validate(record, setup)
@@ -103,8 +103,12 @@ def _answer(row: Mapping[str, Any], labels: Sequence[str]) -> int:
     return labels.index(label)
 
 
-def _meta(notes: object) -> dict[str, Any]:
-    """`notes` under its own names, and the named fields that follow from it."""
+def meta_of(notes: object) -> dict[str, Any]:
+    """`notes` under its own names, and the named fields that follow from it.
+
+    Raises:
+        RecordError: If they are no object, or a number of hops is none.
+    """
     if notes is None:
         return {}
     if not isinstance(notes, dict):

@@ -11,7 +11,6 @@ More wrong sentences than one are a list under `sentence_bad`, or several column
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -20,11 +19,11 @@ from typing import Any
 
 from probes.importers.ai2_row import LABELS, label_text, parse_row, record_from_row
 from probes.importers.items import ItemFile, read_items
+from probes.importers.tables import cells_of, delimiter_of
 from probes.record import META_FIELDS, Record
 from storage.errors import RecordError, nearest
 
 GOOD, BAD = "sentence_good", "sentence_bad"
-_TABLE = re.compile(r"\.(tsv|csv)(\.\w+)?$", re.IGNORECASE)
 # How a header may call a column, in lower case; META_FIELDS have their own names.
 _COLUMNS = {"good": GOOD, "bad": BAD, "uid": "UID", "paradigm": "UID", "pairid": "pairID"}
 _COLUMNS |= {name: name for name in ("id", GOOD, BAD, *META_FIELDS) if name not in _COLUMNS}
@@ -50,8 +49,8 @@ def read_pairs(
             the file is empty, damaged or not UTF-8.
         FileNotFoundError: If there is no such file.
     """
-    kind = _TABLE.search(str(path))
-    table = _Table("\t" if kind[1].lower() == "tsv" else ",") if kind else None
+    delimiter = delimiter_of(path)
+    table = _Table(delimiter) if delimiter else None
 
     def parse(text: str, line: int) -> Record | None:
         row = table.row(text) if table else parse_row(text)
@@ -114,7 +113,7 @@ class _Table:
         Raises:
             RecordError: If the cells are not those that the columns ask for.
         """
-        cells = self._cells(text)
+        cells = cells_of(text, self.delimiter, "pair")
         if not self.names:
             self.names = self._header(cells)
             if self.names:
@@ -128,17 +127,6 @@ class _Table:
         pairs = list(zip(self.names, cells, strict=True))
         wrong = [cell for column, cell in pairs if column == BAD]
         return {**{c: cell for c, cell in pairs if c and cell}, BAD: wrong}
-
-    def _cells(self, text: str) -> list[str]:
-        if self.delimiter == "\t":
-            return [cell.strip() for cell in text.split("\t")]
-        try:
-            return [cell.strip() for cell in next(csv.reader([text], strict=True))]
-        except csv.Error as error:
-            raise RecordError(
-                f"{error}; each pair is on one line, a sentence with a comma or a quotation mark "
-                'in "...", and a quotation mark in it is written twice'
-            ) from None
 
     def _header(self, cells: Sequence[str]) -> tuple[str, ...]:
         """The fields that the columns are, "" for one that is not read; none without a header."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from jobs.context import RunContext
 from probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probes.controls import STANDARD, control_named
-from probes.importers.ai2 import read_ai2
+from probes.importers.file import FORMS, read_file
 from probes.record import MASK, Record, Setup
 from probes.source import ProbeData, load_files, load_probe
 from probes.splits import group_of, grouped_split
@@ -65,7 +65,7 @@ def config_of(name: str) -> ProbeConfig:
         RecordError: If a file is malformed.
     """
     path = Path(name).expanduser()
-    is_items = path.exists() or ".jsonl" in path.name
+    is_items = path.exists() or any(f".{form}" in path.name for form in FORMS)
     if name in probe_names() or path.suffix in YAML or not is_items:
         return load_probe_config(name if name in probe_names() else path)
     configs = [one for one in sorted(path.glob("*")) if one.suffix in YAML] if path.is_dir() else []
@@ -159,4 +159,4 @@ def _parts(config: ProbeConfig, mirror: str | None) -> tuple[dict[str, ProbeData
 
 
 def _has_mask(path: Path) -> bool:
-    return all(MASK in record.stem for record in read_ai2(path).records)
+    return all(MASK in record.stem for record in read_file(path).records)

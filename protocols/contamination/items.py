@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probes.catalog import GroupBy, load_probe_config, probe_names
-from probes.importers.ai2 import read_ai2
+from probes.importers.file import read_file
 from probes.record import Record
 from probes.source import load_probe
 from probes.splits import groups_of
@@ -99,7 +99,7 @@ def _of_config(name: str, split: str, mirror: str | None) -> list[Items]:
 
 
 def _of_file(split: str, path: Path) -> Items:
-    read = read_ai2(path, ids_repeat=True)
+    read = read_file(path, ids_repeat=True)
     named = all(record.meta.get("cluster") for record in read.records)
     group_by: GroupBy = "cluster" if named else "stem"
     return Items(split, read.records, tuple(groups_of(read.records, group_by)), read.sha256)

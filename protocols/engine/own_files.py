@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from probes.catalog import ProbeConfig
+from probes.importers.file import told_setup
 from probes.source import ProbeData, load_files
-from protocols.engine.settings import SplitFiles
+from protocols.engine.settings import SplitFiles, own_choices
 from storage.errors import UsageError
 from storage.escaping import visible
 
@@ -25,10 +26,12 @@ class OwnFiles:
     Attributes:
         parts: Split to items.
         setup: How they are posed.
+        choices: Those of every item, where the files do not hold them.
     """
 
     parts: Mapping[str, ProbeData]
     setup: str | None = None
+    choices: Sequence[str] = ()
 
     def __bool__(self) -> bool:
         return bool(self.parts)
@@ -49,7 +52,8 @@ class OwnFiles:
         if not self:
             return {}
         sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
-        return {"data": {"name": self.config.name, "setup": self.setup, "sha256": sums}}
+        said = {"name": self.config.name, "setup": self.setup, "sha256": sums}
+        return {"data": said | ({"choices": list(self.choices)} if self.choices else {})}
 
 
 def own_files(data: SplitFiles, other: str, given: bool) -> OwnFiles:
@@ -64,19 +68,20 @@ def own_files(data: SplitFiles, other: str, given: bool) -> OwnFiles:
         UsageError: If a file and a name are given, or the setup is missing.
     """
     if not data.paths:
-        if data.setup or data.name:
+        if data.setup or data.name or data.choices:
             raise UsageError(
-                "--data.setup and --data.name are of --data.train, .dev and .test FILE"
+                "--data.setup, .choices and .name are of --data.train, .dev and .test FILE"
             )
         return OwnFiles({})
     first = f"--data.{next(iter(data.paths))}"
     if given:
         raise UsageError(f"give either {other} or {first}, not both")
-    if data.setup is None:
-        raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
     paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
-    name = visible(data.name or _common_name(paths))
-    return OwnFiles(load_files(name, paths, data.setup), data.setup)
+    setup = data.setup or told_setup(paths.values())
+    if setup is None:
+        raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
+    name, choices = visible(data.name or _common_name(paths)), own_choices(data.choices)
+    return OwnFiles(load_files(name, paths, setup, choices), setup, choices)
 
 
 def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:

@@ -117,13 +117,17 @@ class FileSettings:
     """A probe of one's own, without a config.
 
     Args:
-        path: AI2-format .jsonl or .jsonl.gz file; of minimal pairs also BLiMP's fields, or a .tsv
-            or .csv file with the right sentence in its first column.
-        setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences).
+        path: AI2-format .jsonl or .jsonl.gz file; a .csv or .tsv table with the columns sentence,
+            gold and choices; of minimal pairs BLiMP's fields, or a table with the right sentence
+            in its first column.
+        setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences);
+            a table needs none if it is mc_mlm.
+        choices: Those of every item of a table that has no column of them, by commas.
     """
 
     path: str | None = None
     setup: Setup | None = None
+    choices: str | list[str] = ""
 
 
 @dataclass(frozen=True)
@@ -131,10 +135,12 @@ class SplitFiles:
     """The files of a probe of one's own, without a config, where something is trained.
 
     Args:
-        train: AI2-format .jsonl or .jsonl.gz file to train on.
+        train: AI2-format .jsonl or .jsonl.gz file to train on, or a .csv or .tsv table with the
+            columns sentence, gold and choices.
         dev: One to measure with.
         test: Another one.
-        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa".
+        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa"; tables need none if they are mc_mlm.
+        choices: Those of every item of tables that have no column of them, by commas.
         name: The probe's name in tables; none takes what the names of the files have in common,
             or that of their folder.
     """
@@ -143,6 +149,7 @@ class SplitFiles:
     dev: str | None = None
     test: str | None = None
     setup: Literal["mc_mlm", "mc_qa"] | None = None
+    choices: str | list[str] = ""
     name: str | None = None
 
     @property
@@ -192,6 +199,21 @@ class FitSettings(Fit):
 DEFAULT_MODEL = ModelSettings()
 DEFAULT_FILE = FileSettings()
 DEFAULT_FILES = SplitFiles()
+
+
+def own_choices(choices: str | Sequence[str]) -> list[str]:
+    """The choices that `--data.choices` gives to every item.
+
+    Raises:
+        UsageError: If there is one alone, or one is given twice.
+    """
+    given = listed(choices)
+    if len(given) == 1 or len(set(given)) < len(given):
+        raise UsageError(
+            f"--data.choices {','.join(given)}: give two or more that differ, with commas between "
+            "them"
+        )
+    return given
 
 
 def listed(names: str | Sequence[str]) -> list[str]:

@@ -14,13 +14,13 @@ from probes.hygiene.finding import Finding, check_records, check_splits
 from probes.hygiene.senses import check_senses
 from probes.hygiene.shown import said
 from probes.hygiene.stats import stats_of, table
-from probes.importers.ai2 import read_ai2
+from probes.importers.file import FORMS, read_file
 from probes.record import Record
 from probes.sources.wordnet import DEFAULT_DIR
 from protocols.cli.command import Command, command
 from storage.errors import UsageError
 
-_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zip")
+_ENDINGS = tuple(f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip"))
 
 
 @command(
@@ -99,7 +99,7 @@ def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
         FileNotFoundError: If there is neither.
     """
     files = split_files(path)
-    return {split: read_ai2(own, ids_repeat=True).records for split, own in files.items()}
+    return {split: read_file(own, ids_repeat=True).records for split, own in files.items()}
 
 
 def split_files(path: Path) -> dict[str, Path]:

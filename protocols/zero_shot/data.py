@@ -10,9 +10,10 @@ from typing import NamedTuple, get_args
 
 from jobs.context import RunContext
 from probes.catalog import ProbeConfig, load_probe_config, probe_names
+from probes.importers.file import told_setup
 from probes.record import Setup
 from probes.source import FILE_SPLIT, ProbeData, load_file, load_probe
-from protocols.engine.settings import FileSettings, listed
+from protocols.engine.settings import FileSettings, listed, own_choices
 from storage.errors import UsageError
 from storage.escaping import visible
 from storage.web.download import NotThereError
@@ -43,17 +44,24 @@ def load_sets(
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
-            without `data.setup`, or two probes have one name.
+            without `data.setup` and is no table, or two probes have one name.
     """
     names = listed(probes)
     if bool(names) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
+    choices = own_choices(data.choices)
     if data.path:
-        if data.setup is None:
-            raise UsageError(f"--data.path needs --data.setup {' or '.join(get_args(Setup))}")
         path = Path(data.path)
+        setup = data.setup or told_setup([path])
+        if setup is None:
+            raise UsageError(
+                f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "
+                ".csv or .tsv table of sentences with a mask"
+            )
         name = visible(re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
-        return [LoadedSet(name, "", load_file(path, data.setup), is_own=True)]
+        return [LoadedSet(name, "", load_file(path, setup, choices), is_own=True)]
+    if choices:
+        raise UsageError("--data.choices are of a table that is given as --data.path")
     found = []
     for entry in names:
         name, _, own_split = entry.partition(":")

@@ -63,6 +63,17 @@ def test_a_curve_of_files_is_that_of_a_config_without_controls(
     assert "sha256" in (tmp_path / "out" / "config.yaml").read_text()
 
 
+def test_tables_need_no_setup_and_their_choices_are_a_part_of_what_was_asked(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("sentence,gold\nit is [MASK] .,small\n")
+    found = own_files(SplitFiles(dev=str(path), choices=["large", "small"]), "--probes", False)
+    assert found.setup == "mc_mlm"
+    assert found.said["data"]["choices"] == ["large", "small"]
+    assert found.config.candidates == ("large", "small")
+
+
 def test_without_a_dev_file_the_test_file_is_measured_and_one_file_can_be_divided(
     files: dict[str, str], curve: Curve, tmp_path: Path
 ) -> None:

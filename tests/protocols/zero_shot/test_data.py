@@ -39,6 +39,9 @@ def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
         ("", NONE, "give either --probes a,b,c or --data.path FILE"),
         ("age_small", FileSettings("a.jsonl", "mc_qa"), "give either --probes a,b,c or"),
         ("", FileSettings("a.jsonl"), "--data.path needs --data.setup mc_mlm or"),
+        ("", FileSettings("a.csv", choices="big"), "--data.choices big: give two or more"),
+        ("", FileSettings("a.csv", choices="big, big"), "--data.choices big,big: give two or more"),
+        ("age_small", FileSettings(choices="a,b"), "--data.choices are of a table"),
     ],
 )
 def test_neither_and_both_are_refused(probes: str, data: FileSettings, said: str) -> None:
@@ -51,9 +54,12 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
 ) -> None:
     path = tmp_path / "whales.v2.jsonl"
     write_ai2(path, [Record("1", "a whale is [MASK] than a mouse .", ("larger", "smaller"), 0)])
+    table = tmp_path / "told.csv"
+    table.write_text("sentence,gold\na whale is [MASK] .,large\n")
     mirror = str(tiny_probes / "mirror")
     named = f"age_small:test,{tiny_probes / 'first.yaml'}"
     for sets in (
+        load_sets("", FileSettings(str(table), choices="small,large"), None, None),
         load_sets("", FileSettings(str(path), "mc_mlm"), None, None),
         load_sets(named, NONE, None, mirror),
     ):
