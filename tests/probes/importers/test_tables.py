@@ -76,7 +76,7 @@ def test_tables_alone_need_no_setup() -> None:
         ("a.csv", HEAD, ":1: the file is empty"),
         ("a.csv", "sentense,gold,choices\n", ":1: no column is the sentence: .* It has sentense"),
         ("a.csv", f"{WHALE},big,big|small\n", ":1: no column is the sentence: the first line must"),
-        ("a.csv", "sentence,gold\n", ":1: no column is the choices: .* those of all items"),
+        ("a.csv", "sentence,gold\n", ":1: no column is the choices: .*those of all items"),
         ("a.csv", "text,stem,gold,choices\n", ":1: text and stem are both the sentence"),
         ("a.csv", "sentence_good,sentence_bad\n", ":1: these are columns of minimal pairs"),
         ("a.csv", "sentence;gold;choices\n", ":1: this line has semicolons between its cells"),
