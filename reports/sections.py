@@ -15,6 +15,7 @@ from reports.inoculation.section import INOCULATION
 from reports.kit.section import Made, Section, flat
 from reports.kit.table import Table
 from reports.page.provenance import PROVENANCE
+from reports.papers.section import PAPERS
 from reports.steps.section import STEPS
 from reports.zero_shot.section import ZERO_SHOT
 from results.load import Results
@@ -27,7 +28,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
         rule: When a model has earned a medal; the shipped rule where it is None.
     """
     curves = curve_section(rule or read_rule())
-    others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT
+    others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT, PAPERS
     return ZERO_SHOT, *others, PROVENANCE
 
 

@@ -134,6 +134,7 @@ class Curve:
         majority: Accuracy of always giving the most frequent answer.
         train: How the train rows were got, as the runs say it.
         whole: Whether no row of the measured file was left out.
+        released: Whether that is the file which was released with the probe's paper.
         first_stage: Whether the model was trained on other questions first.
         paper_model: The paper's name of the checkpoint that the runs recorded; None for another.
         told_apart: What tells it from another curve of the same name; empty where there is none.
@@ -150,6 +151,7 @@ class Curve:
     majority: float | None = None
     train: str = ""
     whole: bool = True
+    released: bool = True
     first_stage: bool = False
     paper_model: str | None = None
     told_apart: str = ""

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from probes.controls import STANDARD
 from reports.curve.curve import MODES, Curve, Point
-from reports.kit.paper_identity import paper_model
+from reports.kit.paper_identity import on_released, paper_model
 from reports.zero_shot.facts import chance_levels
 from results.items.hits import joined
 from results.load import Results, Run
@@ -62,6 +62,7 @@ def curves(results: Results) -> tuple[Curve, ...]:
                     majority=_majority(parts),
                     train=train,
                     whole=all(map(_is_whole, parts)),
+                    released=all(on_released(run, split) for run in parts),
                     first_stage=first_stage,
                     paper_model=_paper_model(parts),
                     role=line[0].role,

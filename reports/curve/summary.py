@@ -117,27 +117,34 @@ class Summary:
         rows = published(self.curve.probe)
         return next((row for row in rows if row.model == self.curve.paper_model), None)
 
-    def beside_paper(self, score: ScoreKey) -> float | None:
-        """The paper's number, where comparing is legitimate.
+    def alike(self, score: ScoreKey) -> bool:
+        """Whether a number is the paper's of some model: measured on the same, got the same way.
 
-        The same model (with the same vectors, SPEC E10), the whole released set, and for what is
-        trained the released train file, the paper's stages and all seven points (SPEC E8), for
-        LangSense those of the control too. The paper's LangSense is that of `mlp`, or of `full`
-        where the whole network is trained.
+        The whole released set, and for what is trained the released train file, the paper's stages
+        and all seven points (SPEC E8), for LangSense those of the control too. The paper's
+        LangSense is that of `mlp`, or of `full` where the whole network is trained.
         """
-        row, curve = self.paper, self.curve
-        if row is None or curve.split != PAPER_SPLIT or not curve.whole:
-            return None
+        curve, rows = self.curve, published(self.curve.probe)
+        if not (rows and curve.split == PAPER_SPLIT and curve.whole and curve.released):
+            return False
         if control := LANGUAGE.get(score.name):
-            alike = curve.mode != "linear" and ScoreKey("ws", curve.mode) in row.scores
-            if not (alike and is_complete(curve.means(control))):
-                return None
+            ours = curve.mode != "linear" and ScoreKey("ws", curve.mode) in rows[0].scores
+            if not (ours and is_complete(curve.means(control))):
+                return False
         trained_alike = (
             self.complete
             and curve.train in ("", f"train of {curve.probe}")
             and curve.first_stage == (curve.probe in IN_TWO_STAGES)
         )
-        return row.scores.get(score) if score.name == "zero_shot" or trained_alike else None
+        return score.name == "zero_shot" or trained_alike
+
+    def beside_paper(self, score: ScoreKey) -> float | None:
+        """The paper's number, where comparing is legitimate: it is alike, and of the same model.
+
+        A baseline is the same with the same vectors alone (SPEC E10).
+        """
+        row = self.paper
+        return row.scores.get(score) if row is not None and self.alike(score) else None
 
 
 @lru_cache(maxsize=2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from reports.inoculation.candidates import pareto_table
 from reports.inoculation.findings import inoculated
 from reports.inoculation.parts import inoculation_parts_table
-from reports.inoculation.published import science_models_table
 from reports.inoculation.tables import inoculation_table, original_table, seeds_table
 from reports.kit.section import Section
 from reports.kit.text import few
@@ -16,7 +15,6 @@ INOCULATION = Section(
     tables=(
         original_table,
         seeds_table,
-        science_models_table,
         inoculation_table,
         pareto_table,
         inoculation_parts_table,

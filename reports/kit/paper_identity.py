@@ -6,7 +6,11 @@ A folder may be called roberta-large and an original task science, whatever is i
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from pathlib import PurePath
 
+from probes.catalog import FileSource, load_probe_config, probe_names
+from probes.diagnostics.sets import SETS
 from reports.kit.published import BASELINES, PAPER_VECTORS
 from results.load import Run
 
@@ -19,24 +23,33 @@ _OWNERS = {
     "bert-base-uncased": "google-bert",
 }
 _HUB_IDS = {f"{owner}/{name}": name for name, owner in _OWNERS.items()} | {n: n for n in _OWNERS}
+# Outputs that were released with Ettinger (2020), by what the files hold.
+_RECORDINGS = {
+    "7a52da21f2031323a72282d62956026e49840f52851511548a59b96430bde67a": "bert-base-uncased",
+    "dcd218b323d5e932461b1a5cd1b25ca43367508479e08a1498ca73b4597dfc1f": "bert-base-uncased",
+}
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 # The science collection of Richardson & Sabharwal 2020; MCQL is what was reserved of it.
 SCIENCE = frozenset({"arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"})
 _RESERVED = "mcql"
+RECORDED = "recorded"  # the kind of a model that another program asked
 
 
 def paper_model(run: Run) -> str | None:
     """Which row of the papers' tables a run's model may stand beside; None for none.
 
-    A checkpoint is known by its id on the Hub, of the main branch or a commit. Random weights have
-    no row. A baseline has one only with the paper's vectors (SPEC E10).
+    A checkpoint is known by its id on the Hub, of the main branch or a commit, and a recording by
+    the checksum of what was released. Random weights have no row. A baseline has one only with the
+    paper's vectors (SPEC E10).
     """
     source = run.source
     if run.role == "control":
         return None
     if run.role == "baseline":
         return BASELINES.get(run.kind) if source.vectors.startswith(PAPER_VECTORS) else None
+    if run.kind == RECORDED:
+        return next((_RECORDINGS[f.sha256] for f in run.data if f.sha256 in _RECORDINGS), None)
     pinned = source.revision in (None, "main") or bool(_COMMIT.fullmatch(source.revision))
     return _HUB_IDS.get(source.hub_id or "") if pinned else None
 
@@ -47,3 +60,27 @@ def on_paper_task(run: Run) -> bool:
     return (
         parts is not None and set(parts.sets) - {_RESERVED} == SCIENCE and parts.train_items is None
     )
+
+
+def on_released(run: Run, split: str = "") -> bool:
+    """Whether a run read the released file of a split of its probe, and not one of its name.
+
+    It goes by the checksum where the probe's config has one, else by the name of the file.
+    """
+    source = _released_file(run.probe, split)
+    if source is None:
+        return False
+    if source.sha256 is not None:
+        return any(file.sha256 == source.sha256 for file in run.data)
+    return any(_plain(file.path) == _plain(source.path) for file in run.data)
+
+
+@lru_cache(maxsize=64)
+def _released_file(probe: str, split: str) -> FileSource | None:
+    if probe in SETS:
+        return SETS[probe].file
+    return load_probe_config(probe).files.get(split) if probe in probe_names() else None
+
+
+def _plain(path: str) -> str:
+    return PurePath(path).name.removesuffix(".gz")

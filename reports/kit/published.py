@@ -126,7 +126,7 @@ def published_curves() -> tuple[PublishedCurve, ...]:
         PublishedError: If the file is damaged.
     """
     scores: dict[str, Reader] = {key.text: _fraction for key in SCORES}
-    rows = _read("talmor2020_curves.csv", num_choices=_whole, **scores)
+    rows = read_rows("talmor2020_curves.csv", num_choices=_whole, **scores)
     return tuple(
         PublishedCurve(
             row["table"],
@@ -146,7 +146,9 @@ def published_templates() -> tuple[PublishedTemplate, ...]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    rows = _read("talmor2020_templates.csv", template=str, question=str, accuracy=_measured)
+    rows = read_rows(
+        "talmor2020_templates.csv", template=str, question=str, accuracy=measured_share
+    )
     return tuple(PublishedTemplate(**row) for row in rows)
 
 
@@ -157,7 +159,7 @@ def published_sizes() -> dict[tuple[str, str], str]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    rows = _read("talmor2020_sizes.csv", first=str, second=str, prediction=str)
+    rows = read_rows("talmor2020_sizes.csv", first=str, second=str, prediction=str)
     return {(row["first"], row["second"]): row["prediction"] for row in rows}
 
 
@@ -178,7 +180,7 @@ def published_probes() -> tuple[PublishedProbe, ...]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    rows = _read(
+    rows = read_rows(
         "richardson2020_probes.csv",
         group=str,
         dev_accuracy=_fraction,
@@ -200,7 +202,7 @@ def published_diagnostics() -> dict[DiagnosticKey, float]:
         PublishedError: If the file is damaged.
     """
     texts = dict.fromkeys(("metric", "part", "perturbation"), str)
-    rows = _read("ettinger2020_diagnostics.csv", share=_measured, **texts)
+    rows = read_rows("ettinger2020_diagnostics.csv", share=measured_share, **texts)
     return {
         DiagnosticKey(**{n: row[n] for n in DiagnosticKey._fields}): row["share"] for row in rows
     }
@@ -212,12 +214,15 @@ def short_name(label: str) -> str:
     return SHORT_NAMES.get(name, name) + space + more
 
 
-def _read(name: str, **readers: Reader) -> list[dict[str, Any]]:
-    """Rows by column; every row is as long as the header.
+def read_rows(name: str, **readers: Reader) -> list[dict[str, Any]]:
+    """A file's rows by column; every row is as long as the header.
 
     Args:
         name: The file.
         **readers: What it must have besides table, probe and model, and how each is read.
+
+    Raises:
+        PublishedError: If the file is damaged; the message names the line.
     """
     path = PUBLISHED_DIR / name
     readers = {"table": _whole, "probe": str, "model": str, **readers}
@@ -250,10 +255,15 @@ def _value(row: Mapping[str, str], name: str, read: Reader, place: str) -> objec
 
 def _fraction(text: str) -> float | None:
     """Per cent as a fraction; None where the table has no number."""
-    return _measured(text) if text else None
+    return measured_share(text) if text else None
 
 
-def _measured(text: str) -> float:
+def measured_share(text: str) -> float:
+    """A number of per cent, which must be there, as a fraction.
+
+    Raises:
+        ValueError: If it is none.
+    """
     try:
         value = float(text)
     except ValueError:

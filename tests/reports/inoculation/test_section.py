@@ -34,12 +34,12 @@ def test_two_doses_have_a_figure_over_doses_and_one_of_their_epochs(demo_folder:
         (
             "sweep",
             ["inoculation", "pareto", "selection"],
-            ["science_models", "inoculation", "pareto"],
+            ["inoculation", "pareto"],
         ),
         (
             "by_difficulty",
             ["inoculation", "selection"],
-            ["inoculation_seeds", "science_models", "inoculation"],
+            ["inoculation_seeds", "inoculation"],
         ),
     ],
 )

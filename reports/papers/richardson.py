@@ -1,0 +1,64 @@
+"""The cluster table of Richardson & Sabharwal 2020, and what of it these results hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from reports.inoculation.doses import Dose, doses
+from reports.inoculation.facts import inoculations
+from reports.inoculation.published import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES, best_dose
+from reports.kit.measured import Estimate
+from reports.kit.paper_identity import on_released
+from reports.kit.published import measured_share, read_rows
+from reports.papers.beside import Beside, Ours, Printed, together
+from results.load import Results
+
+_SPLIT = "dev"  # of table 8
+_NAMES = {"choice_only": "Choice-only, the best", "esim": PAPER_NAMES["esim_glove"]} | PAPER_NAMES
+STRICT, DELTA = "strict, %", "minus accuracy, points"
+
+
+def cluster_rows(results: Results) -> Sequence[Beside]:
+    """Table 8 with the numbers of the results beside it, of the probes that they have."""
+    lines = doses(inoculations(results)).values()
+    ours = [one for line in lines for one in _ours(best_dose(line))]
+    rows = []
+    for probe in dict.fromkeys(row["probe"] for row in _published()):
+        own = [row for row in _published() if row["probe"] == probe]
+        numbers = ((STRICT, "strict_cluster_accuracy"), (DELTA, "delta"))
+        printed = [
+            Printed(f"{probe}, {name}", _NAMES[row["model"]], row[key])
+            for row in own
+            for name, key in numbers
+        ]
+        names = {number.name for number in printed}
+        rows += together(printed, [one for one in ours if one.name in names])
+    return rows
+
+
+@lru_cache(maxsize=1)
+def _published() -> Sequence[dict[str, Any]]:
+    numbers = dict.fromkeys(("strict_cluster_accuracy", "delta"), measured_share)
+    return read_rows("richardson2020_clusters.csv", **numbers)
+
+
+def _ours(dose: Dose) -> Iterator[Ours]:
+    """What the runs of a dose measured on all questions of the dev set."""
+    series, runs = dose.series, dose.runs
+    alike = series.report_split == _SPLIT and all(
+        run.whole_split and on_released(run.run, _SPLIT) for run in runs
+    )
+    strict, single = dose.estimate("strict_cluster_accuracy"), dose.mean("probe_accuracy")
+    if not alike or strict is None or single is None:
+        return
+    same = dose.dose == PAPER_DOSE and all(run.paper_task for run in runs)
+    models = {run.paper_model for run in runs}
+    known = PAPER_MODELS.get(models.pop() or "") if same and len(models) == 1 else None
+    model = _NAMES[known] if known else None
+    clusters = [run.measured["strict_cluster_accuracy"].num_items for run in runs]
+    about = f"k = {dose.dose:,}"
+    yield Ours(f"{series.probe}, {STRICT}", series.model, model, strict, clusters[0], about)
+    gap = Estimate(strict.value - single)
+    yield Ours(f"{series.probe}, {DELTA}", series.model, model, gap, None, about)

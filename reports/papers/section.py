@@ -1,0 +1,13 @@
+"""What the report sets beside the papers' own numbers, for those who reproduce them."""
+
+from __future__ import annotations
+
+from reports.inoculation.published import science_models_table
+from reports.kit.section import Section
+from reports.papers.tables import listed_table, paper_tables
+
+PAPERS = Section(
+    name="papers",
+    title="Beside the papers",
+    tables=(listed_table, paper_tables, science_models_table),
+)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+from reports.kit.table import Cell
+from reports.papers.section import PAPERS
+from reports.papers.tables import listed_table, paper_tables
+from results.load import Results, load_results
+from tests.fixtures.curves import shares
+from tests.fixtures.report import labels, named
+
+
+def test_the_demo_has_no_such_section(
+    tmp_path: Path, write_curve_runs: Callable[..., None]
+) -> None:
+    write_curve_runs(tmp_path, shares, probe="age_small")
+    made = PAPERS.made(load_results(tmp_path))
+    assert (made.tables, made.figures, made.findings) == ((), (), ())
+    assert PAPERS.made(Results("empty", ())).tables == ()
+
+
+def test_the_list_names_what_is_held(tmp_path: Path, write_curve_runs: Callable[..., None]) -> None:
+    write_curve_runs(
+        tmp_path,
+        shares,
+        model="roberta-large",
+        train="train of age_comparison",
+        controls=["standard"],
+    )
+    results = load_results(tmp_path)
+    table = listed_table(results)
+    assert table is not None
+    [row] = [cells for cells in table.rows if cells[3].text != "–"]
+    assert [cell.text for cell in row] == [
+        "Talmor et al. 2020", "table 2", "Age comparison", "3 of 40", "paper_talmor2020_table_2",
+        "curve",
+    ]  # fmt: skip
+    # People see that paper's tables; the file has those of all three.
+    assert {cells[0].text for cells in table.rows} == {"Talmor et al. 2020"}
+    assert {record["paper"] for record in table.records} > {"Ettinger 2020"}
+    [beside] = paper_tables(results)
+    assert beside.name == "paper_talmor2020_table_2"
+    assert beside.title == "Talmor et al. 2020, table 2: Age comparison"
+
+
+def test_a_row_has_both_numbers_and_what_people_scored(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("always_never", 28, 280, 5, model="roberta-large")
+    write_run(tmp_path, "a", found)
+    [table] = paper_tables(load_results(tmp_path))
+    ours = named(table, 0)
+    assert labels(table) == [
+        "model", "number", "ours", "paper", "ours − paper, points", "the paper's lies", "people %",
+        "n",
+    ]  # fmt: skip
+    assert [ours[name] for name in labels(table)[3:]] == [
+        Cell("14.0"), Cell("−4.0"), Cell("in our interval"), Cell("91.0"), Cell("280"),
+    ]  # fmt: skip
+    assert ours["ours"].text == "10.0"
+    assert named(table, 1)["ours"] == Cell("–")
+    assert table.records[0]["ours"] == 0.1
+    assert table.records[0]["paper_lies"] == "in our interval"
+    assert table.records[1]["difference"] is None
