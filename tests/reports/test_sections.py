@@ -34,8 +34,6 @@ def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
         "curve_medals",
         "learning_curve",
         "inoculation",
-        "papers",
-        *(f"paper_talmor2020_table_{number}" for number in (2, 3, 5, 7, 9, 11)),
         "models",
         "data",
         "software",
