@@ -14,6 +14,7 @@ from reports.grids.section import GRIDS
 from reports.inoculation.section import INOCULATION
 from reports.kit.section import Made, Section, flat
 from reports.kit.table import Table
+from reports.overview.section import OVERVIEW
 from reports.page.provenance import PROVENANCE
 from reports.papers.section import PAPERS
 from reports.steps.section import STEPS
@@ -29,7 +30,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
     """
     curves = curve_section(rule or read_rule())
     others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT, PAPERS
-    return ZERO_SHOT, *others, PROVENANCE
+    return OVERVIEW, ZERO_SHOT, *others, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

@@ -10,7 +10,7 @@ from typing import Literal
 from probes.controls import STANDARD
 from probes.diagnostics.sets import SETS
 from reports.audit.facts import entries
-from reports.curve.facts import NO_LANGUAGE, PERTURBED
+from reports.curve.facts import NO_LANGUAGE, PERTURBED, origin_of
 from reports.curve.summary import Summary, random_twin, summaries
 from reports.curve.sums import estimate
 from reports.diagnostics.facts import SENSITIVITY, asked
@@ -21,7 +21,7 @@ from reports.kit.measured import Bounds, Measured
 from reports.kit.text import NOT_INTERPRETABLE, count, in_words, points, points_between
 from reports.overview.verdicts import Case, Control, Judged, Score, above, judge
 from reports.zero_shot.facts import ZeroShot, zero_shots
-from results.load import Results
+from results.load import Results, Run
 from results.row import Role
 
 Kind = Literal["asked", "inoculated", "diagnosed"]
@@ -68,6 +68,7 @@ class Verdict:
         model: The model, as tables call it.
         judged: The verdict, its two numbers and its reason.
         section: Address in the page of where the numbers stand.
+        runs: What it was measured by: first what was not trained, then by number of examples.
         cost: What the training cost on the original task, in words; empty where there was none.
     """
 
@@ -75,6 +76,7 @@ class Verdict:
     model: str
     judged: Judged
     section: str
+    runs: tuple[Run, ...]
     cost: str = ""
 
 
@@ -104,7 +106,25 @@ def _asked(results: Results) -> Iterable[tuple[Role, Verdict]]:
         elif entry is not None:
             case, role = _entry_case(entry, untrained.values()), entry.accuracy.role
         section = "before" if summary is None else "curves"
-        yield role, Verdict(Skill("asked", probe, split), model, judge(case), section)
+        runs = (*([entry.run] if entry else []), *_curve_runs(results, summary))
+        yield role, Verdict(Skill("asked", probe, split), model, judge(case), section, runs)
+
+
+def _curve_runs(results: Results, summary: Summary | None) -> list[Run]:
+    """The runs of a curve by number of examples."""
+    if summary is None:
+        return []
+    curve = summary.curve
+    place = (curve.probe, curve.model, curve.split)
+    found = [
+        (row.num_train or 0, run)
+        for run in results.of("curve")
+        if origin_of(run) == (curve.train, curve.first_stage)
+        for row in run.rows[:1]
+        if (row.probe, row.model, row.split) == place and row.mode in curve.modes
+        if row.learning_rate in (None, curve.learning_rate)
+    ]
+    return [run for _, run in sorted(found, key=lambda pair: pair[0])]
 
 
 def _entry_case(entry: ZeroShot, others: Iterable[ZeroShot]) -> Case:
@@ -178,8 +198,9 @@ def _inoculated(results: Results) -> Iterable[tuple[Role, Verdict]]:
             end = Score(f"after {count(last.dose)} examples", after, alone)
         case = Case(last.mean("chance_probe"), None, start, end, last.gain)
         skill = Skill("inoculated", series.probe, _about(series))
-        verdict = Verdict(skill, series.model, judge(case), "inoculation", _cost(last))
-        yield last.runs[0].run.role, verdict
+        runs = tuple(one.run for one in last.runs)
+        verdict = Verdict(skill, series.model, judge(case), "inoculation", runs, _cost(last))
+        yield runs[0].role, verdict
 
 
 def _about(series: Series) -> str:
@@ -206,7 +227,7 @@ def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
         row = one.rows[SENSITIVITY]
         judged = judge(Case(one.chance, None, Score(BEFORE, row)))
         skill = Skill("diagnosed", one.probe, one.subset)
-        yield row.role, Verdict(skill, one.label, judged, "diagnostics")
+        yield row.role, Verdict(skill, one.label, judged, "diagnostics", ())
 
 
 def _unpaired(how: str, own: Measured, other: Measured) -> Control:

@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reports.kit.figure import PALETTE, Figure
 from reports.kit.section import Made
 from reports.kit.table import Cell, Table, to_markdown
-from reports.kit.text import count
+from reports.kit.text import count, percent
+from reports.overview.grid import grid
 from reports.page.provenance import commits, duration, notices, total_seconds
 from results.load import Results
 from storage.escaping import markdown
 
-TEMPLATE_PATH = Path(__file__).with_name("page.html")
+TEMPLATES = Path(__file__).parents[1]  # each package of the report may have a part of the page
 
 
 def to_html(results: Results, sections: Sequence[Made], items: str = "") -> str:
@@ -30,22 +31,29 @@ def to_html(results: Results, sections: Sequence[Made], items: str = "") -> str:
         items: HTML of the section with every item; empty for none.
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.lstrip_blocks = True
+    environment.loader, environment.lstrip_blocks = FileSystemLoader(TEMPLATES), True
     environment.filters |= {
         "inline_svg": inline_svg,
         "strong_numbers": strong_numbers,
         "groups": _groups,
         "repeats": _repeats,
         "breakable": _breakable,
+        "percent": percent,
     }
-    template = environment.from_string(TEMPLATE_PATH.read_text(encoding="utf-8"))
-    return template.render(
+    arrows = (figure for own in sections for figure in own.figures if figure.name == "arrows")
+    return environment.get_template("page/page.html").render(
         title=title(results),
         facts=facts(results),
         findings=[sentence for section in sections for sentence in section.findings],
         left_out=results.left_out,
         notices=notices(results),
-        sections=[section for section in sections if section.figures or section.tables],
+        overview=grid(results),
+        arrows=next(arrows, None),
+        sections=[
+            section
+            for section in sections
+            if section.name != "overview" and (section.figures or section.tables)
+        ],
         items=Markup(items),
     )
 
@@ -105,13 +113,17 @@ def inline_svg(figure: Figure) -> Markup:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
     svg = re.sub(r'\bid="', f'id="{figure.name}-', svg)
-    svg = svg.replace('href="#', f'href="#{figure.name}-').replace("url(#", f"url(#{figure.name}-")
+    svg = re.sub(r'(<use[^>]*? href="#)', rf"\1{figure.name}-", svg)
+    svg = svg.replace("url(#", f"url(#{figure.name}-")
+    # A link of a figure is for the pointer alone: what it leads to has a link in words too.
+    svg = svg.replace(' target="_blank"', ' tabindex="-1" aria-hidden="true"')
     for colour, variable in PALETTE.items():
         svg = re.sub(colour, f"var({variable})", svg, flags=re.IGNORECASE)
     label = f'role="img" aria-label="{escape(figure.title)}"'
     width = re.search(r'width="([\d.]+)pt"', svg)
     size = f' style="max-width: {float(width[1]) * 1.42:.0f}px"' if width else ""
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {label}{size}", svg, count=1)
+    # A title may hold whatever a model's name holds, a backslash too.
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', lambda m: f"{m[1]} {label}{size}", svg, count=1)
     return Markup(re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1))
 
 

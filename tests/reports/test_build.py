@@ -15,10 +15,10 @@ def test_everything_is_written(demo_folder: Path, tmp_path: Path) -> None:
     path = build_report(demo_folder, tmp_path / "out")
     assert path == tmp_path / "out" / "report.html"
     found = sorted(p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*.*"))
-    figures = ("inoculation", "learning_curve", "selection", "zero_shot")
+    figures = ("arrows", "inoculation", "learning_curve", "selection", "zero_shot")
     tables = (
         "curve_medals curve_summary_age_comparison data inoculation learning_curve models "
-        "predicted_shares runs software zero_shot zero_shot_parts"
+        "predicted_shares runs software verdicts zero_shot zero_shot_parts"
     ).split()
     assert found == sorted(
         [f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")]

@@ -27,6 +27,7 @@ WriteRun = Callable[..., Path]
 
 def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
     assert list(tables(demo_folder)) == [
+        "verdicts",
         "zero_shot",
         "predicted_shares",
         "zero_shot_parts",

@@ -1,0 +1,154 @@
+"""One arrow an inoculation: what the probe gained against what the original task lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch
+
+from reports.inoculation.doses import Dose, doses
+from reports.inoculation.facts import inoculations
+from reports.kit.axes import left_out, limits, short_count
+from reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, Line, drawn, styled
+from reports.kit.text import in_words, percent
+from results.load import Results
+
+MOST = 200  # arrows
+MOST_LABELLED = 12  # arrows that have their dose beside the head
+MOST_LOOKS = 8  # of a legend
+LINK = "#inoculation"
+BEFORE = ("original_accuracy_before", "probe_accuracy_before")
+AFTER = ("original_accuracy_after", "probe_accuracy")
+LOOKS = (*LINES, Line(INK, "-", "v"))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """The mean over seeds of one dose: (original-task, probe) accuracy before and after."""
+
+    dose: Dose
+    before: tuple[float, float]
+    after: tuple[float, float]
+
+    @property
+    def gained(self) -> bool:
+        """Whether the probe's gain can be told from none."""
+        gain = self.dose.gain
+        return gain is not None and gain.ci_low is not None and gain.ci_low > 0
+
+
+def arrows_figure(results: Results) -> Figure | None:
+    """Every inoculation as an arrow from the scores before it to those after it."""
+    found = [arrow for line in doses(inoculations(results)).values() for arrow in _arrows(line)]
+    if not found:
+        return None
+    shown = found[:MOST]
+    models = list(dict.fromkeys(arrow.dose.series.model for arrow in shown))
+    probes = list(dict.fromkeys(arrow.dose.series.probe for arrow in shown))
+    names = models if len(models) > 1 else probes
+    looks = {name: _look(place) for place, name in enumerate(names)}
+    with styled():
+        canvas = Canvas(figsize=(4.5, 4.2))
+        canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+        axis = canvas.subplots()
+        axis.set_xlim(*_limits(shown, 0, "chance_original"))
+        axis.set_ylim(*_limits(shown, 1, "chance_probe"))
+        _chances(axis, shown)
+        for arrow in shown:
+            series = arrow.dose.series
+            look = looks[series.model if len(models) > 1 else series.probe]
+            _draw(axis, arrow, look, labelled=len(shown) <= MOST_LABELLED)
+        axis.set_xlabel("original-task accuracy, %  (← cost)")
+        axis.set_ylabel("probe accuracy, %  (gain →)")
+        if len(names) > 1:
+            said = names if len(models) > 1 else list(map(in_words, names))
+            marks = _marks(dict(zip(said, looks.values(), strict=True)))
+            canvas.legend(handles=marks, loc="outside upper left", ncols=2)
+        return drawn("arrows", _title(models, probes), _caption(len(found)), canvas)
+
+
+def _arrows(line: Sequence[Dose]) -> list[Arrow]:
+    """The arrows of a line; a dose that lacks one of the four scores has none."""
+    found = []
+    for dose in line:
+        before = [100 * mean for metric in BEFORE if (mean := dose.mean(metric)) is not None]
+        after = [100 * mean for metric in AFTER if (mean := dose.mean(metric)) is not None]
+        if len(before) == len(after) == len(BEFORE):
+            found.append(Arrow(dose, (before[0], before[1]), (after[0], after[1])))
+    return found
+
+
+def _look(place: int) -> Line:
+    """Colours and marks go round at different paces, so that many models stay apart."""
+    return Line(LOOKS[place % len(LOOKS)].color, "-", MARKERS[place % len(MARKERS)])
+
+
+def _limits(found: Sequence[Arrow], side: int, chance: str) -> tuple[float, float]:
+    values = [end[side] / 100 for arrow in found for end in (arrow.before, arrow.after)]
+    return limits([*values, *(arrow.dose.mean(chance) for arrow in found)])
+
+
+def _draw(axis: Axes, arrow: Arrow, look: Line, labelled: bool) -> None:
+    color = look.color if arrow.dose.interpretable else MUTED
+    axis.plot(
+        *arrow.before, marker=look.marker, markersize=5, color=PAPER, markeredgecolor=color,
+        markeredgewidth=1.2, linestyle="none", zorder=3,
+    )  # fmt: skip
+    if arrow.before != arrow.after:
+        patch = FancyArrowPatch(
+            arrow.before, arrow.after, arrowstyle="-|>", mutation_scale=10, color=color,
+            linewidth=1.5, linestyle="-" if arrow.gained else (0, (2, 1.5)), shrinkA=3, shrinkB=0,
+            zorder=2,
+        )  # fmt: skip
+        patch.set_url(LINK)
+        axis.add_patch(patch)
+    if labelled:
+        right = arrow.after[0] >= arrow.before[0]
+        axis.annotate(
+            f"k = {short_count(arrow.dose.dose)}", arrow.after, xytext=(4 if right else -4, 3),
+            textcoords="offset points", fontsize=8, color=color, ha="left" if right else "right",
+            url=LINK,
+        )  # fmt: skip
+
+
+def _chances(axis: Axes, found: Sequence[Arrow]) -> None:
+    """Chance levels, where all inoculations have the same."""
+    probe = {arrow.dose.mean("chance_probe") for arrow in found}
+    original = {arrow.dose.mean("chance_original") for arrow in found}
+    level = probe.pop() if len(probe) == 1 else None
+    if level is not None:
+        axis.axhline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
+        axis.text(
+            0.995, 100 * level, f"chance {percent(level)}", fontsize=7.5, color=MUTED, ha="right",
+            va="bottom", transform=axis.get_yaxis_transform(),
+        )  # fmt: skip
+    level = original.pop() if len(original) == 1 else None
+    if level is not None:
+        axis.axvline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
+
+
+def _marks(looks: dict[str, Line]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=look.color, marker=look.marker, markersize=5, label=name)
+        for name, look in list(looks.items())[:MOST_LOOKS]
+    ]
+
+
+def _title(models: Sequence[str], probes: Sequence[str]) -> str:
+    who = models[0] if len(models) == 1 else f"{len(models)} models"
+    what = in_words(probes[0]) if len(probes) == 1 else f"{len(probes)} probes"
+    return f"What inoculation gave and cost: {who}, {what}"
+
+
+def _caption(number: int) -> str:
+    return (
+        "An arrow an inoculation, from the scores before it to those after k examples (means over "
+        "seeds): up is what the probe gained, to the left what the original task lost. Broken "
+        "where the gain cannot be told from none, grey where the cost cannot be read."
+        f"{left_out(number, MOST)}"
+    )

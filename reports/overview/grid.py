@@ -1,0 +1,82 @@
+"""The page's first screen: skills by models, each cell a verdict, each row with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reports.overview.examples import TYPICAL, Example, example
+from reports.overview.skills import KINDS, Skill, Verdict, verdicts
+from reports.overview.verdicts import RULES, Word
+from results.load import Results
+
+MARKS: Mapping[Word, str] = {
+    "knew it": "✓",
+    "learned it": "↗",
+    "not shown": "○",
+    "cannot tell": "?",
+}
+MOST_BESIDE = 2  # models beside whose verdicts there is room for the examples
+
+
+@dataclass(frozen=True)
+class Line:
+    """One skill.
+
+    Attributes:
+        cells: A verdict a model; None where it was not asked.
+    """
+
+    skill: Skill
+    cells: tuple[Verdict | None, ...]
+    example: Example | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What the partial template is filled with.
+
+    Attributes:
+        groups: The rows of each kind, by its heading.
+    """
+
+    models: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[Line, ...]], ...]
+
+    marks = MARKS
+    rules = RULES
+    typical = TYPICAL
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether any row has one."""
+        return any(line.example for _, lines in self.groups for line in lines)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the examples have a column of their own; else each is folded below its row."""
+        return self.has_examples and len(self.models) <= MOST_BESIDE
+
+
+def grid(results: Results) -> Grid | None:
+    """The grid of a folder's results; None where nothing in them can be judged."""
+    found = verdicts(results)
+    if not found:
+        return None
+    models = tuple(sorted({verdict.model for verdict in found}))
+    rows: dict[Skill, dict[str, Verdict]] = {}
+    for verdict in found:
+        rows.setdefault(verdict.skill, {})[verdict.model] = verdict
+    lines = [
+        Line(skill, tuple(map(own.get, models)), example(results, _in_order(own, models)))
+        for skill, own in rows.items()
+    ]
+    groups = []
+    for kind, heading in KINDS.items():
+        if own_lines := tuple(line for line in lines if line.skill.kind == kind):
+            groups.append((heading, own_lines))
+    return Grid(models, tuple(groups))
+
+
+def _in_order(row: Mapping[str, Verdict], models: tuple[str, ...]) -> list[Verdict]:
+    return [row[model] for model in models if model in row]

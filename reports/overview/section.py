@@ -1,0 +1,64 @@
+"""What the report begins with: the verdicts, and the plot of gains and costs."""
+
+from __future__ import annotations
+
+from reports.kit.columns import attributes, field, fields, shown, text
+from reports.kit.section import Section
+from reports.kit.table import Across, Cell, Column, Declared, Table
+from reports.kit.text import percent
+from reports.overview.grid import MARKS
+from reports.overview.skills import Verdict, verdicts
+from reports.overview.verdicts import RULES
+from results.load import Results
+
+
+def verdicts_table(results: Results) -> Table | None:
+    """Skills by models: the verdict, the two numbers that say most of it, and the reason."""
+    columns: list[Column[Verdict]] = [
+        text("skill", lambda one: one.skill.words, small=lambda one: one.skill.about),
+        field("kind", lambda one: one.skill.kind),
+        field("probe", lambda one: one.skill.probe),
+        field("about", lambda one: one.skill.about),
+        attributes("model"),
+    ]
+
+    def of_model(model: str) -> list[Column[Verdict]]:
+        return [
+            shown("verdict", _verdict_cell, model),
+            fields(_full),
+        ]
+
+    across: Across[Verdict] = Across(lambda one: one.model, lambda one: one.skill, of_model)
+    rules = " ".join(f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items())
+    return Declared("verdicts", "What each model knew, or learned", rules, columns, across).of(
+        verdicts(results)
+    )
+
+
+def _verdict_cell(one: Verdict) -> Cell:
+    numbers = [f"{e.label} {percent(e.value)}" for e in one.judged.evidence]
+    inside = ", ".join(filter(None, (*numbers, one.cost)))
+    return Cell(f"{MARKS[one.judged.word]} {one.judged.said}", inside)
+
+
+def _full(one: Verdict) -> dict[str, object]:
+    judged = one.judged
+    first, second = [*judged.evidence, None, None][:2]
+    return {
+        "verdict": judged.word,
+        "in_part": judged.in_part,
+        "first_number": first and first.label,
+        "first_value": first and first.value,
+        "second_number": second and second.label,
+        "second_value": second and second.value,
+        "cost": one.cost,
+        "reason": judged.reason,
+    }
+
+
+OVERVIEW = Section(
+    name="overview",
+    title="At a glance",
+    tables=(verdicts_table,),
+    figures=("reports.overview.arrows:arrows_figure",),
+)
