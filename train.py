@@ -45,6 +45,7 @@ PROTOCOLS = {
     "sweep run": "protocols.inoculation.sweep:run",
     "sweep status": "protocols.inoculation.sweep:status",
     "report": "protocols.report:report",
+    "import": "protocols.imports.command:import_results",
     "probes list": "protocols.probes.build:list_probes",
     "probes build": "protocols.probes.build:build",
     "probes validate": "protocols.probes.check:validate",

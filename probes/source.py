@@ -117,7 +117,7 @@ def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> Pr
         raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
     read = _read_own(path, setup, choices)
     config = replace(
-        _config_of(read.path.name.partition(".")[0], setup, read.records, choices),
+        config_of(read.path.name.partition(".")[0], setup, read.records, choices),
         description=f"the file {read.path.name}",
         base_url="/",  # where the absolute path begins
         files={FILE_SPLIT: FileSource(str(read.path.absolute()), read.sha256)},
@@ -145,7 +145,7 @@ def load_files(
     read = {split: _read_own(path, setup, choices) for split, path in paths.items()}
     records = [record for file in read.values() for record in file.records]
     config = replace(
-        _config_of(name, setup, records, choices),
+        config_of(name, setup, records, choices),
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
@@ -166,7 +166,7 @@ def _read_own(path: str | Path, setup: Setup, choices: Sequence[str]) -> ItemFil
     return read
 
 
-def _config_of(
+def config_of(
     name: str, setup: Setup, records: Sequence[Record], choices: Sequence[str]
 ) -> ProbeConfig:
     """What can be told of a probe from its items, and from the choices of all if they are given."""

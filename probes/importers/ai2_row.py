@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from probes.record import Record, Setup, validate
 from storage.errors import RecordError
+from storage.json_object import json_object, kind_of
 
 MAX_CHOICES = 5
 LABELS = "ABCDE"
@@ -24,26 +24,7 @@ def parse_row(text: str) -> dict[str, Any]:
     Raises:
         RecordError: If it is none, or gives a key twice.
     """
-    try:
-        row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
-    except json.JSONDecodeError as error:
-        raise RecordError(
-            f"invalid JSON: {error.msg} at character {error.pos + 1}{_line_hint(text)}"
-        ) from None
-    except RecordError:
-        raise
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
-        raise RecordError(f"invalid JSON: {error}") from None
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:  # "\\ud800": no file can hold it, no tokenizer takes it
-        half = error.object[error.start]
-        raise RecordError(f"\\u{ord(half):04x} is half of a character; write the whole") from None
-    if not isinstance(row, dict):
-        raise RecordError(
-            f"{_kind(row)}, where an object with a question is needed{_line_hint(text)}"
-        )
-    return row
+    return json_object(text, "an object with a question is needed", _line_hint(text))
 
 
 def record_from_row(
@@ -56,7 +37,7 @@ def record_from_row(
     """
     question = row.get("question")
     if not isinstance(question, dict):
-        raise RecordError(f"`question` is {_kind(question)}; an object is needed{_row_hint(row)}")
+        raise RecordError(f"`question` is {kind_of(question)}; an object is needed{_row_hint(row)}")
     stem = _text(question.get("stem"), "`question.stem`")
     labels, texts = _choices(question.get("choices"), _row_hint(row))
     answer = _answer(row, labels)
@@ -74,13 +55,13 @@ def record_from_row(
 
 def _choices(choices: object, hint: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if not isinstance(choices, list):
-        raise RecordError(f"`question.choices` is {_kind(choices)}; a list is needed{hint}")
+        raise RecordError(f"`question.choices` is {kind_of(choices)}; a list is needed{hint}")
     if not 2 <= len(choices) <= MAX_CHOICES:
         raise RecordError(f"{len(choices)} choice(s); 2 to {MAX_CHOICES} are needed")
     labels, texts = [], []
     for number, choice in enumerate(choices, start=1):
         if not isinstance(choice, dict):
-            raise RecordError(f"choice {number} is {_kind(choice)}; an object is needed")
+            raise RecordError(f"choice {number} is {kind_of(choice)}; an object is needed")
         labels.append(label_text(choice.get("label"), f"the label of choice {number}"))
         texts.append(_text(choice.get("text"), f"the text of choice {number}"))
     repeated = [label for label, count in Counter(labels).items() if count > 1]
@@ -112,7 +93,7 @@ def meta_of(notes: object) -> dict[str, Any]:
     if notes is None:
         return {}
     if not isinstance(notes, dict):
-        raise RecordError(f"`notes` is {_kind(notes)}; an object is needed")
+        raise RecordError(f"`notes` is {kind_of(notes)}; an object is needed")
     meta = dict(notes)
     for name in ("hops", "distractor_hops"):  # as tables sort them
         try:
@@ -131,7 +112,7 @@ def meta_of(notes: object) -> dict[str, Any]:
 def label_text(value: object, what: str) -> str:
     """A string or an integer as a string: `3` and `"3"` are the same label."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise RecordError(f"{what} is {_kind(value)}; a string or an integer is needed")
+        raise RecordError(f"{what} is {kind_of(value)}; a string or an integer is needed")
     text = _text(str(value), what)
     if not text.strip():
         raise RecordError(f"{what} is empty")
@@ -140,31 +121,12 @@ def label_text(value: object, what: str) -> str:
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise RecordError(f"{what} is {_kind(value)}; a string is needed")
+        raise RecordError(f"{what} is {kind_of(value)}; a string is needed")
     try:
         value.encode()
     except UnicodeEncodeError:
         raise RecordError(f"{what} holds half of a surrogate pair, which is no character") from None
     return value
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    names |= {int: "a number", float: "a number", type(None): "missing or null"}
-    return names.get(type(value), f"a {type(value).__name__}")
-
-
-def _no_constant(constant: str) -> NoReturn:
-    raise RecordError(f"invalid JSON: {constant} is not a JSON value")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuses a key given twice, where JSON would silently keep the last: two golds, say."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise RecordError(f"the key {key!r} is given twice in one object")
-    return row
 
 
 def _line_hint(text: str) -> str:

@@ -1,0 +1,58 @@
+"""A line of JSON that must be an object: what is wrong with it if it is none."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NoReturn
+
+from storage.errors import RecordError
+
+
+def json_object(text: str, needed: str = "an object is needed", hint: str = "") -> dict[str, Any]:
+    """The JSON object of one line.
+
+    Args:
+        text: The line.
+        needed: What is said where it is another value.
+        hint: What is said behind that, and behind invalid JSON.
+
+    Raises:
+        RecordError: If it is none, or gives a key twice; the message does not say where.
+    """
+    try:
+        row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"invalid JSON: {error.msg} at character {error.pos + 1}{hint}") from None
+    except RecordError:
+        raise
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
+        raise RecordError(f"invalid JSON: {error}") from None
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:  # "\\ud800": no file can hold it, no tokenizer takes it
+        half = error.object[error.start]
+        raise RecordError(f"\\u{ord(half):04x} is half of a character; write the whole") from None
+    if not isinstance(row, dict):
+        raise RecordError(f"{kind_of(row)}, where {needed}{hint}")
+    return row
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, for messages."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+    names |= {int: "a number", float: "a number", type(None): "missing or null"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _no_constant(constant: str) -> NoReturn:
+    raise RecordError(f"invalid JSON: {constant} is not a JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuses a key given twice, where JSON would silently keep the last: two golds, say."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise RecordError(f"the key {key!r} is given twice in one object")
+    return row
