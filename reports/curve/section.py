@@ -16,10 +16,11 @@ from reports.kit.text import few
 def curve_section(rule: MedalRule) -> Section:
     """The section with medals by a rule."""
     medals = partial(medals_table, rule=rule)
+    ours = partial(curve_summary_tables, with_paper=False)  # the page has a section of the papers'
     return Section(
         name="curves",
         title="Learning curves",
-        tables=(curve_summary_tables, medals, curve_against_table, curve_parts_table, curve_table),
+        tables=(ours, medals, curve_against_table, curve_parts_table, curve_table),
         figures=(
             "reports.curve.figures.models:models_figure",
             "reports.curve.figures.controls:control_figures",

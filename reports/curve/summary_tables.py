@@ -30,29 +30,37 @@ HEADINGS = {"ws": "WS %", "max": "MAX %"}
 CONTROL_HEADINGS = {"langsense_pert": "pert", "langsense_nolang": "nolang"}
 
 
-def curve_summary_tables(results: Results) -> list[Table]:
-    """A table a probe, as the paper has them: MC-MLM probes, and the whole network for MC-QA."""
+def curve_summary_tables(results: Results, *, with_paper: bool = True) -> list[Table]:
+    """A table a probe, as the paper has them: MC-MLM probes, and the whole network for MC-QA.
+
+    Args:
+        results: The results.
+        with_paper: Whether people see the paper's rows among ours; the csv file has them always.
+    """
     found = summaries(results)
     made = []
     for probe in dict.fromkeys(summary.curve.probe for summary in found):
         own = [summary for summary in found if summary.curve.probe == probe]
         frozen = [summary for summary in own if summary.curve.mode != FULL]
         whole = [summary for summary in own if summary.curve.mode == FULL]
-        made += [_summary_table(probe, frozen, "")] if frozen else []
-        made += [_summary_table(probe, whole, "_full")] if whole else []
+        made += [_summary_table(probe, frozen, "", with_paper)] if frozen else []
+        made += [_summary_table(probe, whole, "_full", with_paper)] if whole else []
     return [table for table in made if table is not None]
 
 
-def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table | None:
+def _summary_table(
+    probe: str, found: Sequence[Summary], suffix: str, with_paper: bool
+) -> Table | None:
     modes = [m for m in TRAINED if any(s.curve.mode == m for s in found)]
     entries = entries_of(found)
     paper = published(probe) if _has_modes(published(probe), modes) else []
+    seen = paper if with_paper else []
     lines = []
     for entry in entries:
         row = next(iter(entry.values())).paper
-        lines += [Line(entry), *([Line(entry, row)] if row and row in paper else [])]
+        lines += [Line(entry), *([Line(entry, row)] if row and row in seen else [])]
     told = [line.paper for line in lines]
-    lines += [Line({}, row) for row in paper if row not in told]
+    lines += [Line({}, row) for row in seen if row not in told]
     scores = [] if suffix else [(ScoreKey("zero_shot"), "zero-shot %", "")]
     scores += [(ScoreKey(what, m), HEADINGS[what], TRAINED[m]) for m in modes for what in HEADINGS]
     columns: list[Column[Line]] = [
@@ -65,7 +73,7 @@ def _summary_table(probe: str, found: Sequence[Summary], suffix: str) -> Table |
     table = Declared(
         f"curve_summary_{probe}{suffix}",
         f"{probe.replace('_', ' ')}{' (questions)' if suffix else ''}: its curves in a few numbers",
-        _note(found, paper),
+        _note(found, seen),
         columns,
     ).of(lines)
     # People see a model in a row; the file has a line a score.

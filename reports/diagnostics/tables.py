@@ -31,16 +31,22 @@ COUNTED = "Beside each share stand the exact count and, below it, Wilson's 95% i
 PAPER = "Paper: Ettinger (2020), tables"
 
 
-def accuracy_table(results: Results) -> Table | None:
-    """Tables 4, 7, 8 and 11: which of the words that people expect the models have."""
+def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None:
+    """Tables 4, 7, 8 and 11: which of the words that people expect the models have.
+
+    Args:
+        results: The results.
+        with_paper: Whether people see the paper's numbers; the csv file has them always.
+    """
     note = (
         "@k: an expected word is among the model's k best, over contexts; in NEG-136 and NEG-1500 "
         "over the affirmative statements, since behind “not” hardly any word is wrong. Contexts "
         "whose expected words a model's vocabulary does not have are left out, so that it may "
         f"count fewer than others. {COUNTED} ± is the standard deviation over shuffles."
     )
+    source = f"{PAPER} 4, 7, 8, 11." if with_paper else ""
     return _table(
-        Titled("diagnostics_accuracy", "Words that people expect", note, f"{PAPER} 4, 7, 8, 11."),
+        Titled("diagnostics_accuracy", "Words that people expect", note, source),
         _headings(results, ACCURACY),
         results,
     )
@@ -60,18 +66,22 @@ def survival_table(results: Results) -> Table | None:
     )
 
 
-def sensitivity_table(results: Results) -> Table | None:
-    """Tables 5, 9, 12 and 14: which completions the models prefer."""
+def sensitivity_table(results: Results, *, with_paper: bool = True) -> Table | None:
+    """Tables 5, 9, 12 and 14: which completions the models prefer.
+
+    Args:
+        results: The results.
+        with_paper: Whether people see the paper's numbers; the csv file has them always.
+    """
     note = (
         "How often the good completion is more probable than the bad one, and how often it is by "
         "more than 0.01. CPRAG-102: than both bad ones (33.3% by chance); "
         "ROLE-88: than in the context with the roles reversed; NEG-136: the true one than the "
         f"false one (50% by chance). {COUNTED}"
     )
+    source = f"{PAPER} 5, 9, 12, 14." if with_paper else ""
     return _table(
-        Titled(
-            "diagnostics_sensitivity", "Good or bad completions", note, f"{PAPER} 5, 9, 12, 14."
-        ),
+        Titled("diagnostics_sensitivity", "Good or bad completions", note, source),
         {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
         results,
     )
@@ -82,7 +92,7 @@ class Titled:
     """What stands above a table.
 
     Attributes:
-        source: Where the paper has its numbers; said where there are any.
+        source: Where the paper has its numbers; without one they stand in the csv file alone.
     """
 
     name: str
@@ -159,12 +169,12 @@ def _table(titled: Titled, headings: dict[str, str], results: Results) -> Table 
     return Declared[Asked](
         titled.name,
         titled.title,
-        f"{titled.note} {titled.source}" if papers else titled.note,
+        f"{titled.note} {titled.source}".rstrip() if papers else titled.note,
         [
             field("model", lambda e: e.label),
             text("set", lambda e: e.title, small=lambda e: e.condition),
             attributes("probe subset perturbation num_items"),
-            *papers,
+            *(papers if titled.source else [one.hidden for one in papers]),
         ],
         Across(
             lambda e: e.label,

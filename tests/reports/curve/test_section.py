@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reports.curve.medals import MedalRule
 from reports.curve.section import curve_section
+from reports.kit.table import to_csv
 from results.load import load_results
 from tests.fixtures.curves import shares
 
@@ -35,7 +36,10 @@ def test_the_terminal_has_the_summaries_and_the_page_every_point_too(demo_folder
     made = section.made(results)
     names = [table.name for table in made.tables]
     assert names == ["curve_summary_age_comparison", "curve_medals", "learning_curve"]
-    summaries, medals = (make(results) for make in section.printed["curve"])
-    assert (list(summaries or []), medals) == ([made.tables[0]], made.tables[1])
+    [summary], medals = (make(results) for make in section.printed["curve"])
+    assert (to_csv(summary), medals) == (to_csv(made.tables[0]), made.tables[1])
+    # The terminal has the paper's rows among ours, the page in a section of their own.
+    assert [len(table.rows) for table in (summary, made.tables[0])] == [1 + 6, 1]
+    assert ["Talmor" in table.note for table in (summary, made.tables[0])] == [True, False]
     [said] = made.findings  # the control has none of its own
     assert "a difference of 22.8 points" in said  # (851 - 623) / 1000 over two seeds
