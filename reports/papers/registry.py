@@ -8,12 +8,12 @@ from probes.diagnostics.sets import SETS
 from reports.audit.facts import entries
 from reports.diagnostics.runs import labelled_runs
 from reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
-from reports.inoculation.published import science_models_table
 from reports.kit.paper_identity import on_released
 from reports.kit.published import published_curves, published_probes
 from reports.papers.beside import PaperTable
 from reports.papers.ettinger import diagnostic_rows
 from reports.papers.richardson import cluster_rows
+from reports.papers.science_models import science_models_table
 from reports.papers.talmor import curve_rows
 from results.load import Results
 

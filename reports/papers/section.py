@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reports.inoculation.published import science_models_table
 from reports.kit.section import Section
+from reports.papers.science_models import science_models_table
 from reports.papers.tables import listed_table, paper_tables
 
 PAPERS = Section(

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from reports.curve.figures.controls import control_figures
 from reports.inoculation.figures.doses import inoculation_figure
 from reports.inoculation.figures.selection import trajectory_figure
 from reports.kit.figure import Figure
-from reports.kit.section import Section
+from reports.kit.section import Section, TableMaker
 from reports.kit.table import Table
 from reports.sections import made_sections, sections
 from reports.zero_shot.figures import zero_shot_figure
@@ -88,9 +89,13 @@ def test_every_figure_that_is_registered_is_there() -> None:
 
 
 def test_what_is_printed_is_on_the_page() -> None:
+    def plain(makers: Sequence[TableMaker]) -> set[object]:
+        """The page has some without the paper's numbers."""
+        return {maker.func if isinstance(maker, partial) else maker for maker in makers}
+
     for section in sections():
         for protocol, makers in section.printed.items():
-            assert set(makers) <= set(section.tables), protocol
+            assert plain(makers) <= plain(section.tables), protocol
 
 
 def test_two_tables_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from probes.catalog import load_probe_config
 from reports.inoculation.doses import doses
 from reports.inoculation.facts import inoculations
-from reports.inoculation.published import best_dose, science_models_table
 from reports.kit.table import Table
+from reports.papers.science_models import best_dose, science_models_table
 from results.load import Results, load_results
+from results.provenance import DataUse
 
 WriteRun = Callable[..., Path]
 BERT = "bert-large-uncased-whole-word-masking"
@@ -24,6 +26,12 @@ WHOLE = {
     "cost_interpretable": True,
     "hub_id": BERT,
     "original_parts": {"sets": SETS, "train_items": None},
+    "data": [
+        DataUse(path="dev.jsonl", sha256="0" * 64),
+        DataUse(
+            path="test.jsonl", sha256=load_probe_config("hypernymy").files["test"].sha256 or ""
+        ),
+    ],
 }
 
 
@@ -65,6 +73,14 @@ def test_the_same_checkpoint_is_compared_on_the_test_split(
     assert after["ours_minus_paper"] == pytest.approx(0.9 - 0.827)
     assert after["original_task_change"] == pytest.approx(-5 / 500)
     assert after["change_ci_low"] == pytest.approx(-5 / 500 - 0.03)
+    assert (before["change_minus_paper"], before["paper_lies"]) == (None, "in our interval")
+    assert after["change_minus_paper"] == pytest.approx(-5 / 500 + 0.0049)
+    assert after["paper_lies"] == "below it"
+    # People have 96% of a test set that people filtered: it says no number of questions.
+    assert [entry["ours_minus_people"] for entry in (before, after)] == pytest.approx(
+        [-0.46, -0.06]
+    )
+    assert after["people_ci_low"] is None
     assert table is not None
     models = [(row[1].text, row[2].text, row[2].detail) for row in table.rows]
     assert models[0] == ("guessing", "random", "paper")
@@ -86,7 +102,7 @@ def test_the_same_checkpoint_is_compared_on_the_test_split(
         ({"original_parts": {"sets": SETS, "train_items": 100}}, {}),
         ({"original_parts": None}, {}),
         ({"report_items": 500}, {}),
-        ({"report_split": "dev"}, {}),
+        ({"data": [DataUse(path="test.jsonl", sha256="0" * 64)]}, {}),
         ({"hub_id": None}, {"model": "embedded"}),
         ({"hub_id": None}, {"model": "ESIM (glove.6B.50d)"}),
     ],
@@ -95,9 +111,31 @@ def test_anything_else_is_only_set_beside(
     make: Callable[..., Table | None], facts: dict[str, Any], more: dict[str, Any]
 ) -> None:
     table = make({**WHOLE, **facts}, **more)
-    assert {record["ours_minus_paper"] for record in ours(table)} == {None}
+    columns = ("ours_minus_paper", "paper_lies", "change_minus_paper")
+    assert {record[name] or None for record in ours(table) for name in columns} == {None}
     assert table is not None
-    assert table.columns[-1].label == "original task, points"
+    assert "ours − paper, points" not in {column.group for column in table.columns}
+
+
+def test_dev_is_compared_with_dev(make: Callable[..., Table | None]) -> None:
+    before, after = ours(make({**WHOLE, "report_split": "dev"}))
+    # The paper has 43.2 before and 73.8 after; it asked people about test sets alone.
+    assert before["ours_minus_paper"] == pytest.approx(0.5 - 0.432)
+    assert after["ours_minus_paper"] == pytest.approx(0.9 - 0.738)
+    assert {entry["ours_minus_people"] for entry in (before, after)} == {None}
+
+
+def test_people_who_were_asked_so_many_questions_have_an_interval(
+    make: Callable[..., Table | None],
+) -> None:
+    facts = {**WHOLE, "data": [DataUse(path="test.jsonl", sha256="0" * 64)]}
+    _, after = ours(make(facts, probe="definitions"))
+    # Newcombe's of 900 of 1,000 against 456 of 500, each with Wilson's interval.
+    low = -0.012 - ((0.9 - 0.87984) ** 2 + (0.93374 - 0.912) ** 2) ** 0.5
+    high = -0.012 + ((0.91708 - 0.9) ** 2 + (0.912 - 0.88396) ** 2) ** 0.5
+    assert after["ours_minus_people"] == pytest.approx(-0.012)
+    found = (after["people_ci_low"], after["people_ci_high"])
+    assert found == pytest.approx((low, high), abs=1e-4)
 
 
 def test_another_dose_than_the_papers_is_not_compared(make: Callable[..., Table | None]) -> None:

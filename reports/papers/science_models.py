@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from reports.inoculation.columns import cost
 from reports.inoculation.doses import Dose, doses, starts
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import ON_REPORTED, Series
-from reports.kit.columns import accuracy, field, gap, number, text, whole
+from reports.kit.columns import accuracy, field, gap, text, whole
 from reports.kit.measured import Estimate
+from reports.kit.paper_identity import on_released
 from reports.kit.published import PublishedProbe, published_probes
 from reports.kit.table import Column, Declared, Table
-from reports.kit.text import points
+from reports.kit.text import ABSENT
+from reports.papers.beside import Beside, Ours, Printed
 from results.load import Results
 from results.row import Row
 
@@ -36,6 +38,8 @@ PAPER_NAMES = {
 PAPER_MODELS = {"bert-large-uncased-whole-word-masking": "bert", "roberta-large": "roberta"}
 PAPER_DOSE = 3000  # group 4 is after 3,000 examples
 SPLITS = ("dev", "test")
+PEOPLE_ASKED = {"definitions": 500, "synonymy": 500}  # questions (section 3.1.3)
+MINUS_PAPER = "ours − paper, points"
 CHANGE = "original_task_change change_ci_low change_ci_high"
 
 
@@ -47,7 +51,9 @@ class Entry:
         group: A name of `GROUPS`.
         values: Accuracy by split of the probe, dev or test; ours with intervals.
         change: What the original task gained; negative is a cost.
-        difference: Ours minus the paper's on the test split, where the two can be compared.
+        compared: Ours and the paper's accuracy on the split, where the two can be compared.
+        with_people: Ours and what people scored on the same test set.
+        paper_change: The paper's change of the original task, where the two can be compared.
     """
 
     probe: str
@@ -58,7 +64,16 @@ class Entry:
     dose: int | None = None
     change: Estimate | None = None
     interpretable: bool = True
-    difference: float | None = None
+    compared: Beside | None = None
+    with_people: Beside | None = None
+    paper_change: float | None = None
+
+    @property
+    def change_gap(self) -> Estimate | None:
+        """What the original task gained here minus what it gained in the paper."""
+        if self.change is None or self.paper_change is None or not self.interpretable:
+            return None
+        return Estimate(self.change.value - self.paper_change)
 
 
 def science_models_table(results: Results) -> Table | None:
@@ -84,21 +99,33 @@ def science_models_table(results: Results) -> Table | None:
         gap("", lambda entry: entry.change, CHANGE).hidden,
         field("cost_interpretable", lambda entry: entry.interpretable if entry.ours else None),
     ]
-    beside: Column[Entry] = number(
-        "ours − paper, points", lambda entry: entry.difference, points, "ours_minus_paper"
+    beside: list[Column[Entry]] = [
+        gap("accuracy", lambda e: _gap(e.compared), "ours_minus_paper", MINUS_PAPER),
+        text("the paper's lies", lambda e: _lies(e) or ABSENT, group=MINUS_PAPER),
+        field("paper_lies", _lies),
+        gap("original task", lambda e: e.change_gap, "change_minus_paper", MINUS_PAPER),
+    ]
+    people: Column[Entry] = gap(
+        "ours − people, points",
+        lambda e: _gap(e.with_people),
+        "ours_minus_people people_ci_low people_ci_high",
     )
-    compared = any(entry.difference is not None for entry in entries)
+    if all(entry.compared is None for entry in entries):
+        beside = [column.hidden for column in beside]
+    with_people = any(entry.with_people for entry in entries)
     return Declared(
         "science_models",
-        "Beside Richardson & Sabharwal 2020, table 7",
+        "Richardson & Sabharwal 2020, table 7: science models before and after inoculation",
         "Rows marked as the paper's are published numbers, the others ours with their 95% "
         "intervals (means over seeds). Dev is silver and, for hypernymy, hyponymy and "
         "dictionary_qa, test was filtered by people: the two columns cannot be compared. "
         "Inoculated: M*_k at the k with the best average on the selection items; the paper's "
         "after 3,000 examples. Original task: accuracy after minus before, negative = lost. Other "
-        "models, other original tasks or other vectors are set side by side, not compared."
-        + _left_out(results),
-        [*columns, beside if compared else beside.hidden],
+        "models, other original tasks or other vectors are set side by side, not compared. What "
+        "the paper printed is taken as exact, but for people on definitions and synonymy: they "
+        "were asked 500 questions, so the difference has an interval, of two independent "
+        "proportions (Newcombe 1998)." + _left_out(results),
+        [*columns, *beside, people if with_people else people.hidden],
     ).of(entries)
 
 
@@ -155,9 +182,8 @@ def _ours(results: Results) -> list[Entry]:
             continue
         row = rows["probe_accuracy"]
         values = {series.report_split: Estimate(row.value, row.ci_low, row.ci_high)}
-        difference = _gap(series, ZERO_SHOT, values, lines.get(series, []))
-        name = _name(series, lines.get(series, []))
-        entries.append(Entry(series.probe, ZERO_SHOT, name, True, values, difference=difference))
+        line = lines.get(series, [])
+        entries.append(_entry(series, ZERO_SHOT, values, line))
         if series in lines:
             entries.append(_inoculated(best_dose(lines[series])))
     return entries
@@ -178,17 +204,52 @@ def _inoculated(dose: Dose) -> Entry:
     series = dose.series
     value, cost = dose.estimate("probe_accuracy"), dose.estimate("inoculation_cost")
     values = {} if value is None else {series.report_split: value}
-    return Entry(
-        series.probe,
-        INOCULATED,
-        _name(series, [dose]),
-        True,
-        values,
+    entry = _entry(series, INOCULATED, values, [dose])
+    return replace(
+        entry,
+        compared=entry.compared if dose.dose == PAPER_DOSE else None,
+        paper_change=entry.paper_change if dose.dose == PAPER_DOSE else None,
         dose=dose.dose,
         change=None if cost is None else cost.negative,
         interpretable=dose.interpretable,
-        difference=_gap(series, INOCULATED, values, [dose] * (dose.dose == PAPER_DOSE)),
     )
+
+
+def _entry(series: Series, group: str, values: Mapping[str, Estimate], line: list[Dose]) -> Entry:
+    """A row of ours, beside the paper's where the runs of its line recorded that they are alike."""
+    name, split = _name(series, line), series.report_split
+    entry = Entry(series.probe, group, name, True, values)
+    runs = [run for dose in line for run in dose.runs]
+    if not (runs and values and all(r.whole_split and on_released(r.run, split) for r in runs)):
+        return entry
+    ours = Ours(split, name, None, values[split])
+    if (people := _printed(HUMAN, HUMAN, series.probe, split)) is not None:
+        number = Printed(split, HUMAN, people[0], PEOPLE_ASKED.get(series.probe))
+        entry = replace(entry, with_people=Beside(split, number, ours))
+    models = {run.paper_model for run in runs}
+    model = PAPER_MODELS.get(models.pop() or "") if len(models) == 1 else None
+    found = _printed(group, model, series.probe, split) if model else None
+    if found is None or not all(run.paper_task for run in runs):
+        return entry
+    compared = Beside(split, Printed(split, model or "", found[0]), ours)
+    return replace(entry, compared=compared, paper_change=found[1])
+
+
+def _printed(group: str, model: str, probe: str, split: str) -> tuple[float, float | None] | None:
+    """The paper's accuracy on a split and its change of the original task."""
+    for row in published_probes():
+        value = {"dev": row.dev_accuracy, "test": row.test_accuracy}.get(split)
+        if (row.group, row.model, row.probe) == (group, model, probe) and value is not None:
+            return value, row.original_task_change
+    return None
+
+
+def _gap(beside: Beside | None) -> Estimate | None:
+    return None if beside is None else beside.difference
+
+
+def _lies(entry: Entry) -> str:
+    return "" if entry.compared is None else entry.compared.lies
 
 
 def _on_paper_task(line: list[Dose]) -> bool:
@@ -204,19 +265,3 @@ def _name(series: Series, line: list[Dose]) -> str:
     chosen = ", chosen on the reported items" if series.selection == ON_REPORTED else ""
     setup = f", setup {series.setup}" if series.setup else ""
     return f"{series.model}{about}{chosen}{setup}"
-
-
-def _gap(
-    series: Series, group: str, values: Mapping[str, Estimate], line: list[Dose]
-) -> float | None:
-    """Ours minus the paper's of a group, by what the runs of a line recorded; None for others."""
-    runs = [run for dose in line for run in dose.runs]
-    names = {run.paper_model for run in runs}
-    if len(names) != 1 or not all(run.paper_task and run.whole_split for run in runs):
-        return None
-    place = (group, PAPER_MODELS.get(names.pop() or ""), series.probe)
-    for published in published_probes():
-        same = (published.group, published.model, published.probe) == place
-        if same and published.test_accuracy is not None and "test" in values:
-            return values["test"].value - published.test_accuracy
-    return None
