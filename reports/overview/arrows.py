@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -15,11 +15,13 @@ from reports.inoculation.facts import inoculations
 from reports.kit.axes import left_out, limits, short_count
 from reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, Line, drawn, styled
 from reports.kit.text import in_words, percent
+from reports.overview.verdicts import is_gain
 from results.load import Results
 
 MOST = 200  # arrows
 MOST_LABELLED = 12  # arrows that have their dose beside the head
-MOST_LOOKS = 8  # of a legend
+MOST_NAMED = 8  # of a legend
+LONG = 18  # characters of a name, of which two do not fit side by side
 LINK = "#inoculation"
 BEFORE = ("original_accuracy_before", "probe_accuracy_before")
 AFTER = ("original_accuracy_after", "probe_accuracy")
@@ -38,8 +40,8 @@ class Arrow:
     @property
     def gained(self) -> bool:
         """Whether the probe's gain can be told from none."""
-        gain = self.dose.gain
-        return gain is not None and gain.ci_low is not None and gain.ci_low > 0
+        before, after = map(self.dose.estimate, (BEFORE[1], AFTER[1]))
+        return bool(before and after and is_gain(self.dose.gain, after, before))
 
 
 def arrows_figure(results: Results) -> Figure | None:
@@ -53,7 +55,9 @@ def arrows_figure(results: Results) -> Figure | None:
     names = models if len(models) > 1 else probes
     looks = {name: _look(place) for place, name in enumerate(names)}
     with styled():
-        canvas = Canvas(figsize=(4.5, 4.2))
+        marks = _marks(looks, in_words if names is probes else str) if len(names) > 1 else []
+        columns = 2 if max(map(len, names)) <= LONG else 1
+        canvas = Canvas(figsize=(4.5, 4.2 + 0.18 * len(marks) / columns))
         canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         axis = canvas.subplots()
         axis.set_xlim(*_limits(shown, 0, "chance_original"))
@@ -65,11 +69,10 @@ def arrows_figure(results: Results) -> Figure | None:
             _draw(axis, arrow, look, labelled=len(shown) <= MOST_LABELLED)
         axis.set_xlabel("original-task accuracy, %  (← cost)")
         axis.set_ylabel("probe accuracy, %  (gain →)")
-        if len(names) > 1:
-            said = names if len(models) > 1 else list(map(in_words, names))
-            marks = _marks(dict(zip(said, looks.values(), strict=True)))
-            canvas.legend(handles=marks, loc="outside upper left", ncols=2)
-        return drawn("arrows", _title(models, probes), _caption(len(found)), canvas)
+        if marks:
+            canvas.legend(handles=marks, loc="outside upper left", ncols=columns)
+        caption = _caption(len(found), len(names))
+        return drawn("arrows", _title(models, probes), caption, canvas)
 
 
 def _arrows(line: Sequence[Dose]) -> list[Arrow]:
@@ -132,10 +135,10 @@ def _chances(axis: Axes, found: Sequence[Arrow]) -> None:
         axis.axvline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
 
 
-def _marks(looks: dict[str, Line]) -> list[Line2D]:
+def _marks(looks: dict[str, Line], say: Callable[[str], str]) -> list[Line2D]:
     return [
-        Line2D([], [], color=look.color, marker=look.marker, markersize=5, label=name)
-        for name, look in list(looks.items())[:MOST_LOOKS]
+        Line2D([], [], color=look.color, marker=look.marker, markersize=5, label=say(name))
+        for name, look in list(looks.items())[:MOST_NAMED]
     ]
 
 
@@ -145,10 +148,11 @@ def _title(models: Sequence[str], probes: Sequence[str]) -> str:
     return f"What inoculation gave and cost: {who}, {what}"
 
 
-def _caption(number: int) -> str:
+def _caption(number: int, num_names: int) -> str:
+    named = f" The first {MOST_NAMED} of {num_names} are named." if num_names > MOST_NAMED else ""
     return (
         "An arrow an inoculation, from the scores before it to those after k examples (means over "
         "seeds): up is what the probe gained, to the left what the original task lost. Broken "
         "where the gain cannot be told from none, grey where the cost cannot be read."
-        f"{left_out(number, MOST)}"
+        f"{left_out(number, MOST)}{named}"
     )

@@ -16,6 +16,7 @@ MARKS: Mapping[Word, str] = {
     "not shown": "○",
     "cannot tell": "?",
 }
+MOST_ROWS = 10  # with more the grid scrolls in itself, so that the plot stays beside it
 MOST_BESIDE = 2  # models beside whose verdicts there is room for the examples
 
 
@@ -51,6 +52,11 @@ class Grid:
     def has_examples(self) -> bool:
         """Whether any row has one."""
         return any(line.example for _, lines in self.groups for line in lines)
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether it has more rows than a screen."""
+        return sum(len(lines) for _, lines in self.groups) > MOST_ROWS
 
     @property
     def has_room(self) -> bool:

@@ -23,6 +23,7 @@ from reports.overview.verdicts import Case, Control, Judged, Score, above, judge
 from reports.zero_shot.facts import ZeroShot, zero_shots
 from results.load import Results, Run
 from results.row import Role
+from results.subset import Statements
 
 Kind = Literal["asked", "inoculated", "diagnosed"]
 KINDS: Mapping[Kind, str] = {
@@ -37,6 +38,7 @@ HOW = {
 }
 RANDOM_WEIGHTS = "with random weights"
 CHOICES = "from the choices alone"
+POLARITIES = (Statements("affirmative"), Statements("negative"))
 
 
 @dataclass(frozen=True)
@@ -219,10 +221,12 @@ def _cost(dose: Dose) -> str:
 
 
 def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
+    """Sets as wholes, but statements apart from their negations: together they are at chance."""
     found = [one for one in asked(results, [SENSITIVITY]) if SENSITIVITY in one.rows]
-    whole = {(one.label, one.probe) for one in found if one.part is None}
+    divided = {one.probe for one in found if one.part in POLARITIES}
     for one in found:
-        if one.perturbation or (one.part and (one.label, one.probe) in whole):
+        wanted = POLARITIES if one.probe in divided else (None,)
+        if one.perturbation or one.part not in wanted:
             continue
         row = one.rows[SENSITIVITY]
         judged = judge(Case(one.chance, None, Score(BEFORE, row)))

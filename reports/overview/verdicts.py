@@ -13,6 +13,7 @@ from typing import Literal
 
 from reports.kit.measured import Measured
 from reports.kit.text import between, percent
+from reports.zero_shot.facts import Verdict as Stand
 from reports.zero_shot.facts import verdict_of
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
@@ -107,28 +108,27 @@ class Case:
 
     def is_above(self, score: Score | None) -> bool:
         """Whether a score is above chance and the most frequent answer."""
-        return score is not None and self._against(score) == "above"
+        return score is not None and self.stands(score) == "above"
 
     @property
     def rose(self) -> bool:
         """Whether the end is above the start; where there is no start, it need not be."""
         if self.start is None or self.end is None:
             return self.end is not None
-        if self.gain is not None and self.gain.ci_low is not None:
-            return self.gain.ci_low > 0
-        return above(self.end.measured, self.start.measured)
+        return is_gain(self.gain, self.end.measured, self.start.measured)
 
     @property
     def unknown(self) -> bool:
         """Whether a score cannot be held against chance, or there is none."""
-        return not self.scores or any(self._against(one) == "unknown" for one in self.scores)
+        return not self.scores or any(self.stands(one) == "unknown" for one in self.scores)
 
     @property
     def too_wide(self) -> Score | None:
         """A score whose interval does not leave out half of the way to perfect."""
         return next((s for s in self.scores if (s.measured.ci_high or 0.0) >= self.half), None)
 
-    def _against(self, score: Score) -> str:
+    def stands(self, score: Score) -> Stand:
+        """Where a score stands against chance and the most frequent answer."""
         bounds = (score.measured.ci_low, score.measured.ci_high)
         return verdict_of(bounds, self.chance, self.majority)
 
@@ -166,6 +166,13 @@ class Judged:
 def above(one: Measured, other: Measured) -> bool:
     """Whether an interval lies above another, for scores whose items were not recorded."""
     return one.ci_low is not None and other.ci_high is not None and one.ci_low > other.ci_high
+
+
+def is_gain(gain: Measured | None, end: Measured, start: Measured) -> bool:
+    """Whether a gain can be told from none, by its own interval where it has one."""
+    if gain is not None and gain.ci_low is not None:
+        return gain.ci_low > 0
+    return above(end, start)
 
 
 def judge(case: Case) -> Judged:
@@ -237,7 +244,10 @@ def _undecided(case: Case, score: Score) -> Judged:
 def _not_shown(case: Case) -> Judged:
     name, level = case.level
     told = ", ".join(_told(score, first=score is case.scores[0]) for score in case.scores)
-    reason = f"{told}: not above {name} ({percent(level)}%)."
+    side = f"not above {name} ({percent(level)}%)"
+    if case.stands(case.scores[0]) == "below":
+        side = f"below chance ({percent(case.chance)}%)"
+    reason = f"{told}: {side}."
     return Judged("not shown", _beside(case, case.scores[0]), reason)
 
 

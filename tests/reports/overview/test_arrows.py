@@ -25,8 +25,8 @@ def test_an_arrow_a_dose_that_leads_to_its_section(inoculated: Inoculated) -> No
 def test_models_and_probes_are_told_apart_by_a_legend(inoculated: Inoculated) -> None:
     found = inoculated({"probe": "hypernymy"}, {"probe": "hyponymy"})
     assert {"hypernymy", "hyponymy"} <= set(texts_of(arrows_figure(found)))
-    more = inoculated({"probe": "hypernymy", "model": "other"})
-    assert {"embedded", "other"} <= set(texts_of(arrows_figure(more)))
+    more = inoculated({"probe": "hypernymy", "model": "other_one"})
+    assert {"embedded", "other_one"} <= set(texts_of(arrows_figure(more)))
 
 
 def test_many_arrows_have_no_labels_and_the_rest_is_said(inoculated: Inoculated) -> None:

@@ -3,12 +3,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from reports.overview.skills import KINDS, Skill, Verdict, verdicts
 from reports.overview.verdicts import Evidence
 from results.load import Results, load_results
+from results.subset import Statements
+from tests.fixtures.diagnostics import results_of, share
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
@@ -91,6 +94,25 @@ def test_a_baseline_of_the_choices_alone_leaves_what_was_learned_open(
 def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., Results]) -> None:
     (found,) = verdicts(inoculated(cost_interpretable=False))
     assert found.cost == "cost not interpretable"
+
+
+def test_statements_are_judged_apart_from_their_negations(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    """By the noun alone all statements are right and all negations wrong: together, chance."""
+    simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
+    statements = [
+        share(18, 36, **simp),
+        share(18, 18, **simp, subset=Statements("affirmative")),
+        share(0, 18, **simp, subset=Statements("negative")),
+    ]
+    found = verdicts(results_of(tmp_path, write_run, [share(25, 34, "sensitivity")], statements))
+    assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
+        ("CPRAG-102", "", "knew it"),
+        ("NEG-136-SIMP", "affirmative", "knew it"),
+        ("NEG-136-SIMP", "negative", "not shown"),
+    ]
+    assert found[2].judged.reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
 
 
 def test_every_kind_has_a_heading() -> None:

@@ -148,6 +148,14 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             ),
         ),
         (
+            Case(0.5, None, before(Estimate(0.3, 0.25, 0.35))),
+            Judged(
+                "not shown",
+                (Evidence("before training", 0.3), Evidence("chance", 0.5)),
+                "Before training 30.0% (25.0–35.0): below chance (50.0%).",
+            ),
+        ),
+        (
             Case(None, None, before(LOW)),
             Judged(
                 "cannot tell",
