@@ -38,8 +38,9 @@ Groups = Sequence[Hashable] | NDArray[np.int64]
 FEW = 20  # fewer groups than this are said in words beside an interval
 SHARES = (0.0, 1.0)  # bounds of an accuracy
 DIFFERENCES = (-1.0, 1.0)  # bounds of a difference of two
-_UPPER = 0.975  # quantile at the upper end of a 95% interval
-_Z = NormalDist().inv_cdf(_UPPER)
+LEVEL = 0.05  # of a 95% interval
+_Z = NormalDist().inv_cdf(1 - LEVEL / 2)
+_HALVINGS = 40  # of a p-value, which is then exact to 1e-12
 _ADDED = 2.0  # answers added to the variance as whole groups
 
 
@@ -77,6 +78,52 @@ class _Grouping(NamedTuple):
         residuals = totals - self.sizes * values.mean()
         left_out = residuals / (len(values) - self.sizes)
         return float((left_out**2).sum() * (1 - 1 / len(self.sizes)))
+
+
+class _Sum:
+    """A sum of means, and what its variance is made of."""
+
+    def __init__(self, terms: Sequence[Term], groups: Groups | None) -> None:
+        means = [weight * np.mean(list(runs.values()), axis=0) for weight, runs in terms]
+        composite: Floats = np.sum(means, 0)
+        grouping = _grouping(groups, composite.size)
+        self.value = float(composite.mean())
+        self.num_items, self.num_groups = len(composite), len(grouping.sizes)
+        if self.num_groups == 1:
+            return
+        self._effective = grouping.effective
+        alone = float(composite.var()) / self.num_items
+        self._over_groups = max(grouping.variance(composite), alone)
+        effects = _seed_effects(terms)
+        self._num_seeds = min((len(runs) for _, runs in terms if len(runs) > 1), default=1)
+        self._interaction = sum(map(grouping.variance, effects))
+        self._over_seeds = sum(float(effect.mean()) ** 2 for effect in effects)
+
+    def squared_half(self, upper: float) -> float:
+        """Square of half a width whose upper end is a quantile."""
+        squared = float(stdtrit(self.num_groups - 1, upper)) ** 2
+        half = squared * self._over_groups
+        if self._num_seeds == 1:
+            return half
+        both = squared * max(self._over_groups - self._interaction, 0.0)
+        both += float(stdtrit(self._num_seeds - 1, upper)) ** 2 * self._over_seeds
+        return max(half, both)  # never narrower than for these very seeds
+
+    def interval(self, bounds: tuple[float, float], level: float) -> Interval:
+        """The interval within the bounds."""
+        if self.num_groups == 1:
+            return Interval(self.value, *bounds)
+        upper = 1 - level / 2
+        z = NormalDist().inv_cdf(upper)
+        added = _ADDED / (self.num_items * self._effective)
+        squared = float(stdtrit(self.num_groups - 1, upper)) ** 2
+        low, high = bounds
+        width = high - low
+        share = min(1.0, max(0.0, (self.value - low) / width))
+        spread = share * (1 - share) + _ADDED / self.num_items
+        as_sure_as = spread * (z * width) ** 2 / (self.squared_half(upper) + squared * added)
+        ends = _score(share, as_sure_as, z)
+        return Interval(self.value, low + width * ends[0], low + width * ends[1])
 
 
 def wilson(successes: float, n: float) -> tuple[float, float]:
@@ -118,6 +165,7 @@ def sum_interval(
     terms: Sequence[Term],
     groups: Groups | None = None,
     bounds: tuple[float, float] = SHARES,
+    level: float = LEVEL,
 ) -> Interval:
     """A weighted sum of means over seeds, all measured on the same items, and its interval.
 
@@ -129,34 +177,50 @@ def sum_interval(
         terms: What is summed.
         groups: (N,) the group of each item; every item is a group of its own when left out.
         bounds: The lowest and highest value that the sum can have.
+        level: How often such intervals fail to hold the truth, 0.05 of 95% intervals.
 
     Raises:
         ValueError: If there are no items, or items and groups differ in number.
     """
-    composite: Floats = np.sum([w * np.mean(list(runs.values()), axis=0) for w, runs in terms], 0)
-    grouping = _grouping(groups, composite.size)
-    value = float(composite.mean())
-    if len(grouping.sizes) == 1:
-        return Interval(value, *bounds)
-    num_items = len(composite)
-    squared = float(stdtrit(len(grouping.sizes) - 1, _UPPER)) ** 2
-    over_groups = max(grouping.variance(composite), float(composite.var()) / num_items)
-    added = _ADDED / (num_items * grouping.effective)
-    half = squared * over_groups
-    if effects := _seed_effects(terms):
-        seeds = min(len(runs) for _, runs in terms if len(runs) > 1)
-        interaction = sum(map(grouping.variance, effects))
-        over_seeds = sum(float(effect.mean()) ** 2 for effect in effects)
-        both = squared * max(over_groups - interaction, 0.0)
-        both += float(stdtrit(seeds - 1, _UPPER)) ** 2 * over_seeds
-        half = max(half, both)  # never narrower than for these very seeds
-    low, high = bounds
-    width = high - low
-    share = min(1.0, max(0.0, (value - low) / width))
-    spread = share * (1 - share) + _ADDED / num_items
-    as_sure_as = spread * (_Z * width) ** 2 / (half + squared * added)
-    ends = _score(share, as_sure_as)
-    return Interval(value, low + width * ends[0], low + width * ends[1])
+    return _Sum(terms, groups).interval(bounds, level)
+
+
+def sum_p_value(terms: Sequence[Term], groups: Groups | None = None) -> float:
+    """Two-sided p-value of a difference of nothing: the level whose interval ends at 0.
+
+    It is below 0.05 exactly where the 95% interval of `sum_interval` leaves out 0.
+
+    Args:
+        terms: What is summed, a difference of two.
+        groups: (N,) the group of each item; every item is a group of its own when left out.
+
+    Raises:
+        ValueError: If there are no items, or items and groups differ in number.
+    """
+    made = _Sum(terms, groups)
+    below, above = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2
+        _, low, high = made.interval(DIFFERENCES, middle)
+        below, above = (below, middle) if low > 0 or high < 0 else (middle, above)
+    return above
+
+
+def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
+    """Half of a sum's 95% interval before it is put within bounds: quantiles times deviations.
+
+    Args:
+        terms: What is summed.
+        groups: (N,) the group of each item; every item is a group of its own when left out.
+
+    Returns:
+        Half of the width; infinite with a single group, of which nothing is known.
+
+    Raises:
+        ValueError: If there are no items, or items and groups differ in number.
+    """
+    made = _Sum(terms, groups)
+    return math.inf if made.num_groups == 1 else math.sqrt(made.squared_half(1 - LEVEL / 2))
 
 
 def num_groups(groups: Groups) -> int:
@@ -193,12 +257,12 @@ def _seed_effects(terms: Sequence[Term]) -> list[Floats]:
     return list(effects.values())
 
 
-def _score(share: float, n: float) -> tuple[float, float]:
+def _score(share: float, n: float, z: float = _Z) -> tuple[float, float]:
     """Wilson's interval of a share of `n` trials, which need not be a whole number."""
     if n == 0:
         return 0.0, 1.0
-    centre = (share * n + _Z * _Z / 2) / (n + _Z * _Z)
-    half = _Z * math.sqrt(share * (1 - share) * n + _Z * _Z / 4) / (n + _Z * _Z)
+    centre = (share * n + z * z / 2) / (n + z * z)
+    half = z * math.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
     # The ends are exact where rounding would put them a hair beyond.
     low = 0.0 if share == 0 else max(0.0, centre - half)
     high = 1.0 if share == 1 else min(1.0, centre + half)

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from metrics.comparisons.paired import paired_difference, sign_flip_test
+from metrics.comparisons.seeds import Compared, compare_runs
 from metrics.intervals import DIFFERENCES, Floats, Interval, Term, accuracy_interval, sum_interval
 from metrics.learning_curve import weights_over
 
@@ -141,3 +142,52 @@ def test_of_a_weighted_sum_of_standard_minus_control(num_seeds: int) -> None:
         return sum_interval(terms, groups, DIFFERENCES)
 
     assert held(truth, draw) >= 0.93
+
+
+def compared(
+    rng: np.random.Generator, num_seeds: int, num_groups: int, of_seeds: float, same_samples: bool
+) -> Callable[[], Compared]:
+    """Draws of two systems that are equally good: items, seeds, and seeds that both share."""
+    groups = grouping(num_groups)
+    shape = (num_seeds, 1)
+
+    def draw() -> Compared:
+        easy = rng.normal(size=num_groups)[groups] + 0.5 * rng.normal(size=len(groups))
+        shared = of_seeds * rng.normal(size=shape)
+        systems = []
+        for _ in range(2):
+            own = 0.7 * rng.normal(size=num_groups)[groups]  # what each finds hard
+            drawn = of_seeds * rng.normal(size=shape)
+            drawn = (drawn + shared) / np.sqrt(2) if same_samples else drawn
+            logits = easy + own + drawn + 0.5 * rng.normal(size=(num_seeds, len(groups)))
+            hits = rng.random(logits.shape) < 1 / (1 + np.exp(-logits))
+            systems.append(dict(enumerate(1.0 * hits)))
+        return compare_runs(*systems, groups, same_samples=same_samples)
+
+    return draw
+
+
+def check_comparison(draw: Callable[[], Compared], times: int) -> None:
+    found = [draw() for _ in range(times)]
+    assert np.mean([one.interval.low <= 0 <= one.interval.high for one in found]) >= 0.93
+    assert np.mean([one.p_value <= 0.05 for one in found]) <= 0.07
+
+
+@pytest.mark.parametrize("same_samples", [False, True])
+def test_of_a_comparison_of_two_seeds_and_six_groups(same_samples: bool) -> None:
+    draw = compared(np.random.default_rng(8), 2, 6, 0.3, same_samples)
+    check_comparison(draw, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("same_samples", [False, True])
+@pytest.mark.parametrize("of_seeds", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("num_groups", [6, 10, 30, 100])
+@pytest.mark.parametrize("num_seeds", [1, 2, 3, 5])
+def test_of_comparisons(
+    num_seeds: int, num_groups: int, of_seeds: float, same_samples: bool
+) -> None:
+    # A single run stands for itself: its seed is not drawn, and must do nothing.
+    rng = np.random.default_rng([num_seeds, num_groups, int(10 * of_seeds), 9])
+    drawn = of_seeds if num_seeds > 1 else 0.0
+    check_comparison(compared(rng, num_seeds, num_groups, drawn, same_samples), DRAWN)
