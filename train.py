@@ -21,7 +21,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, cast
 
 from protocols.cli.command import declared
 from protocols.cli.errors import BROKEN_PIPE, USAGE_ERROR, report_error, stdout_is_closed
@@ -45,6 +45,7 @@ PROTOCOLS = {
     "sweep run": "protocols.inoculation.sweep:run",
     "sweep status": "protocols.inoculation.sweep:status",
     "report": "protocols.report:report",
+    "compare": "protocols.compare.command:compare",
     "import": "protocols.imports.command:import_results",
     "probes list": "protocols.probes.build:list_probes",
     "probes build": "protocols.probes.build:build",
@@ -134,8 +135,7 @@ def run(command: str, arguments: list[str]) -> None:
 
 def function_of(command: str) -> Callable[..., Any]:
     """The function of a protocol's command."""
-    function: Callable[..., Any] = resolve_name((PROTOCOLS | INTERNAL)[command])
-    return function
+    return cast("Callable[..., Any]", resolve_name((PROTOCOLS | INTERNAL)[command]))
 
 
 def overview(group: str = "") -> str:

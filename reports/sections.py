@@ -6,6 +6,7 @@ from collections import Counter
 
 from reports.analyses.section import ANALYSES
 from reports.audit.section import AUDIT
+from reports.compare.section import COMPARE
 from reports.concepts.section import CONCEPTS
 from reports.curve.medals import MedalRule, read_rule
 from reports.curve.section import curve_section
@@ -30,7 +31,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
     """
     curves = curve_section(rule or read_rule())
     others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT, PAPERS
-    return OVERVIEW, ZERO_SHOT, *others, PROVENANCE
+    return OVERVIEW, ZERO_SHOT, *others, COMPARE, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

@@ -113,6 +113,23 @@ class UnigramFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComparisonFacts:
+    """What systems were compared on.
+
+    Attributes:
+        answered: What they answered: "zero shot", "learning curve", ...
+        setting: What they have in common, such as the number of training examples; may be empty.
+        num_runs: By system, how many runs it has: one a seed.
+        num_pairs: How many comparisons the p-values were adjusted for.
+    """
+
+    answered: str
+    setting: str
+    num_runs: Mapping[str, int]
+    num_pairs: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """The content of result.json.
 
@@ -133,6 +150,7 @@ class RunRecord:
         curve: Of a point of a curve.
         inoculation: Of an inoculation and its steps.
         unigrams: Of a comparison of two models' corpora.
+        comparison: Of a comparison of systems on the items that they share.
         facts: What else there is to say; for readers of the file alone, nothing is made of it.
         versions: Of Python and the packages that decide the numbers.
         git_commit: Of the checkout.
@@ -158,6 +176,7 @@ class RunRecord:
     curve: CurveFacts | None = None
     inoculation: InoculationFacts | None = None
     unigrams: UnigramFacts | None = None
+    comparison: ComparisonFacts | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     git_commit: str = field(default_factory=git_commit)

@@ -220,6 +220,20 @@ class OneModel(Subset):
 
 
 @dataclass(frozen=True)
+class Versus(Subset):
+    """What two systems differ by: the first minus the second."""
+
+    kind = "versus"
+    first: str
+    second: str
+
+    @property
+    def text(self) -> str:
+        """Their names in tables."""
+        return f"{self.first} − {self.second}"
+
+
+@dataclass(frozen=True)
 class Constraint(Subset):
     """The diagnostic items whose context leaves people little choice, or more of it.
 
@@ -313,6 +327,6 @@ _KINDS: dict[str, type[Subset]] = {
     for part in (
         Template, ChoiceSet, Untouched, Clusters, Difficulty, SourceSet, Answered, GridWording,
         NearerDistractor, OneModel, Constraint, ClozeBin, Statements, Article, Paradigm,
-        AnswerPart,
+        AnswerPart, Versus,
     )
 }  # fmt: skip

@@ -32,6 +32,6 @@ def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
 
 
 def _names(number: int) -> list[str]:
-    """a to z, then a1 to z1, a2, ..."""
+    """A to z, then a1 to z1, a2, ..."""
     endless = (f"{letter}{turn or ''}" for turn in count() for letter in _ALPHABET)
     return list(islice(endless, number))

@@ -67,8 +67,8 @@ def compare_runs(
         ValueError: If there are no items, or items and groups differ in number.
     """
     other = second if same_samples else {~seed: credit for seed, credit in second.items()}
-    means = [np.mean(list(runs.values()), axis=0) for runs in (second, first)]
-    one_each = paired_difference(*means, groups=groups)
+    mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
+    one_each = paired_difference(other_mean, mean, groups=groups)
     interval = Interval(one_each.difference, one_each.low, one_each.high)
     terms = [Term(1.0, first), Term(-1.0, other)]
     p_value = one_each.p_value

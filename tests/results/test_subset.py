@@ -22,6 +22,7 @@ from results.subset import (
     Subset,
     Template,
     Untouched,
+    Versus,
 )
 
 TEXTS = {
@@ -39,6 +40,7 @@ TEXTS = {
     NearerDistractor(True): "with a nearer distractor",
     NearerDistractor(False): "without",
     OneModel("embedded (random weights)"): "embedded (random weights)",
+    Versus("bert", "roberta"): "bert − roberta",
     Constraint("high"): "high constraint",
     ClozeBin(0.166666667): "cloze <=.17",
     Statements("affirmative"): "affirmative",

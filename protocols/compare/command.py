@@ -1,0 +1,175 @@
+"""`train.py compare`: systems in folders of results, on the items that they share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protocols.cli.command import Command, command
+from protocols.engine.settings import listed
+from storage.errors import UsageError, nearest
+from storage.escaping import visible
+
+if TYPE_CHECKING:  # numpy and scipy take their time
+    from protocols.compare.answers import Answers
+    from protocols.compare.rows import Measured
+    from results.run_folder import CommandFolder
+
+
+@command(
+    Command(
+        "is the difference between models real, and how large?",
+        example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
+        shown="folders output_dir probes",
+        positional=True,
+    )
+)
+def compare(
+    folders: list[Path], output_dir: Path | None = None, probes: str | list[str] = ""
+) -> Path:
+    """Compares models, or settings, by what they answered of the same items.
+
+    Every two of up to eight systems (a model in one setting, with all its seeds) that answered the
+    same split of a probe: their difference, tests adjusted for all comparisons, and the smallest
+    difference that could have been seen. Settings that systems share are compared within
+    themselves: curves at each number of examples, inoculations at each dose.
+
+    Args:
+        folders: Output folders of two or more commands, or of one that ran several models.
+        output_dir: Folder of the comparison; its page is made there.
+        probes: Probes, or original tasks, to compare on; all that are in common by default.
+
+    Returns:
+        The path of the HTML page.
+
+    Raises:
+        FileNotFoundError: If a folder holds no result that can be read.
+        UsageError: If systems answered other items of one set, or nothing in common.
+    """
+    from protocols.compare.blocks import blocks_of, named, systems_of
+    from protocols.compare.rows import PROTOCOL, measure
+    from protocols.report import said_of_page
+    from reports.build import build_report
+    from reports.terminal import print_tables
+    from results.run_folder import CommandFolder
+
+    if output_dir is None:
+        raise UsageError("where does the comparison go? Give --output_dir FOLDER")
+    answers, left_out = _answers(folders)
+    chosen = listed(probes)
+    _check_probes(chosen, [one.asked.probe for one in answers])
+    systems, said = systems_of([a for a in answers if not chosen or a.asked.probe in chosen])
+    blocks, more = blocks_of(systems)
+    if not blocks:
+        raise UsageError(_nothing_shared(answers, more))
+    measured = [measure(*one) for one in zip(blocks, named(blocks), strict=True)]
+    config = {
+        "command": PROTOCOL,
+        "compared": [[own.block.title, _checksums(own)] for own in measured],
+    }
+    folder = CommandFolder(output_dir, config)
+    _finish(folder, measured, (*left_out, *said, *more))
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+    page = build_report(folder.path)
+    print(said_of_page(page))
+    return page
+
+
+def _answers(folders: Sequence[Path]) -> tuple[list[Answers], list[str]]:
+    """The answers in all folders, and what is to be said of results that are not among them."""
+    from protocols.compare.answers import answers_of
+    from results.load import load_results
+    from results.model_names import told_apart
+
+    places = [str(folder.resolve()) for folder in folders]
+    if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
+        raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
+    names = told_apart(places)
+    answers: list[Answers] = []
+    said: list[str] = []
+    for folder, place in zip(folders, places, strict=True):
+        results = load_results(folder)
+        answers += answers_of(results, visible(names[place]))
+        said += [f"{visible(names[place])}: {sentence}" for sentence in results.left_out]
+    return answers, said
+
+
+def _check_probes(chosen: Sequence[str], known: Sequence[str]) -> None:
+    for name in chosen:
+        if name not in known:
+            there = ", ".join(sorted(set(known))) or "nothing"
+            raise UsageError(
+                f"--probes {name}: no such set was answered{nearest(name, known)}; there is {there}"
+            )
+
+
+def _nothing_shared(answers: Sequence[Answers], said: Sequence[str]) -> str:
+    """Why nothing is compared: what each folder holds, or what was too many."""
+    by_folder: dict[str, list[str]] = {}
+    for one in answers:
+        asked = one.asked
+        by_folder.setdefault(one.folder, []).append(
+            f"{asked.probe} ({asked.split}, {asked.answered})"
+        )
+    if not answers:
+        return (
+            "there are no answers to compare: no folder holds a zero-shot run, a curve, an "
+            "inoculation or an original task with its predictions.jsonl"
+        )
+    held = [f"{folder}: {', '.join(sorted(set(own)))}" for folder, own in by_folder.items()]
+    lines = [*(line for line in said if "too many" in line), *held]
+    return "no two systems answered the same set:\n  " + "\n  ".join(lines)
+
+
+def _finish(folder: CommandFolder, measured: Sequence[Measured], said: Sequence[str]) -> None:
+    """Leaves a run for each set of systems; what is said of all of them stands in the first."""
+    from protocols.compare.rows import PROTOCOL, adjusted, rows_of
+    from results.record import ComparisonFacts, RunRecord
+
+    p_values = adjusted(measured)
+    for own, adjusted_p in zip(measured, p_values, strict=True):
+        block = own.block
+        config = {
+            "protocol": PROTOCOL,
+            "asked": list(block.asked),
+            "setting": block.setting,
+            "systems": _checksums(own),
+            "adjusted": adjusted_p,
+        }
+        words = [PROTOCOL, block.asked.probe, block.asked.answered, block.setting]
+        run = folder.run("-".join("-".join(words).replace(",", "").split()).strip("-"), config)
+        if run.result() is not None:
+            continue
+        rows = tuple(rows_of(own, adjusted_p))
+        run.write_metrics(rows)
+        run.finish(
+            RunRecord(
+                protocol=PROTOCOL,
+                probe=block.asked.probe,
+                rows=rows,
+                counts={"items": len(block.items)},
+                notices=(*(said if own is measured[0] else ()), *block.notices),
+                comparison=ComparisonFacts(
+                    answered=block.asked.answered,
+                    setting=block.setting,
+                    num_runs={name: len(system.runs) for name, system in own.names.items()},
+                    num_pairs=sum(map(len, p_values)),
+                ),
+            )
+        )
+
+
+def _checksums(measured: Measured) -> dict[str, str]:
+    """Of each system the checksum of what it answered."""
+    block = measured.block
+    groups = None if block.groups is None else block.groups.tolist()
+    found = {}
+    for name, system in measured.names.items():
+        runs = sorted((s, own.tolist()) for s, own in system.credit(block.items).items())
+        text = json.dumps([block.items, groups, runs])
+        found[name] = hashlib.sha256(text.encode()).hexdigest()
+    return found

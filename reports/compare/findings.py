@@ -1,0 +1,48 @@
+"""What comparisons say, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.compare.facts import Difference, differences
+from reports.kit.text import points_between, probability, unsigned
+from results.load import Results
+
+
+def compared(results: Results) -> Sequence[str]:
+    """How many pairs are told apart, the largest difference, and what could not have been seen."""
+    found = differences(results)
+    if not found:
+        return ()
+    apart = [one for one in found if one.are_apart]
+    made = "1 comparison" if len(found) == 1 else f"{len(found)} comparisons"
+    if not apart:
+        return (f"Of {made}, none tells two systems apart. {_unseen(found)}",)
+    largest = max(apart, key=lambda one: abs(one.difference.value))
+    share = "both systems apart" if len(found) == 1 else "two systems apart"
+    told = f"{made}: it tells" if len(found) == 1 else f"{made}, {len(apart)} tell"
+    return (f"Of {told} {share}. The largest difference: {_said(largest)}",)
+
+
+def _said(one: Difference) -> str:
+    gap, better, worse = one.difference.value, one.first, one.second
+    low, high = one.difference.ci_low, one.difference.ci_high
+    if gap < 0:
+        gap, better, worse = -gap, worse, better
+        low, high = (None, None) if low is None or high is None else (-high, -low)
+    return (
+        f"on {one.place.text} {better} is {unsigned(gap)} points better than {worse} "
+        f"(95% interval {points_between(low, high)}, adjusted p {probability(one.adjusted)})."
+    )
+
+
+def _unseen(found: Sequence[Difference]) -> str:
+    seen = [one.smallest for one in found if one.smallest is not None]
+    if not seen:
+        return "With so few groups of items no difference could have been seen."
+    if len(found) == 1:
+        return f"A difference of {unsigned(seen[0])} points would have been seen (power 80%)."
+    return (
+        f"Differences from {unsigned(min(seen))} points (the best case) or {unsigned(max(seen))} "
+        "points (the worst) would have been seen (power 80%)."
+    )

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import binomtest
+
+import train
+from protocols.compare.command import compare
+from results.load import load_results
+from results.row import Row
+from results.subset import OneModel, Versus
+from storage.errors import UsageError
+
+FIRST = "1111111111110000"
+SECOND = "1110000000001000"
+
+
+def values(rows: list[Row]) -> dict[tuple[str, str], float]:
+    return {(row.metric, row.subset_text): row.value for row in rows}
+
+
+def test_two_folders_from_the_command_line(
+    leave: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = leave.zero_shot(tmp_path / "a", "bert", FIRST)
+    other = leave.zero_shot(tmp_path / "b", "roberta", SECOND)
+    leave.zero_shot(tmp_path / "b", "roberta", SECOND, probe="lonely")
+    out = tmp_path / "out"
+    assert train.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
+    printed = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert "compared with nothing: lonely (test, zero shot) in b" in printed
+    assert "page: " in printed
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Systems on the same items" in page
+    assert str(tmp_path) not in page
+    found = values(load_results(out).rows)
+    p_value = float(binomtest(1, 10).pvalue)
+    pair = "bert − roberta"
+    assert found["difference", pair] == pytest.approx(0.5)
+    assert found["accuracy", "bert"] == 0.75
+    for metric in ("mcnemar_p", "p_value", "adjusted_p_value"):
+        assert found[metric, pair] == pytest.approx(p_value)
+    # What is there is made again from the files alone, and the same command goes on.
+    assert train.main(["report", str(out)]) == 0
+    assert (out / "report.html").read_text(encoding="utf-8") == page
+    assert train.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page is made."""
+    monkeypatch.setattr("reports.build.build_report", lambda folder: folder / "report.html")
+
+
+def rows_of(folder: Path, *folders: Path, **more: Any) -> list[Row]:
+    compare(list(folders), folder, **more)
+    return load_results(folder).rows
+
+
+@pytest.mark.usefixtures("quiet")
+def test_p_values_are_adjusted_over_all_comparisons(leave: Any, tmp_path: Path) -> None:
+    rights = {"x": "1" * 10 + "0" * 10, "y": "0" * 20, "z": "1" * 4 + "0" * 16}
+    for model, right in rights.items():
+        leave.zero_shot(tmp_path / "a", model, right)
+        leave.zero_shot(tmp_path / "a", model, right[::-1], probe="turned")
+    rows = rows_of(tmp_path / "out", tmp_path / "a")
+    raw = [row.value for row in rows if row.metric == "p_value"]
+    mine = [row.value for row in rows if row.metric == "adjusted_p_value"]
+    assert sorted(raw) == pytest.approx([2 / 2**10] * 2 + [2 / 2**6] * 2 + [2 / 2**4] * 2)
+    # The i-th of six by size, times 6 / i, but never above the next one: by hand 6/2, 6/4, 6/6.
+    hand = {2 / 2**10: 3 * 2 / 2**10, 2 / 2**6: 1.5 * 2 / 2**6, 2 / 2**4: 2 / 2**4}
+    assert mine == pytest.approx([hand[p] for p in raw])
+    assert {row.num_items for row in rows} == {20}
+
+
+@pytest.mark.usefixtures("quiet")
+def test_curves_meet_at_each_size_with_all_seeds(leave: Any, tmp_path: Path) -> None:
+    for model, shift in (("x", 3), ("y", 0)):
+        for size in (62, 1000):
+            rights = {seed: "1" * (4 + seed + shift) + "0" * (16 - seed - shift) for seed in (1, 2)}
+            leave.curve(tmp_path / model, model, size, rights, groups=[i // 2 for i in range(20)])
+    leave.curve(tmp_path / "y", "y", 125, {1: "1" * 20})
+    rows = rows_of(tmp_path / "out", tmp_path / "x", tmp_path / "y")
+    runs = load_results(tmp_path / "out").of("compare")
+    facts = [run.comparison for run in runs]
+    assert sorted(one.setting for one in facts if one) == [
+        "mlp, 1,000 examples", "mlp, 62 examples",
+    ]  # fmt: skip
+    assert all(one and one.num_runs == {"x": 2, "y": 2} and one.num_pairs == 2 for one in facts)
+    difference = next(row for row in rows if row.metric == "difference")
+    assert (difference.value, difference.num_items, difference.num_groups) == (
+        pytest.approx(3 / 20), 20, 10,
+    )  # fmt: skip
+    assert any("mlp, 125 examples in y" in notice for run in runs for notice in run.notices)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_settings_of_one_model_are_compared_where_nothing_else_is(
+    leave: Any, tmp_path: Path
+) -> None:
+    for dose, right in ((50, "1100"), (1000, "1110")):
+        for seed in (1, 2):
+            leave.inoculation(tmp_path / "a", dose, seed, right, "1000")
+    rows = rows_of(tmp_path / "out", tmp_path / "a", probes="task")
+    pairs = {row.subset for row in rows if isinstance(row.subset, Versus)}
+    first, second = "m (50 examples, made, learning rate 0.0001)", "m (1,000 examples"
+    assert len(pairs) == 1
+    names = {row.subset.label for row in rows if isinstance(row.subset, OneModel)}
+    assert first in names
+    assert any(name.startswith(second) for name in names)
+    assert {row.probe for row in rows} == {"task"}
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        leave.inoculation(tmp_path / place, 50, 1, "1100", "1000")
+    rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
+    assert {row.subset_text for row in rows if isinstance(row.subset, OneModel)} == {
+        "m (a)", "m (b)",
+    }  # fmt: skip
+    runs = load_results(tmp_path / "out").of("compare")
+    assert sorted((run.probe, run.comparison.answered) for run in runs if run.comparison) == [
+        ("made", "before inoculation"), ("made", "inoculated"),
+        ("task", "before inoculation"), ("task", "inoculated"),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("quiet")
+def test_what_is_said_of_groups(leave: Any, tmp_path: Path) -> None:
+    leave.zero_shot(tmp_path / "a", "x", "110011", num_groups=3)
+    leave.zero_shot(tmp_path / "b", "y", "110000")
+    leave.zero_shot(tmp_path / "a", "x", "110011", probe="p", groups=[0, 0, 1, 1, 2, 2])
+    leave.zero_shot(tmp_path / "b", "y", "110000", probe="p", groups=[0, 0, 0, 0, 1, 1])
+    rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
+    said = [notice for run in load_results(tmp_path / "out").runs for notice in run.notices]
+    assert len([one for one in said if "before groups of items were recorded" in one]) == 1
+    assert len([one for one in said if "grouped in several ways" in one]) == 1
+    assert {(row.probe, row.num_groups) for row in rows} == {("made", 6), ("p", 2)}
+
+
+@pytest.mark.parametrize(
+    ("right", "more", "said"),
+    [
+        (
+            "1010",
+            {},
+            ["4 are in both, 2 in a (x) alone", "0 in b", "have all items answered by both"],
+        ),
+        ("101010", {"word": "was"}, ["0 are in both, 6 in a", "6 in b (y)", "in the same words"]),
+        ("10101011", {}, ["6 are in both, 0 in a", "2 in b", "'Item 6 is [MASK].'"]),
+    ],
+)
+def test_other_items_are_refused_with_their_number(
+    leave: Any, tmp_path: Path, right: str, more: dict[str, Any], said: list[str]
+) -> None:
+    leave.zero_shot(tmp_path / "a", "x", "110011")
+    leave.zero_shot(tmp_path / "b", "y", right, **more)
+    with pytest.raises(UsageError) as caught:
+        compare([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    for words in said:
+        assert words in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_compared(
+    leave: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave.zero_shot(tmp_path / "a", "x", "110011")
+    leave.zero_shot(tmp_path / "b", "y", "110011", probe="other")
+    one, other, out = str(tmp_path / "a"), str(tmp_path / "b"), f"--output_dir={tmp_path / 'o'}"
+
+    def complaint(*words: str) -> str:
+        assert train.main(["compare", *words]) == train.USAGE_ERROR
+        return capsys.readouterr().err
+
+    assert "a: made (test, zero shot)" in complaint(one, other, out)
+    assert "is given twice" in complaint(one, other, f"{one}/", out)
+    assert "did you mean 'made'?" in complaint(one, other, "--probes=mad", out)
+    assert "--output_dir" in complaint(one, other)
+    assert train.main(["compare", one, str(tmp_path / "c"), out]) == 1
+    assert "there is no such folder" in capsys.readouterr().err
+    for model in "abcdefgh":
+        leave.zero_shot(tmp_path / "a", model, "110011")
+    assert "9 systems, which is too many" in complaint(one, out)
