@@ -141,9 +141,8 @@ def function_of(command: str) -> Callable[..., Any]:
 def overview(group: str = "") -> str:
     """The commands, or those of a group, one a line."""
     said = {name: declared(function_of(name)) for name in PROTOCOLS} | LIGHTNING
-    lines = [f"  {name:<22}{one.summary}" for name, one in said.items() if name.startswith(group)]
-    table = "\n".join(lines)
-    return f"{(__doc__ or '').strip()}\n\ncommands:\n{table}\n\ntrain.py COMMAND --help says more."
+    table = "".join(f"\n  {n:<22}{one.summary}" for n, one in said.items() if n.startswith(group))
+    return f"{(__doc__ or '').strip()}\n\ncommands:{table}\n\ntrain.py COMMAND --help says more."
 
 
 if __name__ == "__main__":

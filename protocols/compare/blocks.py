@@ -90,8 +90,8 @@ class Block:
     @property
     def groups_differ(self) -> bool:
         """Whether their runs put the items in other groups."""
-        first, *others = self._groupings or [None]
-        return any(not np.array_equal(own, first) for own in others)
+        found = self._groupings
+        return any(not np.array_equal(own, found[0]) for own in found)
 
     @property
     def notices(self) -> list[str]:
