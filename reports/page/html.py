@@ -63,11 +63,11 @@ def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
     parts = [f"# {markdown(title(results))}", markdown(", ".join(facts(results)) + ".")]
     if results.left_out:
         parts += ["**Left out of this report:**", _bullets(results.left_out)]
-    parts += ["## What was found", _bullets([text for own in sections for text in own.findings])]
     for section in sections:
-        if not (section.figures or section.tables):
+        if not (section.figures or section.tables or section.findings):
             continue
         parts.append(f"## {section.title}")
+        parts += [_bullets(section.findings)] if section.findings else []
         for figure in section.figures:
             parts.append(f"![{markdown(figure.title)}](figures/{figure.name}.png)")
             parts.append(f"*{markdown(figure.caption)}*")
