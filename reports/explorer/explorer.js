@@ -70,16 +70,8 @@ async function itemsOf(probe) {
   return columns;
 }
 
-const plain = (text) => text.normalize("NFKC").toLowerCase();
-
-function searched(columns) {
-  if (!columns.searched) {
-    const choices = columns.choices || [];
-    columns.searched = columns.position.map((_, place) =>
-      plain([columns.question?.[place] || "", ...(choices[place] || [])].join("\n")));
-  }
-  return columns.searched;
-}
+// Upper and lower case are alike.
+const pattern = (text) => new RegExp(text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "iu");
 
 // A sheet with, of each of its rows, the place of the item, what it counts and how many share the
 // best score; null where nothing is right or wrong, as behind a context without expected words.
@@ -201,16 +193,16 @@ function chosen(view, columns, all) {
     return all.filter(([place]) =>
       (columns.id?.[place] || "") === id && columns.position[place] === position);
   }
-  const text = plain(view.q);
-  const texts = text ? searched(columns) : [];
+  const text = view.q && pattern(view.q);
+  const isIn = (place) => text.test(columns.question?.[place] || "")
+    || (columns.choices?.[place] || []).some((choice) => text.test(choice));
   const group = columns.group || [];
-  const cluster = plain(view.cluster);
+  const cluster = view.cluster && pattern(view.cluster);
   const whole = group.includes(view.cluster);
-  const inCluster = (name) =>
-    (whole ? name === view.cluster : name !== null && plain(name).includes(cluster));
+  const inCluster = (name) => (whole ? name === view.cluster : name !== null && cluster.test(name));
   return all.filter(([place, i, was]) =>
     kinds[view.show](view, i, was)
-    && (!text || texts[place].includes(text))
+    && (!text || isIn(place))
     && (!cluster || inCluster(group[place] ?? null))
     && (!view.hops || String(columns.hops?.[place]) === view.hops));
 }

@@ -41,7 +41,7 @@ def packed(probes: Mapping[str, Asked]) -> Packed:
     parts: list[str] = []
 
     def part(text: str) -> int:
-        parts.append(base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii"))
+        parts.append(base64.b64encode(zlib.compress(text.encode())).decode("ascii"))
         return len(parts) - 1
 
     index = []

@@ -124,7 +124,7 @@ def _typed(kind: type[Line], line: Any, place: str) -> Line:
     if not isinstance(line, Mapping):
         raise UnreadableResultError(f"{place}: not an object")
     names = {one.name for one in fields(kind)}
-    known = {name: value for name, value in all_visible(line).items() if name in names}
+    known = {name: all_visible(value) for name, value in line.items() if name in names}
     try:
         return typed(kind, known, place)
     except ValueError as error:
