@@ -60,6 +60,7 @@ SWEEP = {
     }
 }
 CONFIGS = "configs/experiment"
+SAMPLES = (ROOT / "tests" / "fixtures" / "lm_eval").glob("*/samples_own_taxonomy_*.jsonl")
 PRINTED = [
     ["zero-shot", "--output_dir=never", "--probes=age_small"],
     ["curve", f"--config={CONFIGS}/dictionary_qa_curve.yaml", "--output_dir=never"],
@@ -84,6 +85,7 @@ MISTAKEN = [
     ["grid", "--output_dir=never", "--grid.first_age=30", "--grid.last_age=20"],
     ["diagnose", "--output_dir=never", "--recorded=never"],
     ["report"],
+    ["import", "lm-eval", "never.jsonl"],
     ["probes", "lst"],
     ["probes", "audit", "hypernym", "--output_dir=never"],
 ]
@@ -134,6 +136,7 @@ def test_what_trains_nothing(tmp_path: Path, demo_folder: Path) -> None:
         ["sweep", "plan", f"--config={config}", out],
         ["sweep", "status", out],
         ["report", str(demo_folder)],
+        ["import", "lm_eval", *map(str, SAMPLES), f"--output_dir={tmp_path / 'imported'}"],
     ]
     assert set(codes_of(lines).values()) == {0}
     assert (demo_folder / "report.html").is_file()

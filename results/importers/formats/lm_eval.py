@@ -50,7 +50,7 @@ def read(path: Path) -> Imported:
 
 
 def _misnamed(path: Path) -> str:
-    needed = "samples_TASK_DATE.jsonl is needed, which --log_samples writes"
+    needed = "samples_TASK_DATE.jsonl is needed, which --log_samples writes since 0.4.3"
     if path.is_dir():
         return f"a folder; {needed} into it"
     if path.name.startswith("results"):
@@ -144,14 +144,15 @@ def _texts(value: object) -> list[str]:
 
 
 def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[float]) -> int | None:
-    """The right choice: `target` is its index or its text, and files do not say which.
+    """The right choice: `target` is its index or its text, and a text of digits may be either.
 
     Raises:
         RecordError: If it can be read as two choices, or the sample's own accuracy contradicts it.
     """
     target = str(sample.get("target", ""))
     own = [plain(choice) for choice in choices]
-    found = {own.index(plain(target))} if plain(target) in own else set[int]()
+    is_text = not isinstance(sample.get("target"), int) and plain(target) in own
+    found = {own.index(plain(target))} if is_text else set[int]()
     if target.isdecimal() and int(target) < len(choices):
         found.add(int(target))
     if len(found) > 1:

@@ -1,0 +1,156 @@
+"""Which item an answer is about: worked out by hand, and every way in which it is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from probes.catalog import ProbeConfig
+from probes.record import Record
+from probes.source import ProbeData
+from protocols.imports.fit import fitted
+from protocols.imports.own_items import own_items
+from results.importers.answers import Answer, Imported
+from storage.errors import RecordError
+from storage.files import DataFile
+
+FILE = DataFile("f", "sha", 2)
+CAT = Record("q1", "A cat is [MASK].", ("animal", "plant"), 0, position=1)
+OAK = Record("q2", "An oak is [MASK].", ("cat", "animal", "plant"), 2, position=2)
+SAYS_CAT = Answer(where="f:1", id="q1", choices=("plant", "animal"), scores=(1.0, 2.0), gold=1)
+SAYS_OAK = Answer(where="f:2", id="q2", choices=("animal", "plant", "cat"), scores=(0.5, 3.0, -4.0))
+
+
+def probe(*records: Record) -> ProbeData:
+    return ProbeData(ProbeConfig("kinds", "mc_mlm", 3, 0.4), records, (), ())
+
+
+def says(*answers: Answer) -> Imported:
+    return Imported(FILE, answers, "mine")
+
+
+KINDS = probe(CAT, OAK)
+
+
+def test_by_ids_in_the_order_of_items_and_choices() -> None:
+    found = fitted(says(SAYS_OAK, SAYS_CAT), KINDS)
+    assert found == ([[2.0, 1.0], [-4.0, 0.5, 3.0]], "ids")
+
+
+def test_by_texts_where_no_id_is_one_of_the_probe() -> None:
+    cat = replace(SAYS_CAT, id="0", texts=("Say: A cat is", "A cat\nis  [MASK]."))
+    oak = replace(
+        SAYS_OAK, id="", texts=("An oak is [MASK].",), choices=("animal ", "plant", "cat")
+    )
+    assert fitted(says(cat, oak), KINDS) == ([[2.0, 1.0], [-4.0, 0.5, 3.0]], "texts")
+
+
+def test_pairs_are_known_by_their_sentences() -> None:
+    pair = Record("p", "", ("Cats sleep.", "Cats sleeps."), 0, position=1)
+    said = Answer(where="f:1", texts=("",), choices=("Cats sleeps.", "Cats sleep."), scores=(1, 2))
+    assert fitted(says(said), probe(pair)) == ([[2, 1]], "texts")
+
+
+def test_ids_that_repeat_are_told_apart_by_line() -> None:
+    again = replace(OAK, id="q1")
+    with pytest.raises(RecordError, match=r"f:1: it fits 2 items of kinds, q1@1, q1@2; .* ID@LINE"):
+        fitted(says(SAYS_CAT), probe(CAT, again))
+    said = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
+    assert fitted(said, probe(CAT, again)).scores == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
+
+
+def test_a_choice_that_is_there_twice_has_both_scores() -> None:
+    twice = replace(OAK, choices=("cat", "plant", "cat"), answer=1)
+    said = replace(SAYS_OAK, choices=("cat", "cat", "plant"), scores=(1.0, 2.0, 3.0))
+    assert fitted(says(said), probe(twice)).scores == [[1.0, 3.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (replace(SAYS_OAK, id="q3"), "f:2: the id 'q3' is none of kinds"),
+        (replace(SAYS_CAT, where="f:2"), "f:2: the item q1@1 of kinds is answered at f:1 too"),
+        (replace(SAYS_OAK, gold=0), "f:2: the gold is 'animal', but that of the item q2@2 is 'pl"),
+        (replace(SAYS_OAK, choices=("dog", "plant", "cat")), "f:2: .*q2@2: 'dog' is none of the"),
+        (replace(SAYS_OAK, choices=("plant", "cat"), scores=(1, 2)), "'animal' is missing"),
+        (replace(SAYS_OAK, choices=("plant", "cat", "cat", "animal")), "another number of times"),
+        (None, "f: 1 of 2 items of kinds are not answered: q2@2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(second: Answer | None, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        fitted(says(SAYS_CAT, *([second] if second else [])), KINDS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            replace(SAYS_CAT, id="", texts=("A dog is",)),
+            "fits no item .*; an item of kinds is 'q1'",
+        ),
+        (replace(SAYS_CAT, id=""), "f:1: the id '' is none of kinds"),
+        (replace(SAYS_OAK, id="", texts=(CAT.stem,)), "not those of the item q1@1: 'cat' is none"),
+    ],
+)
+def test_texts_that_fit_nothing_are_refused(answer: Answer, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        fitted(says(answer), KINDS)
+
+
+def test_by_order() -> None:
+    cat = Answer(where="f: row 1", scores=(1.0, 2.0), gold=0)
+    oak = Answer(where="f: row 2", scores=(1.0, 2.0, 3.0))
+    assert fitted(says(cat, oak), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
+    with pytest.raises(RecordError, match="f: 1 rows, where kinds has 2 items"):
+        fitted(says(cat), KINDS)
+    with pytest.raises(RecordError, match="f: row 1: 2 scores, where the item q2@2 has 3 choices"):
+        fitted(says(cat, oak), probe(OAK, CAT))
+    with pytest.raises(RecordError, match=r"f: row 1: the gold is '1', but that of .*q1@1 is 0"):
+        fitted(says(replace(cat, gold=1), oak), KINDS)
+
+
+def test_items_of_the_file_itself() -> None:
+    cat = replace(SAYS_CAT, texts=("A cat is [MASK].",))
+    oak = replace(SAYS_OAK, id="", texts=("An oak is [MASK].",), gold=1)
+    data = own_items(says(cat, oak))
+    assert [(one.id, one.stem, one.gold) for one in data.records] == [
+        ("q1", "A cat is [MASK].", "animal"),
+        ("item-2", "An oak is [MASK].", "plant"),
+    ]
+    assert (data.config.name, data.config.setup, data.config.chance) == (
+        "mine",
+        "mc_mlm",
+        pytest.approx(5 / 12),
+    )
+    asked = own_items(says(replace(cat, texts=("What is a cat?",)), oak))
+    assert asked.config.setup == "mc_qa"
+    sentences = own_items(says(replace(cat, texts=("",), paradigm="sv")))
+    assert (sentences.config.setup, sentences.records[0].meta) == (
+        "minimal_pair",
+        {"paradigm": "sv"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (SAYS_CAT, "f:1: the file does not say the item's question: give its probe as --probe"),
+        (replace(SAYS_OAK, texts=("x",)), "item's gold: .* as --gold"),
+        (Answer(where="f:1", scores=(1, 2)), "question and candidates and gold"),
+        (
+            replace(SAYS_CAT, texts=("x",), choices=("a", "a")),
+            "f:1: the gold choice 'a' appears tw",
+        ),
+    ],
+)
+def test_items_that_are_none_are_refused(answer: Answer, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        own_items(says(answer))
+
+
+def test_an_item_of_the_file_has_one_row() -> None:
+    cat = replace(SAYS_CAT, texts=("A cat is",))
+    with pytest.raises(RecordError, match="f:9: the id 'q1' stands at f:1 too"):
+        own_items(says(cat, replace(cat, where="f:9")))
