@@ -136,6 +136,17 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
     }
 
 
+def best_dose(line: list[Dose]) -> Dose:
+    """The dose with the best average on the selection items; the smaller one of equals."""
+
+    def average(dose: Dose) -> float:
+        scores = [run.selected_on("aggregate") for run in dose.runs]
+        known = [score for score in scores if score is not None]
+        return round(fmean(known), 9) if known else -1.0
+
+    return max(line, key=lambda dose: (average(dose), -dose.dose))
+
+
 def starts(results: Results) -> dict[Series, dict[str, Row]]:
     """The scores before any inoculation (k = 0), on the report split.
 

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from pathlib import PurePath
 
-from probes.catalog import FileSource, load_probe_config, probe_names
+from probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
 from probes.diagnostics.sets import SETS
 from reports.kit.published import BASELINES, PAPER_VECTORS
 from results.load import Run
@@ -79,7 +79,8 @@ def on_released(run: Run, split: str = "") -> bool:
 def _released_file(probe: str, split: str) -> FileSource | None:
     if probe in SETS:
         return SETS[probe].file
-    return load_probe_config(probe).files.get(split) if probe in probe_names() else None
+    config = load_probe_config(probe) if probe in probe_names() else None
+    return None if config is None or config.base_url == EMBEDDED else config.files.get(split)
 
 
 def _plain(path: str) -> str:

@@ -8,6 +8,7 @@ from probes.diagnostics.sets import SETS
 from reports.audit.facts import entries
 from reports.diagnostics.runs import labelled_runs
 from reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
+from reports.inoculation.facts import inoculations
 from reports.kit.paper_identity import on_released
 from reports.kit.published import published_curves, published_probes
 from reports.papers.beside import PaperTable
@@ -60,6 +61,11 @@ def _has_probe(results: Results, protocol: str, probe: str) -> bool:
     return any(run.probe == probe and on_released(run, "dev") for run in results.of(protocol))
 
 
+def _has_curve(results: Results) -> bool:
+    probes = {row.probe for row in published_curves()}
+    return any(_has_probe(results, "curve", probe) for probe in probes)
+
+
 def _has_unigrams(results: Results) -> bool:
     probes = {row.probe for row in published_curves()}
     return any(probes & {row.probe for row in run.rows} for run in results.of("unigrams"))
@@ -67,6 +73,16 @@ def _has_unigrams(results: Results) -> bool:
 
 def _has_words(results: Results, probe: str) -> bool:
     return any(run.probe == probe and on_released(run) for run, _ in labelled_runs(results))
+
+
+def _has_inoculation(results: Results, needs_hops: bool) -> bool:
+    known = {row.probe for row in published_probes()}
+    return any(
+        cell.probe in known
+        and on_released(cell.run, cell.report_split)
+        and (not needs_hops or any(cell.difficulties.values()))
+        for cell in inoculations(results)
+    )
 
 
 def _has_science(results: Results) -> bool:
@@ -94,6 +110,10 @@ _TALMOR = (
     PaperTable(
         TALMOR, "figure 3", "Ages and birth years, all pairs", "grid",
         shown="grid", is_shown=_has_grid,
+    ),
+    PaperTable(
+        TALMOR, "figure 4", "Learning curves of two probes", "curve", shown="learning_curve",
+        is_shown=_has_curve,
     ),
     PaperTable(
         TALMOR, "table 4", "Sizes of eight objects, all pairs", "grid",
@@ -136,6 +156,14 @@ _RICHARDSON = (
     PaperTable(
         RICHARDSON, "table 7, groups 3 and 4", "Science models before and after inoculation",
         "inoculate", shown="science_models", is_shown=_has_science,
+    ),
+    PaperTable(
+        RICHARDSON, "figure 3", "Accuracy by hops and distractors", "inoculate",
+        shown="difficulty", is_shown=partial(_has_inoculation, needs_hops=True),
+    ),
+    PaperTable(
+        RICHARDSON, "figure 4", "Accuracy on probe and original task by dose", "inoculate",
+        shown="inoculation", is_shown=partial(_has_inoculation, needs_hops=False),
     ),
     PaperTable(
         RICHARDSON,

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from reports.inoculation.doses import Dose, doses
+from reports.inoculation.doses import Dose, best_dose, doses
 from reports.inoculation.facts import inoculations
 from reports.kit.measured import Estimate
 from reports.kit.paper_identity import on_released
 from reports.kit.published import measured_share, read_rows
 from reports.papers.beside import Beside, Ours, Printed, together
-from reports.papers.science_models import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES, best_dose
+from reports.papers.science_models import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES
 from results.load import Results
 
 _SPLIT = "dev"  # of table 8

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 from reports.inoculation.columns import cost
-from reports.inoculation.doses import Dose, doses, starts
+from reports.inoculation.doses import Dose, best_dose, doses, starts
 from reports.inoculation.facts import inoculations
-from reports.inoculation.series import ON_REPORTED, Series
+from reports.inoculation.series import ON_REPORTED, Series, series_of
 from reports.kit.columns import accuracy, field, gap, text, whole
 from reports.kit.measured import Estimate
 from reports.kit.paper_identity import on_released
@@ -77,7 +76,7 @@ class Entry:
 
 
 def science_models_table(results: Results) -> Table | None:
-    """Groups 3 and 4 for each probe of the paper that there are results of."""
+    """Groups 3 and 4 for each probe of the paper that there are results of, on its items."""
     ours = _ours(results)
     if not ours:
         return None
@@ -173,12 +172,20 @@ def _theirs(published: PublishedProbe) -> Entry:
     )
 
 
+def _on_released(results: Results, series: Series) -> bool:
+    """Whether all runs of a line reported on the file that the paper released."""
+    runs = (*results.of("before"), *results.of("inoculation"))
+    own = [run for run in runs if series_of(results, run) == series]
+    return all(on_released(run, series.report_split) for run in own)
+
+
 def _ours(results: Results) -> list[Entry]:
     """Before and after of each line that reports on the dev or test split of a paper's probe."""
     lines = doses(inoculations(results))
     entries = []
     for series, rows in starts(results).items():
-        if not _is_known(series, rows) or series.report_split not in SPLITS:
+        placed = _is_known(series, rows) and series.report_split in SPLITS
+        if not (placed and _on_released(results, series)):
             continue
         row = rows["probe_accuracy"]
         values = {series.report_split: Estimate(row.value, row.ci_low, row.ci_high)}
@@ -187,17 +194,6 @@ def _ours(results: Results) -> list[Entry]:
         if series in lines:
             entries.append(_inoculated(best_dose(lines[series])))
     return entries
-
-
-def best_dose(line: list[Dose]) -> Dose:
-    """The dose with the best average on the selection items; the smaller one of equals."""
-
-    def average(dose: Dose) -> float:
-        scores = [run.selected_on("aggregate") for run in dose.runs]
-        known = [score for score in scores if score is not None]
-        return round(fmean(known), 9) if known else -1.0
-
-    return max(line, key=lambda dose: (average(dose), -dose.dose))
 
 
 def _inoculated(dose: Dose) -> Entry:
@@ -220,7 +216,7 @@ def _entry(series: Series, group: str, values: Mapping[str, Estimate], line: lis
     name, split = _name(series, line), series.report_split
     entry = Entry(series.probe, group, name, True, values)
     runs = [run for dose in line for run in dose.runs]
-    if not (runs and values and all(r.whole_split and on_released(r.run, split) for r in runs)):
+    if not (runs and values and all(run.whole_split for run in runs)):
         return entry
     ours = Ours(split, name, None, values[split])
     if (people := _printed(HUMAN, HUMAN, series.probe, split)) is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from reports.inoculation.doses import doses, interval_over_seeds, starts
+from reports.inoculation.doses import best_dose, doses, interval_over_seeds, starts
 from reports.inoculation.facts import inoculations
 from reports.inoculation.findings import paragraph
 from reports.inoculation.series import Series
@@ -160,3 +160,13 @@ def test_seeds_are_averaged(inoculated: Callable[..., Results]) -> None:
     assert dose.spread("probe_accuracy") == (0.4, 0.5)
     assert dose.spread("absent") is None
     assert dose.mean("absent") is None
+
+
+def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., Results]) -> None:
+    for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
+        selection = [(0.2, 0.6), (selected, 0.6)]
+        results = inoculated(
+            {"dose": dose, "probe_correct": (200, reported), "selection": selection}
+        )
+    (line,) = doses(inoculations(results)).values()
+    assert best_dose(line).dose == 1000

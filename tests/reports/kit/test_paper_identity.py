@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from reports.curve.summary import summaries
-from reports.kit.paper_identity import on_paper_task, paper_model
+from reports.kit.paper_identity import on_paper_task, on_released, paper_model
 from reports.kit.published import ScoreKey
 from results.load import Run, load_results
+from results.provenance import DataUse
 from results.row import Row
 from tests.fixtures.results import record_of, role_of
 
@@ -73,3 +74,34 @@ def test_a_folder_called_roberta_large_gets_no_difference(
         write_curve_runs(folder, lambda *_: 0.5, **own, hub_id=known)
         (found,) = summaries(load_results(folder))
         assert (found.beside_paper(ScoreKey("ws", "mlp")) is None) == (known is None)
+
+
+AGES = "006b225ff6efd2f2fb2bba111bdf7bbae91e1a9be537074cc5f4cb49de296fb3"
+
+
+@pytest.mark.parametrize(
+    ("probe", "split", "path", "sha256", "expected"),
+    [
+        ("age_comparison", "dev", "mine.jsonl", AGES, True),  # what it holds, not its name
+        ("age_comparison", "dev", "number_comparison_age_compare_masked_dev.jsonl", "0", False),
+        ("age_comparison", "test", "mine.jsonl", AGES, False),  # none was released
+        ("dictionary_qa", "test", "test.jsonl", "0", True),  # of this no checksum is known
+        ("dictionary_qa", "test", "test.jsonl.gz", "0", True),
+        ("dictionary_qa", "test", "dev.jsonl", "0", False),
+        ("age_small", "test", "test.jsonl.gz", "0", False),  # the shipped ones are no paper's
+        ("of_my_own", "dev", "dev.jsonl", "0", False),
+    ],
+)
+def test_items_are_known_by_their_file(
+    probe: str, split: str, path: str, sha256: str, expected: bool
+) -> None:
+    data = (DataUse(path="train.jsonl", sha256="1"), DataUse(path=path, sha256=sha256))
+    assert on_released(Run(protocol="curve", probe=probe, data=data), split) is expected
+
+
+def test_a_recording_is_known_by_what_it_holds() -> None:
+    released = "7a52da21f2031323a72282d62956026e49840f52851511548a59b96430bde67a"
+    rows = (Row(model="bert", kind="recorded", value=0.5),)
+    for sha256, expected in ((released, "bert-base-uncased"), ("0" * 64, None)):
+        data = (DataUse(path="modelpreds-cprag-bert-base-uncased.txt", sha256=sha256),)
+        assert paper_model(Run(protocol="diagnose", rows=rows, data=data)) == expected

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from probes.catalog import load_probe_config
-from reports.inoculation.doses import doses
-from reports.inoculation.facts import inoculations
 from reports.kit.table import Table
-from reports.papers.science_models import best_dose, science_models_table
-from results.load import Results, load_results
+from reports.papers.science_models import science_models_table
+from results.load import load_results
 from results.provenance import DataUse
 
 WriteRun = Callable[..., Path]
@@ -102,7 +100,6 @@ def test_the_same_checkpoint_is_compared_on_the_test_split(
         ({"original_parts": {"sets": SETS, "train_items": 100}}, {}),
         ({"original_parts": None}, {}),
         ({"report_items": 500}, {}),
-        ({"data": [DataUse(path="test.jsonl", sha256="0" * 64)]}, {}),
         ({"hub_id": None}, {"model": "embedded"}),
         ({"hub_id": None}, {"model": "ESIM (glove.6B.50d)"}),
     ],
@@ -145,7 +142,12 @@ def test_another_dose_than_the_papers_is_not_compared(make: Callable[..., Table 
 
 
 @pytest.mark.parametrize(
-    ("facts", "more"), [({"report_split": ""}, {}), ({}, {"probe": "hypernymy_small"})]
+    ("facts", "more"),
+    [
+        ({"report_split": ""}, {}),
+        ({}, {"probe": "hypernymy_small"}),
+        ({"data": [DataUse(path="test.jsonl", sha256="0" * 64)]}, {}),
+    ],
 )
 def test_other_splits_and_probes_have_no_place(
     make: Callable[..., Table | None], facts: dict[str, Any], more: dict[str, Any]
@@ -175,13 +177,3 @@ def test_nothing_left_out_is_not_said(make: Callable[..., Table | None]) -> None
     table = make()
     assert table is not None
     assert "Left out" not in table.note
-
-
-def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., Results]) -> None:
-    for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
-        selection = [(0.2, 0.6), (selected, 0.6)]
-        results = inoculated(
-            {"dose": dose, "probe_correct": (200, reported), "selection": selection}
-        )
-    (line,) = doses(inoculations(results)).values()
-    assert best_dose(line).dose == 1000
