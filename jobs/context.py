@@ -86,6 +86,7 @@ class RunContext:
             file of a config.
         paths: Where the other files are that a command was given, by what its jobs call them.
         engine: Where the jobs of a command run; no business of the jobs.
+        quiet: Whether the command itself says what is done; no business of the jobs.
         memory: What a job has read or computed and leaves to those after it in the same process.
     """
 
@@ -95,11 +96,17 @@ class RunContext:
     own: Mapping[str, ProbeConfig] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
     engine: EngineSettings = DEFAULT_ENGINE
+    quiet: bool = False
     memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def probe(self, name: str) -> str | ProbeConfig:
         """What a probe of this name is loaded by."""
         return self.own.get(name, name)
+
+    def say(self, line: str) -> None:
+        """Tells whoever gave the command."""
+        if not self.quiet:
+            print(line)
 
     def remembered(self, place: str, key: object, make: Callable[[], T]) -> T:
         """What an earlier job of this process has left in a place, made now if none has.

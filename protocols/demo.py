@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+
+from rich.console import Console
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.cli.command import Command, command
-from protocols.curve.settings import PROTOCOL as CURVE
 from protocols.curve.settings import CurveSettings
 from protocols.engine.auto_kind import with_kind
 from protocols.engine.kinds import refuse_untrained
@@ -86,11 +89,9 @@ def demo(
     from protocols.curve.trace import trace_curves
     from protocols.report import said_of_page
     from reports.build import build_report
-    from reports.terminal import print_tables
+    from reports.overview.terminal import print_story
 
-    score_sets(folder, sets, [model], RunContext(trainer))
-    trace_curves(folder, plan.curve_probes, Asked((model,), plan.curve), RunContext(trainer))
-    print_tables(folder.path, CURVE)
+    context = RunContext(replace(trainer, progress_bar=False), quiet=True)
     settings = [
         Setting(
             dose,
@@ -102,7 +103,26 @@ def demo(
         )
         for dose in plan.doses
     ]
-    inoculate_here(folder, Subject(model, plan.original, plan.probe), settings, RunContext(trainer))
-    page = build_report(folder.path)
-    print(f"\n{time.perf_counter() - start:.0f} seconds\n{said_of_page(page)}")
+    subject, curves = Subject(model, plan.original, plan.probe), Asked((model,), plan.curve)
+    with _stages(trainer.progress_bar) as stage:
+        stage("1 of 4: what it knows before any training")
+        score_sets(folder, sets, [model], context)
+        stage("2 of 4: what it learns, with and without the language")
+        trace_curves(folder, plan.curve_probes, curves, context)
+        stage("3 of 4: an original task, and what doses of a probe cost it")
+        inoculate_here(folder, subject, settings, context)
+        stage("4 of 4: the page")
+        page = build_report(folder.path)
+    print_story(folder.path, said_of_page(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page
+
+
+@contextmanager
+def _stages(shown: bool) -> Iterator[Callable[[str], None]]:
+    """Says at the foot of a terminal what is being done; nothing of it stays."""
+    console = Console(stderr=True)
+    if not (shown and console.is_terminal):
+        yield lambda stage: None
+        return
+    with console.status("") as status:
+        yield status.update

@@ -44,7 +44,7 @@ def trace_curves(
     for curve, jobs in zip(curves, missing, strict=True):
         _check(curve, jobs)  # said before hours of training
     for curve, plan, jobs in zip(curves, plans, missing, strict=True):
-        _say(curve, jobs)
+        _say(curve, jobs, context)
         _forget(plan, folder)
     bars = [f"{curve.data.config.name}, {curve.model.label}" for curve in curves]
     run_jobs([Part(*one) for one in zip(plans, bars, strict=True)], folder, context)
@@ -67,7 +67,7 @@ def _check(curve: Curve, missing: Sequence[Job]) -> None:
         check_scorer(curve.model, "mc_mlm", parts, refuse_unposed)
 
 
-def _say(curve: Curve, missing: Sequence[Job]) -> None:
+def _say(curve: Curve, missing: Sequence[Job], context: RunContext) -> None:
     """Says of which curves nothing is computed."""
     name, label = curve.data.config.name, curve.model.label
     if not curve.modes:
@@ -76,9 +76,9 @@ def _say(curve: Curve, missing: Sequence[Job]) -> None:
             said = " here: nothing of it is trained, and `train.py zero-shot` scores it"
         elif "mc_qa" in kind.trained:
             said = "; --setup mc_qa poses them as questions"
-        print(f"{name}: {label} does not answer {curve.data.setup} probes{said}")
+        context.say(f"{name}: {label} does not answer {curve.data.setup} probes{said}")
     elif not missing:
-        print(f"{name}: curve of {label} complete")
+        context.say(f"{name}: curve of {label} complete")
 
 
 def _forget(plan: Sequence[Job], folder: CommandFolder) -> None:

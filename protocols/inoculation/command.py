@@ -113,6 +113,9 @@ def inoculate(
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
     context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
     [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
+    from reports.terminal import print_tables
+
+    print_tables(folder.path, INOCULATION)
     record = run.result()
     assert record is not None
     return record
@@ -121,7 +124,7 @@ def inoculate(
 def inoculate_here(
     folder: CommandFolder, subject: Subject, settings: Sequence[Setting], context: RunContext
 ) -> list[RunFolder]:
-    """Makes the inoculations that a command's folder does not have, and prints what all cost.
+    """Makes the inoculations that a command's folder does not have.
 
     Returns:
         The run of each setting.
@@ -129,15 +132,12 @@ def inoculate_here(
     Raises:
         UsageError: If a dose is too large; it is said before hours of training.
     """
-    from reports.terminal import print_tables
-
     plan = inoculation_jobs(subject, settings, context)
     made = {run.key for run in run_jobs([Part(plan)], folder, context)}
     runs = [folder.run(job.name, job.config) for job in plan[-len(settings) :]]
     for run in runs:
         if run.key not in made:
-            print(f"{run.key}: complete")
-    print_tables(folder.path, INOCULATION)
+            context.say(f"{run.key}: complete")
     return runs
 
 

@@ -102,6 +102,9 @@ def zero_shot(
     folder = CommandFolder(Path(output_dir), config, [one.data for one in sets])
     context = RunContext(trainer, mirror=mirror, engine=engine)
     score_sets(folder, sets, chosen, context, ranks, rules)
+    from reports.terminal import print_tables
+
+    print_tables(folder.path, PROTOCOL)
     return folder.rows()
 
 
@@ -142,12 +145,10 @@ def score_sets(
     ranks: bool = False,
     scoring: Sequence[str] = (),
 ) -> None:
-    """Scores each set with each model in a run of its own, and prints the table.
+    """Scores each set with each model in a run of its own.
 
     That every model loads and reads every set's candidates is checked before the first is scored.
     """
-    from reports.terminal import print_tables
-
     context = replace(context, own=own_configs(sets))
     asked = [
         (model, one, zero_shot_job(model, one, context.trainer, ranks, scoring))
@@ -158,12 +159,11 @@ def score_sets(
     missing = {job.key for job in unfinished(plan, folder)}
     for model, one, job in asked:
         if job.key not in missing:
-            print(f"{one.name}, {model.label}: complete")
+            context.say(f"{one.name}, {model.label}: complete")
     for model in models:
         own = [(one.data, job.key) for whose, one, job in asked if whose == model]
         _check(model, [data for data, key in own if key in missing], scoring)
     run_jobs([Part([job]) for job in plan], folder, context)
-    print_tables(folder.path, PROTOCOL)
 
 
 def _check(model: ModelSettings, sets: Sequence[ProbeData], scoring: Sequence[str]) -> None:

@@ -1,0 +1,169 @@
+"""What a command's results say, in few lines of text: the verdicts, two small charts, one item.
+
+No line is wider than 80 columns, however wide the terminal is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from probes.controls import STANDARD
+from reports.curve.curve import Curve
+from reports.curve.facts import NO_LANGUAGE, curves
+from reports.inoculation.doses import Dose, doses
+from reports.inoculation.facts import inoculations
+from reports.kit.measured import Estimate
+from reports.kit.text import count, in_words, percent, points, points_between
+from reports.overview.skills import HOW, Verdict, verdicts
+from reports.overview.verdicts import Word
+from results.load import Results
+from storage.escaping import visible
+
+WIDTH = 80
+MOST_VERDICTS = 8
+BARS = "▁▂▃▄▅▆▇█"
+MARKS: Mapping[Word, str] = {
+    "knew it": "✓",
+    "learned it": "↗",
+    "not shown": "○",
+    "cannot tell": "?",
+}
+# For terminals that show nothing else; each is one character, so that columns stay columns.
+ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
+# What gives way, one after the other, where a line is too long.
+_SHORTER = (
+    ("the most frequent answer", "majority"),
+    (" examples", ""),
+    ("its language", "language"),
+)
+
+
+def story(results: Results) -> list[str]:
+    """The lines, at most 20; empty where nothing in the results can be judged."""
+    found = verdicts(results)
+    if not found:
+        return []
+    models = list(dict.fromkeys(verdict.model for verdict in found))
+    who = models[0] if len(models) == 1 else f"{len(models)} models"
+    lines = [
+        f"What {who} knew, what it learned, and what that cost (accuracy in %)",
+        "",
+        *_judged(found, named=len(models) > 1),
+    ]
+    for block in (_curve(results, found), _inoculation(results)):
+        lines += ["", *block] if block else []
+    return [_fitted(visible(line).replace("\n", " ")) for line in lines]
+
+
+def bars(values: Sequence[float], low: float, high: float) -> str:
+    """One character a value, the higher the more; values outside of the ends are at the ends.
+
+    Args:
+        values: What is drawn.
+        low: The value of the lowest bar.
+        high: That of the highest; where it is no higher than `low`, all bars are low.
+    """
+    reach = max(high - low, 0.0)
+    places = [(value - low) / reach if reach else 0.0 for value in values]
+    return "".join(BARS[round(min(max(place, 0.0), 1.0) * (len(BARS) - 1))] for place in places)
+
+
+def _judged(found: Sequence[Verdict], named: bool) -> Iterator[str]:
+    shown = found[:MOST_VERDICTS]
+    names = [f"{v.skill.words}, {v.model}" if named else v.skill.words for v in shown]
+    wide = max(map(len, names))
+    word = max(len(verdict.judged.said) for verdict in shown)
+    for name, verdict in zip(names, shown, strict=True):
+        judged = verdict.judged
+        numbers = ", ".join(f"{percent(one.value)} {one.label}" for one in judged.evidence)
+        yield f"{MARKS[judged.word]} {name:<{wide}}  {judged.said:<{word}}  {numbers}"
+    if len(found) > len(shown):
+        yield f"  and {len(found) - len(shown)} more on the page"
+
+
+def _curve(results: Results, found: Sequence[Verdict]) -> list[str]:
+    """The curve with a control of the skill with the best verdict."""
+    rank = {(v.skill.probe, v.model): list(MARKS).index(v.judged.word) for v in found}
+    known = [c for c in curves(results) if NO_LANGUAGE in c.controls and _sizes(c)]
+    if not known:
+        return []
+    curve = min(known, key=lambda c: rank.get((c.probe, c.model), len(MARKS)))
+    sizes = _sizes(curve)
+    rows = {
+        "as it is asked": _values(curve, STANDARD, sizes),
+        HOW[NO_LANGUAGE]: _values(curve, NO_LANGUAGE, sizes),
+    }
+    chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
+    head = f"{in_words(curve.probe)}: {_spelled(sizes)} examples{chance}"
+    return [head, *_charts(rows, curve.chance)]
+
+
+def _sizes(curve: Curve) -> list[int]:
+    """The sizes that the curve and its control both have."""
+    standard, control = ({p.num_train for p in curve.points[c]} for c in (STANDARD, NO_LANGUAGE))
+    return sorted(standard & control)
+
+
+def _values(curve: Curve, control: str, sizes: Sequence[int]) -> list[float]:
+    means = {point.num_train: point.mean for point in curve.points[control]}
+    return [means[size] for size in sizes]
+
+
+def _inoculation(results: Results) -> list[str]:
+    """The inoculations of the first original task and probe: what both sides scored."""
+    for series, line in doses(inoculations(results)).items():
+        sides = {
+            in_words(series.probe): ("probe_accuracy_before", "probe_accuracy"),
+            in_words(series.original_task or "its original task"): (
+                "original_accuracy_before",
+                "original_accuracy_after",
+            ),
+        }
+        rows = {name: _side(line, *metrics) for name, metrics in sides.items()}
+        if not all(rows.values()):
+            continue
+        last = line[-1]
+        said = [f"gain {_change(last.gain)}", f"cost {_change(last.estimate('inoculation_cost'))}"]
+        if not last.interpretable:
+            said[1] = "cost not interpretable"
+        sizes = [0, *(dose.dose for dose in line if dose.dose)]
+        head = f"{in_words(series.probe)}, inoculated: {_spelled(sizes)} examples"
+        charts = _charts(rows, min(min(values) for values in rows.values()))
+        return [head, *(f"{chart}  {what}" for chart, what in zip(charts, said, strict=True))]
+    return []
+
+
+def _side(line: Sequence[Dose], before: str, after: str) -> list[float]:
+    """Accuracies by dose behind that before any; empty where one is missing."""
+    start = line[0].mean(before)
+    values = [dose.mean(after) for dose in line if dose.dose]
+    known = [value for value in (start, *values) if value is not None]
+    return known if len(known) == len(values) + 1 else []
+
+
+def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
+    """Rows of bars on one scale, with the first value and the last."""
+    values = [value for row in rows.values() for value in row]
+    low = min(values) if low is None else min(low, *values)
+    wide = max(map(len, rows))
+    return [
+        f"  {name:<{wide}}  {bars(row, low, max(values))}  {percent(row[0])} → {percent(row[-1])}"
+        for name, row in rows.items()
+    ]
+
+
+def _spelled(sizes: Sequence[int]) -> str:
+    return ", ".join(map(count, sizes))
+
+
+def _change(change: Estimate | None) -> str:
+    if change is None:
+        return "not measured"
+    inside = points_between(change.ci_low, change.ci_high)
+    return points(change.value) + (f" ({inside})" if inside else "")
+
+
+def _fitted(line: str) -> str:
+    for long, short in _SHORTER:
+        line = line if len(line) <= WIDTH else line.replace(long, short)
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
