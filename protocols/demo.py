@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from rich.console import Console
-
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from protocols.cli.command import Command, command
 from protocols.curve.settings import CurveSettings
@@ -120,6 +118,8 @@ def demo(
 @contextmanager
 def _stages(shown: bool) -> Iterator[Callable[[str], None]]:
     """Says at the foot of a terminal what is being done; nothing of it stays."""
+    from rich.console import Console  # not above: --help of all commands is quick
+
     console = Console(stderr=True)
     if not (shown and console.is_terminal):
         yield lambda stage: None

@@ -130,10 +130,10 @@ def _shown(found: Mapping[str, tuple[Run, ItemLine]], more_models: int) -> Examp
         [*kept, *[place for place in real if place not in kept][: MOST_CHOICES - len(kept)]]
     )
     return Example(
-        question=_cut(item.question, LONGEST_QUESTION),
+        question=cut(item.question, LONGEST_QUESTION),
         choices=tuple(
             Choice(
-                _cut(item.choices[place], LONGEST_CHOICE),
+                cut(item.choices[place], LONGEST_CHOICE),
                 place == item.answer,
                 tuple(chose.get(place, ())),
             )
@@ -157,7 +157,7 @@ def _address(run: Run, item: ItemLine) -> str:
     return "#items?" + "&".join(f"{name}={quote(value, safe='@')}" for name, value in asked.items())
 
 
-def _cut(text: str, longest: int) -> str:
+def cut(text: str, longest: int) -> str:
     """A long text without its middle: what is asked stands at its end."""
     if len(text) <= longest:
         return text

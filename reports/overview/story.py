@@ -14,20 +14,15 @@ from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.kit.measured import Estimate
 from reports.kit.text import count, in_words, percent, points, points_between
+from reports.overview.examples import cut, example
+from reports.overview.grid import MARKS
 from reports.overview.skills import HOW, Verdict, verdicts
-from reports.overview.verdicts import Word
 from results.load import Results
 from storage.escaping import visible
 
 WIDTH = 80
-MOST_VERDICTS = 8
+MOST_VERDICTS = 8  # lines
 BARS = "▁▂▃▄▅▆▇█"
-MARKS: Mapping[Word, str] = {
-    "knew it": "✓",
-    "learned it": "↗",
-    "not shown": "○",
-    "cannot tell": "?",
-}
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
 # What gives way, one after the other, where a line is too long.
@@ -39,7 +34,7 @@ _SHORTER = (
 
 
 def story(results: Results) -> list[str]:
-    """The lines, at most 20; empty where nothing in the results can be judged."""
+    """The lines, at most 21; empty where nothing in the results can be judged."""
     found = verdicts(results)
     if not found:
         return []
@@ -50,7 +45,7 @@ def story(results: Results) -> list[str]:
         "",
         *_judged(found, named=len(models) > 1),
     ]
-    for block in (_curve(results, found), _inoculation(results)):
+    for block in (_curve(results, found), _inoculation(results), _item(results, found)):
         lines += ["", *block] if block else []
     return [_fitted(visible(line).replace("\n", " ")) for line in lines]
 
@@ -69,7 +64,7 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
 
 
 def _judged(found: Sequence[Verdict], named: bool) -> Iterator[str]:
-    shown = found[:MOST_VERDICTS]
+    shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
     names = [f"{v.skill.words}, {v.model}" if named else v.skill.words for v in shown]
     wide = max(map(len, names))
     word = max(len(verdict.judged.said) for verdict in shown)
@@ -83,11 +78,11 @@ def _judged(found: Sequence[Verdict], named: bool) -> Iterator[str]:
 
 def _curve(results: Results, found: Sequence[Verdict]) -> list[str]:
     """The curve with a control of the skill with the best verdict."""
-    rank = {(v.skill.probe, v.model): list(MARKS).index(v.judged.word) for v in found}
+    rank = {(v.skill.probe, v.model): place for place, v in enumerate(_ranked(found))}
     known = [c for c in curves(results) if NO_LANGUAGE in c.controls and _sizes(c)]
     if not known:
         return []
-    curve = min(known, key=lambda c: rank.get((c.probe, c.model), len(MARKS)))
+    curve = min(known, key=lambda c: rank.get((c.probe, c.model), len(rank)))
     sizes = _sizes(curve)
     rows = {
         "as it is asked": _values(curve, STANDARD, sizes),
@@ -131,6 +126,28 @@ def _inoculation(results: Results) -> list[str]:
         charts = _charts(rows, min(min(values) for values in rows.values()))
         return [head, *(f"{chart}  {what}" for chart, what in zip(charts, said, strict=True))]
     return []
+
+
+def _item(results: Results, found: Sequence[Verdict]) -> list[str]:
+    """An item of the skill with the best verdict of those that have one, and what was answered."""
+    for verdict in _ranked(found):
+        one = example(results, [verdict])
+        if one is None:
+            continue
+        [right] = (choice.text for choice in one.choices if choice.is_right)
+        [said] = [choice.text for choice in one.choices if choice.models] or ["nothing"]
+        head = "One item: "
+        longest = WIDTH // 3
+        return [
+            head + cut(one.question, WIDTH - len(head)),
+            f"  right: {cut(right, longest)}; {one.when} the answer was: {cut(said, longest)}",
+        ]
+    return []
+
+
+def _ranked(found: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts from what was known to what cannot be told."""
+    return sorted(found, key=lambda verdict: list(MARKS).index(verdict.judged.word))
 
 
 def _side(line: Sequence[Dose], before: str, after: str) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,6 +79,25 @@ def test_the_demo_gives_the_committed_numbers(
     demo: Path, world: World, request: pytest.FixtureRequest
 ) -> None:
     assert_committed(world, "demo", update=request.config.getoption("--update-golden"))
+
+
+def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows) -> None:
+    lines = world.said["demo"].splitlines()
+    assert len(lines) <= 25
+    *told, page, seconds = lines
+    assert page == f"page: {(demo / 'report.html').resolve()}"
+    assert re.fullmatch(r"in \d+ seconds", seconds)
+    assert max(map(len, told)) <= 80
+    [before] = values(of(rows, protocol="zero_shot", metric="accuracy"))
+    assert f"{100 * before:.1f} before training" in told[2]
+    after = of(rows, protocol="inoculation", split="report", dose="24")
+    for metric in ("probe_accuracy", "original_accuracy_after"):
+        [value] = values(of(after, metric=metric))
+        assert sum(f"→ {100 * value:.1f}" in line for line in told) == 1
+    ends = of(rows, protocol="curve", metric="accuracy", num_train="62")
+    for control in ("standard", "no_language"):
+        mean = fmean(values(of(ends, control=control)))
+        assert sum(f"→ {100 * mean:.1f}" in line for line in told) == 1
 
 
 def test_the_bars_are_the_zero_shot_accuracies(

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from reports.overview.story import ASCII, BARS, WIDTH, bars, story
+from reports.overview.terminal import print_story
+from results.load import load_results
+
+WriteRun = Callable[..., Path]
+
+
+def test_bars_stand_between_their_ends() -> None:
+    assert bars([0.0, 0.5, 1.0], 0.0, 1.0) == "▁▅█"  # 3.5 of 7 is rounded to the even 4
+    assert bars([0.2, 0.3, 0.4], 0.2, 0.9) == "▁▂▃"  # steps of 0.1 of 0.7
+    assert bars([-1.0, 2.0], 0.0, 1.0) == "▁█"
+    assert bars([0.5, 0.5], 0.5, 0.5) == "▁▁"
+
+
+def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -> None:
+    lines = story(load_results(demo_folder))
+    assert lines[0] == "What embedded knew, what it learned, and what that cost (accuracy in %)"
+    assert max(map(len, lines)) <= WIDTH
+    verdicts = {line.split("  ")[0]: line for line in lines[2:9]}
+    # 367 of 599 were right, and a third and 1% more by the most frequent answer.
+    said = verdicts["✓ taxonomy conjunction"]
+    assert said.endswith("knew it, in part  61.3 before training, 34.3 majority")
+    assert "○ always never" in verdicts
+    # The mean of 420 and 431 of 500, and of 302 and 321: 85.1 and 62.3.
+    chart = lines[lines.index("age comparison: 0, 62, 125, 250, 500 examples (chance 50.0)") :]
+    assert [row.split() for row in chart[1:3]] == [
+        ["as", "it", "is", "asked", "▁▂▄▆█", "48.6", "→", "85.1"],
+        ["without", "its", "language", "▁▁▂▃▄", "50.0", "→", "62.3"],
+    ]
+    head, gained, cost = lines[-3:]
+    assert head == "hypernymy, inoculated: 0, 100, 1,000 examples"
+    assert "29.1 → 55.3" in gained
+    assert "60.2 → 56.4" in cost
+    assert cost.endswith("  cost +3.8 (+0.8 to +6.8)")
+
+
+def test_the_item_is_the_example_of_the_best_known_skill(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("unknown", 50, 100, 2))
+    run = write_run(tmp_path, "b", rows.zero_shot("known", 90, 100, 2))
+    item = {"set": "known", "id": "1", "position": 1, "question": "x" * 70 + " [MASK] y\n."}
+    item |= {"choices": ["right", "wrong"], "scores": [0.0, 1.0], "answer": 0, "prediction": 1}
+    (run / "predictions.jsonl").write_text(json.dumps({**item, "tied": 1, "correct": 0.0}) + "\n")
+    head, said = story(load_results(tmp_path))[-2:]
+    assert head.startswith("One item: xxx")
+    assert head.endswith("x [MASK] y .")
+    assert len(head) == WIDTH
+    assert said == "  right: right; before training the answer was: wrong"
+
+
+def test_many_skills_and_long_names_keep_to_the_screen(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(12):
+        name = f"a_probe_with_a_name_that_is_much_too_long_for_any_terminal_{number:02}\x1b[2J"
+        write_run(tmp_path, f"zero_shot-{number}", rows.zero_shot(name, 400, 500, 2))
+    lines = story(load_results(tmp_path))
+    assert len(lines) == 10
+    assert lines[-1] == "  and 5 more on the page"
+    assert max(map(len, lines)) <= WIDTH
+    assert "\x1b" not in "".join(lines)
+    print_story(tmp_path, "page: x", "in 1 seconds")
+    assert capsys.readouterr().out.splitlines()[-2:] == ["page: x", "in 1 seconds"]
+
+
+def test_nothing_to_judge_is_no_story(tmp_path: Path, write_run: WriteRun) -> None:
+    write_run(tmp_path, "original", [])
+    assert story(load_results(tmp_path)) == []
+
+
+def test_a_terminal_without_the_signs_gets_others(
+    demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    print_story(demo_folder, "page: /tmp/é", "in 1 seconds")
+    sys.stdout.flush()
+    said = written.getvalue().decode("ascii").splitlines()
+    assert len(said) <= 25
+    assert any(re.fullmatch(r"  as it is asked +_\.-\+# +48\.6 > 85\.1", line) for line in said)
+    assert "page: /tmp/?" in said
+    assert len(set(BARS.translate(ASCII))) == len(BARS)
