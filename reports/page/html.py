@@ -119,7 +119,8 @@ def inline_svg(figure: Figure) -> Markup:
     svg = svg.replace(' target="_blank"', ' tabindex="-1" aria-hidden="true"')
     for colour, variable in PALETTE.items():
         svg = re.sub(colour, f"var({variable})", svg, flags=re.IGNORECASE)
-    label = f'role="img" aria-label="{escape(figure.title)}"'
+    role = "group" if "<a " in svg else "img"  # an image may hold nothing that can be followed
+    label = f'role="{role}" aria-label="{escape(figure.title)}"'
     width = re.search(r'width="([\d.]+)pt"', svg)
     size = f' style="max-width: {float(width[1]) * 1.42:.0f}px"' if width else ""
     # A title may hold whatever a model's name holds, a backslash too.

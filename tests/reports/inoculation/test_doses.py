@@ -116,6 +116,13 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     [dose] = line
     runs = [read_sides(hits(seed), "hits.json") for seed in (1, 2, 3)]
     assert dose.interval("inoculation_cost") == interval_over_seeds("inoculation_cost", runs)
+    # The probe's items counted what the original task's did: what the one lost, the other did too.
+    low, high = interval_over_seeds("inoculation_cost", runs)
+    assert low is not None
+    assert high is not None
+    assert dose.gain is not None
+    assert dose.gain.value == pytest.approx((100 - 120) / 200)
+    assert (dose.gain.ci_low, dose.gain.ci_high) == pytest.approx((-high, -low))
     assert dose.recorded
     assert dose.interval("aggregate") == (None, None)
     assert dose.part(Untouched()).interval("probe_accuracy") == (None, None)  # no such rows
