@@ -86,6 +86,7 @@ MISTAKEN = [
     ["diagnose", "--output_dir=never", "--recorded=never"],
     ["report"],
     ["import", "lm-eval", "never.jsonl"],
+    ["compare", "never"],
     ["probes", "lst"],
     ["probes", "audit", "hypernym", "--output_dir=never"],
 ]

@@ -16,7 +16,7 @@ LEVEL = 0.05
 _ORDER = ("zero shot", "learning curve", "original task", "before inoculation", "inoculated")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Place:
     """The items that systems were compared on, and the setting that they share.
 

@@ -12,7 +12,7 @@ from reports.kit.text import points
 from results.load import Results
 
 MOST = 30
-_WIDE = 58  # characters of a label
+_WIDE = 66  # characters of a label
 
 
 def differences_figure(results: Results) -> Figure | None:

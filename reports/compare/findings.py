@@ -15,13 +15,15 @@ def compared(results: Results) -> Sequence[str]:
     if not found:
         return ()
     apart = [one for one in found if one.are_apart]
-    made = "1 comparison" if len(found) == 1 else f"{len(found)} comparisons"
+    if len(found) == 1:
+        told = "The two systems are told apart" if apart else "The two systems are not told apart"
+    else:
+        verb = "tells" if len(apart) < 2 else "tell"
+        told = f"Of {len(found)} comparisons, {len(apart) or 'none'} {verb} two systems apart"
     if not apart:
-        return (f"Of {made}, none tells two systems apart. {_unseen(found)}",)
+        return (f"{told}. {_unseen(found)}",)
     largest = max(apart, key=lambda one: abs(one.difference.value))
-    share = "both systems apart" if len(found) == 1 else "two systems apart"
-    told = f"{made}: it tells" if len(found) == 1 else f"{made}, {len(apart)} tell"
-    return (f"Of {told} {share}. The largest difference: {_said(largest)}",)
+    return (f"{told}. The largest difference: {_said(largest)}",)
 
 
 def _said(one: Difference) -> str:

@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from reports.compare.facts import Difference, OneSystem, differences, systems
 from reports.kit.columns import (
     ACCURACY,
     SIZE,
     accuracy,
     attributes,
+    column,
     field,
     gap,
     number,
-    size,
     text,
+    whole,
 )
-from reports.kit.table import Column, Declared, Table
-from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, count, points
+from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
+from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, count, points, sample
 from results.load import Results
+
+_BESIDE = 3  # systems that stand side by side
 
 
 def systems_table(results: Results) -> Table | None:
     """Accuracy of each system, and which of them are not told apart."""
     found = systems(results)
-    several = any((one.num_runs or 1) > 1 for one in found)
-    runs: Column[OneSystem] = number("seeds", lambda e: e.num_runs, count, "num_runs")
+    names = list(dict.fromkeys(one.name for one in found))
+    beside = len(names) <= _BESIDE
+
+    def of_system(group: str) -> list[Column[OneSystem]]:
+        seeds: Column[OneSystem] = whole("seeds", lambda e: e.num_runs, "num_runs", group)
+        return [
+            accuracy("accuracy %", lambda e: e.accuracy, ACCURACY, group),
+            text("letters", lambda e: e.letters, "letters", group=group),
+            seeds if any((one.num_runs or 1) > 1 for one in found) else seeds.hidden,
+        ]
+
+    name: Column[OneSystem] = text("system", lambda e: e.name, "system")
     columns: list[Column[OneSystem]] = [
-        text("probe", lambda e: e.place.probe, "probe", lambda e: e.place.detail),
+        text("probe", lambda e: e.place.probe, "probe", _measured_on),
+        name.hidden if beside else name,
         *_place_fields(),
-        text("system", lambda e: e.name, "system"),
-        accuracy("accuracy %", lambda e: e.accuracy, ACCURACY),
-        text("letters", lambda e: e.letters, "letters"),
-        runs if several else runs.hidden,
-        size("n", lambda e: e.accuracy, SIZE),
+        *([] if beside else of_system("")),
+        attributes(SIZE, lambda e: e.accuracy),
     ]
     return Declared(
         "compared_systems",
-        "Systems on the same items",
+        "Which systems are not told apart?",
         f"{INTERVAL} ({BY_GROUPS}; over seeds too where there are several). Systems that share a "
         "letter are not told apart (Piepho 2004), which does not say that they are equally good.",
         columns,
+        Across(lambda e: e.name, lambda e: e.place, of_system) if beside else None,
+        f"probe split answered setting system {ACCURACY} letters",
     ).of(found)
 
 
@@ -47,16 +63,22 @@ def differences_table(results: Results) -> Table | None:
     found = differences(results)
     several = any((number or 1) > 1 for one in found for number in one.num_runs)
     pairs = found[0].place.facts.num_pairs if found else 0
+    two = {(one.first, one.second) for one in found}
+    pair: Column[Difference] = text(
+        "first − second",
+        lambda e: e.first,
+        "first",
+        lambda e: f"− {e.second}",
+    )
     columns: list[Column[Difference]] = [
         text("probe", lambda e: e.place.probe, "probe", lambda e: e.place.detail),
         *_place_fields(),
-        text("first", lambda e: e.first, "first"),
-        text("second", lambda e: e.second, "second"),
-        gap("first − second", lambda e: e.difference, "difference ci_low ci_high"),
-        field("mcnemar_p", lambda e: e.mcnemar_p),
+        pair.hidden if len(two) == 1 else pair,
+        field("second", lambda e: e.second),
+        gap("difference", lambda e: e.difference, "difference ci_low ci_high"),
+        attributes("mcnemar_p"),
         number("p", lambda e: e.p_value, _p, "p_value"),
-        number("adjusted p", lambda e: e.adjusted, _p, "adjusted_p_value"),
-        text("told apart", lambda e: "yes" if e.are_apart else "no", "told_apart"),
+        column(Heading("adjusted p"), lambda e: e, _adjusted, "adjusted_p_value", _told),
         number("could have seen", lambda e: e.smallest, _unsigned, "smallest_difference"),
         attributes(SIZE, lambda e: e.difference),
     ]
@@ -68,7 +90,7 @@ def differences_table(results: Results) -> Table | None:
         )
     return Declared(
         "compared",
-        "Are the differences real?",
+        _title(two),
         f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: "
         f"Benjamini and Hochberg's, over all {count(pairs)} comparisons made together; below 0.05 "
         "two systems are told apart, and 5% of such findings may be expected to be false. Could "
@@ -78,11 +100,29 @@ def differences_table(results: Results) -> Table | None:
     ).of(found)
 
 
-def _place_fields() -> list[Column]:  # type: ignore[type-arg]
+def _title(pairs: Collection[tuple[str, str]]) -> str:
+    """With the two systems, where there are no others: no column names them then."""
+    title = "Are the differences real?"
+    return title if len(pairs) != 1 else f"{title} {' − '.join(*pairs)}"
+
+
+def _place_fields() -> list[Column[Any]]:
     return [
         attributes("split", lambda e: e.place),
         attributes("answered setting", lambda e: e.place.facts),
     ]
+
+
+def _measured_on(one: OneSystem) -> str:
+    return f"{one.place.detail}, {sample(one.accuracy.num_items, one.accuracy.num_groups)}"
+
+
+def _adjusted(one: Difference) -> Cell:
+    return Cell(_p(one.adjusted), "told apart" if one.are_apart else "")
+
+
+def _told(one: Difference) -> tuple[float | None]:
+    return (one.adjusted,)
 
 
 def _p(value: float | None) -> str:

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from reports.compare.facts import differences, systems
+from reports.compare.figures import differences_figure
+from reports.compare.findings import compared
+from reports.compare.tables import differences_table, systems_table
+from results.load import Results, Run
+from results.record import ComparisonFacts
+from results.row import Row
+from results.subset import OneModel, Versus
+
+NAMES = ("bert", "roberta", "electra", "random")
+
+
+def comparison(
+    scores: dict[str, float], adjusted: dict[tuple[str, str], float], *, size: int = 62, seeds: int
+) -> Run:
+    """A run that compares systems; pairs that are not named are not told apart."""
+    base = Row(protocol="compare", probe="age", split="test", num_items=400, num_groups=200)
+    rows = []
+    for name, score in scores.items():
+        own = {"subset": OneModel(name), "value": score, "ci_low": score - 0.1}
+        rows.append(Row(**{**vars(base), **own, "metric": "accuracy", "ci_high": score + 0.1}))
+    for first, second in combinations(scores, 2):
+        gap = scores[first] - scores[second]
+        values = {
+            "mcnemar_p": 0.01,
+            "p_value": 0.02,
+            "adjusted_p_value": adjusted.get((first, second), 0.5),
+        }
+        subset = Versus(first, second)
+        ends = {"ci_low": gap - 0.05, "ci_high": gap + 0.05}
+        pair = {**vars(base), "subset": subset}
+        rows.append(Row(**{**pair, **ends, "metric": "difference", "value": gap}))
+        rows += [Row(**{**pair, "metric": name, "value": one}) for name, one in values.items()]
+    facts = ComparisonFacts(
+        answered="learning curve",
+        setting=f"mlp, {size:,} examples",
+        num_runs=dict.fromkeys(scores, seeds),
+        num_pairs=len(scores) * (len(scores) - 1) // 2,
+    )
+    return Run(
+        protocol="compare", probe="age", rows=tuple(rows), comparison=facts, key=f"k{size}",
+        path=f"runs/k{size}",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def four() -> Results:
+    scores = dict(zip(NAMES, (0.9, 0.8, 0.7, 0.5), strict=True))
+    apart = {("bert", "electra"): 0.01, ("bert", "random"): 0.0004, ("roberta", "random"): 0.03}
+    return Results("made", (comparison(scores, apart, seeds=3),))
+
+
+def test_systems_stand_by_accuracy_with_their_letters(four: Results) -> None:
+    # bert is told from electra and random, roberta from random: three largest sets are left.
+    assert [(one.name, one.letters) for one in systems(four)] == [
+        ("bert", "a"), ("roberta", "ab"), ("electra", "bc"), ("random", "c"),
+    ]  # fmt: skip
+    table = systems_table(four)
+    assert table is not None
+    assert [cell.text for cell in table.rows[1]] == ["age", "roberta", "80.0", "ab", "3"]
+    record = table.records[1]
+    assert (record["system"], record["letters"], record["num_runs"]) == ("roberta", "ab", 3)
+
+
+def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
+    table = differences_table(four)
+    assert table is not None
+    assert len(table.rows) == 6
+    probe, pair, gap, p_value, adjusted, seen = table.rows[1]
+    assert probe.detail == "test, learning curve, mlp, 62 examples"
+    assert (pair.text, pair.detail) == ("bert", "− electra")
+    assert (gap.text, gap.detail) == ("+20.0", "+15.0 to +25.0")
+    assert (p_value.text, adjusted.text, adjusted.detail) == ("0.020", "0.010", "told apart")
+    assert seen.text == "nothing"  # no row of it: no difference would have been seen
+    assert table.rows[2][4].text == "<0.001"
+    assert "over all 6 comparisons" in table.note
+    assert "several seeds" in table.note
+    record = table.records[1]
+    assert (record["first"], record["second"]) == ("bert", "electra")
+    assert (record["mcnemar_p"], record["adjusted_p_value"]) == (0.01, 0.01)
+
+
+def test_two_systems_stand_in_the_title_and_sizes_in_their_order() -> None:
+    scores = {"bert": 0.8, "roberta": 0.7}
+    runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
+    results = Results("made", tuple(runs))
+    table, beside = differences_table(results), systems_table(results)
+    assert table is not None
+    assert beside is not None
+    assert table.title == "Are the differences real? bert − roberta"
+    assert [row[0].detail for row in table.rows] == [
+        "test, learning curve, mlp, 62 examples", "test, learning curve, mlp, 1,000 examples",
+    ]  # fmt: skip
+    assert "several seeds" not in table.note
+    assert [heading.group for heading in beside.columns] == ["", *["bert"] * 2, *["roberta"] * 2]
+    assert [row[0].detail.partition("n = ")[2] for row in beside.rows] == ["400 in 200 groups"] * 2
+    assert len(beside.records) == 4
+
+
+def test_what_was_found_is_said(four: Results) -> None:
+    [said] = compared(four)
+    assert said == (
+        "Of 6 comparisons, 3 tell two systems apart. The largest difference: on age (test, "
+        "learning curve, mlp, 62 examples) bert is 40.0 points better than random (95% interval "
+        "+35.0 to +45.0, adjusted p < 0.001)."
+    )
+    worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
+    [said] = compared(Results("made", (worse,)))
+    assert said.startswith("The two systems are told apart.")
+    assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
+    none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
+    [said] = compared(Results("made", (none,)))
+    assert said == (
+        "The two systems are not told apart. With so few groups of items no difference "
+        "could have been seen."
+    )
+
+
+def test_the_figure_has_a_line_a_difference_the_largest_kept(
+    four: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = differences_figure(four)
+    assert figure is not None
+    assert "bert − random" in figure.svg
+    assert figure.svg.count("− electra") + figure.svg.count("electra −") == 3
+    monkeypatch.setattr("reports.compare.figures.MOST", 2)
+    figure = differences_figure(four)
+    assert figure is not None
+    assert "roberta − electra" not in figure.svg
+    assert "The first 2 of 6 are drawn." in figure.caption
+
+
+def test_without_a_comparison_there_is_nothing() -> None:
+    results = Results("made", ())
+    assert differences(results) == ()
+    assert systems_table(results) is differences_table(results) is None
+    assert differences_figure(results) is None
+    assert compared(results) == ()
