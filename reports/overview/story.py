@@ -22,6 +22,7 @@ from storage.escaping import visible
 
 WIDTH = 80
 MOST_VERDICTS = 8  # lines
+LONGEST_NAME = 30
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
@@ -66,6 +67,7 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
 def _judged(found: Sequence[Verdict], named: bool) -> Iterator[str]:
     shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
     names = [f"{v.skill.words}, {v.model}" if named else v.skill.words for v in shown]
+    names = [cut(name, LONGEST_NAME) for name in names]
     wide = max(map(len, names))
     word = max(len(verdict.judged.said) for verdict in shown)
     for name, verdict in zip(names, shown, strict=True):
@@ -107,14 +109,14 @@ def _values(curve: Curve, control: str, sizes: Sequence[int]) -> list[float]:
 def _inoculation(results: Results) -> list[str]:
     """The inoculations of the first original task and probe: what both sides scored."""
     for series, line in doses(inoculations(results)).items():
-        sides = {
-            in_words(series.probe): ("probe_accuracy_before", "probe_accuracy"),
-            in_words(series.original_task or "its original task"): (
-                "original_accuracy_before",
-                "original_accuracy_after",
-            ),
+        probe = cut(in_words(series.probe), LONGEST_NAME)
+        original = cut(in_words(series.original_task or "its original task"), LONGEST_NAME)
+        if original == probe:
+            original = "original task"
+        rows = {
+            probe: _side(line, "probe_accuracy_before", "probe_accuracy"),
+            original: _side(line, "original_accuracy_before", "original_accuracy_after"),
         }
-        rows = {name: _side(line, *metrics) for name, metrics in sides.items()}
         if not all(rows.values()):
             continue
         last = line[-1]
@@ -122,7 +124,7 @@ def _inoculation(results: Results) -> list[str]:
         if not last.interpretable:
             said[1] = "cost not interpretable"
         sizes = [0, *(dose.dose for dose in line if dose.dose)]
-        head = f"{in_words(series.probe)}, inoculated: {_spelled(sizes)} examples"
+        head = f"{probe}, inoculated: {_spelled(sizes)} examples"
         charts = _charts(rows, min(min(values) for values in rows.values()))
         return [head, *(f"{chart}  {what}" for chart, what in zip(charts, said, strict=True))]
     return []

@@ -72,6 +72,7 @@ def test_many_skills_and_long_names_keep_to_the_screen(
     assert lines[-1] == "  and 5 more on the page"
     assert max(map(len, lines)) <= WIDTH
     assert "\x1b" not in "".join(lines)
+    assert all("knew it  80.0 before training" in line for line in lines[2:-1])
     print_story(tmp_path, "page: x", "in 1 seconds")
     assert capsys.readouterr().out.splitlines()[-2:] == ["page: x", "in 1 seconds"]
 
