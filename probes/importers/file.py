@@ -9,8 +9,9 @@ from typing import Any
 from probes.importers.ai2 import read_ai2
 from probes.importers.items import ItemFile
 from probes.importers.minimal_pairs import read_pairs
-from probes.importers.tables import delimiter_of, read_table
+from probes.importers.tables import read_table
 from probes.record import Setup
+from storage.cells import delimiter_of
 
 FORMS = ("jsonl", "csv", "tsv")  # endings of the names of files
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from probes.importers.ai2_row import LABELS, label_text, parse_row, record_from_row
 from probes.importers.items import ItemFile, read_items
-from probes.importers.tables import cells_of, delimiter_of
 from probes.record import META_FIELDS, Record
+from storage.cells import cells_of, delimiter_of
 from storage.errors import RecordError, nearest
 
 GOOD, BAD = "sentence_good", "sentence_bad"

@@ -9,9 +9,7 @@ what. In .tsv a quotation mark is a part of its cell.
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +17,9 @@ from pathlib import Path
 from probes.importers.ai2_row import meta_of
 from probes.importers.items import ItemFile, read_items
 from probes.record import MASK, OTHER_MASK, Record, Setup, validate
+from storage.cells import cells_of, delimiter_of
 from storage.errors import RecordError, nearest
 
-_ENDING = re.compile(r"\.(tsv|csv)(\.\w+)?$", re.IGNORECASE)
 _NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _STEM, _GOLD, _CHOICES = "sentence", "gold", "choices"
 # What a header may call a column; the first of each is what messages say.
@@ -35,34 +33,6 @@ _NAMES = {
 _FACTS = ("hops", "distractor_type", "distractor_hops", "template", "source")
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names}
 _FIELDS |= {name: name for name in _FACTS}
-
-
-def delimiter_of(path: str | Path) -> str | None:
-    """What parts the cells of a table, by the ending of its name; None for a file that is none."""
-    found = _ENDING.search(str(path))
-    return None if found is None else "\t" if found[1].lower() == "tsv" else ","
-
-
-def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
-    """The cells of a line, without the white space around them.
-
-    Args:
-        text: The line.
-        delimiter: What parts them.
-        item: What a line holds, for the message.
-
-    Raises:
-        RecordError: If its quotation marks do not fit.
-    """
-    if delimiter == "\t":
-        return [cell.strip() for cell in text.split("\t")]
-    try:
-        return [cell.strip() for cell in next(csv.reader([text], strict=True))]
-    except csv.Error as error:
-        raise RecordError(
-            f"{error}; each {item} is on one line, a sentence with a comma or a quotation mark "
-            'in "...", and a quotation mark in it is written twice'
-        ) from None
 
 
 def read_table(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from protocols.cli.command import Command, command
 from protocols.engine.settings import DEFAULT_FILE, FileSettings, listed
-from protocols.imports.run import Asked, ScoresAre, asked_of, make_run
+from protocols.imports.kept_scores import Kept
+from protocols.imports.run import Asked, asked_of, make_run
 from protocols.zero_shot.data import LoadedSet, load_sets
 from results.importers.formats.plain import read_gold
 from results.importers.registry import reader_of
@@ -33,7 +34,7 @@ def import_results(
     probe: str = "",
     model: str | list[str] = "",
     gold: Path | None = None,
-    scores: ScoresAre = "as_given",
+    scores: Kept = "as_given",
     mirror: str | None = None,
     data: FileSettings = DEFAULT_FILE,
 ) -> list[Row]:
@@ -51,8 +52,8 @@ def import_results(
         model: What tables call the models, one a file or one for all, by commas; needed where a
             file does not say it.
         gold: JSON lines or a table of `id` or `text` with `gold`, the text of the right candidate.
-        scores: "probabilities" keeps their logarithms; anything else is kept as given, higher is
-            better.
+        scores: What is kept of each: itself, the higher the better, the "logarithm" of a
+            probability, or the score "per_character" of its choice (acc_norm of lm_eval).
         mirror: Folder or address that stands for the addresses of the released files.
         data: A file of one's own in place of `probe`.
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from probes.splits import groups_of
 from protocols.engine.predictions import Predictions, near_tie_notices, score_notices
 from protocols.imports.fit import fitted
+from protocols.imports.kept_scores import Kept, kept
 from protocols.imports.own_items import own_items
 from protocols.zero_shot.data import LoadedSet, checksums
 from protocols.zero_shot.jobs import PROTOCOL
 from protocols.zero_shot.pairs import pair_notices, pair_rows
 from protocols.zero_shot.rows import zero_shot_rows
-from results.importers.answers import Gold, Imported, logarithms, with_gold
+from results.importers.answers import Gold, Imported, with_gold
 from results.provenance import FromFiles, data_files
 from results.record import ModelSource, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
 
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
-ScoresAre = Literal["as_given", "probabilities"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class Asked:
         return self.config["model"], self.config["probe"]
 
     @property
+    def mode(self) -> str:
+        """How the choices got their scores."""
+        return "_".join(filter(None, (IMPORTED, self.config.get("scores"))))
+
+    @property
     def name(self) -> str:
         """Readable beginning of the run's key."""
         model, probe = self.of
@@ -63,7 +68,7 @@ def asked_of(
     model: str,
     chosen: LoadedSet | None,
     gold: Gold | None,
-    scores: ScoresAre,
+    scores: Kept,
 ) -> Asked:
     """The run that a file makes; everything is checked before the first one is made.
 
@@ -73,13 +78,13 @@ def asked_of(
         model: What tables call the model.
         chosen: The set; None takes the items of the file.
         gold: A second file of right choices.
-        scores: What its scores are.
+        scores: What is kept of its scores.
 
     Raises:
         RecordError: If what the file says does not fit the items one to one.
     """
     answers = with_gold(found.answers, gold) if gold else found.answers
-    found = replace(found, answers=logarithms(answers) if scores == "probabilities" else answers)
+    found = replace(found, answers=kept(answers, scores))
     one = chosen or LoadedSet(found.name, "", own_items(found))
     fit = fitted(found, one.data)
     records = one.data.records
@@ -97,6 +102,7 @@ def asked_of(
         f"{model} on {one.name}: imported from {Path(found.file.path).name} ({form}), measured by "
         f"another program; {len(records)} items "
         + (f"fitted by their {fit.by}" if chosen else "as the file has them")
+        + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
     files: tuple[FromFiles, ...] = (one.data, found, *([gold] if gold else []))
     said = Predictions(one.name, records, fit.scores)
@@ -112,7 +118,7 @@ def make_run(run: RunFolder, asked: Asked) -> None:
         model=model,
         probe=data.config.name,
         control="standard",
-        mode=IMPORTED,
+        mode=asked.mode,
         num_train=0,
         split=asked.one.split,
         role="model",

@@ -40,6 +40,7 @@ class PairPart:
 def paradigms_table(results: Results) -> Table | None:
     """Accuracy of minimal pairs by paradigm: rows are paradigms, columns are models."""
     found = [part for entry in zero_shots(results) for part in _parts(entry)]
+    given = any(part.summed.mode.startswith("imported") for part in found)
     beside = [rule for rule in RULES_BESIDE if any(rule in part.by_rule for part in found)]
 
     def of_rule(rule: str, model: str) -> Column[PairPart]:
@@ -55,7 +56,9 @@ def paradigms_table(results: Results) -> Table | None:
         "Minimal pairs by UID",
         f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
         "its tokens' log-probabilities; mean_token, mean_char: divided by its tokens or "
-        "characters, so that the shorter sentence is not preferred.",
+        "characters, so that the shorter sentence is not preferred."
+        + " Imported scores are as their files have them."
+        * given,
         [
             field("model", lambda part: part.entry.label),
             # First, as a narrow terminal repeats this column alone.

@@ -114,24 +114,6 @@ def place_of(text: str, choices: Sequence[str]) -> int:
     return own.index(plain(text))
 
 
-def logarithms(answers: Sequence[Answer]) -> tuple[Answer, ...]:
-    """The answers with the logarithms of their scores, which are probabilities.
-
-    Raises:
-        RecordError: If a score is none.
-    """
-    found = []
-    for answer in answers:
-        if wrong := [score for score in answer.scores if not 0 <= score <= 1]:
-            raise RecordError(
-                f"{answer.where}: the score {wrong[0]:g} is no probability, from 0 to 1; leave out "
-                "--scores probabilities"
-            )
-        logs = (math.log(score) if score else -math.inf for score in answer.scores)
-        found.append(replace(answer, scores=tuple(logs)))
-    return tuple(found)
-
-
 def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
     """The answers with the right choices that a second file gives.
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage.cells import delimiter_of
 from storage.errors import RecordError, nearest
 from storage.files import read_lines
-
-_TABLE = re.compile(r"\.(tsv|csv)(\.\w+)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,6 @@ class Table:
         return (f"columns that are not read: {', '.join(names)}",) if names else ()
 
 
-def is_table(path: Path) -> bool:
-    """Whether the ending of a file's name says that it is a table."""
-    return _TABLE.search(path.name) is not None
-
-
 def read_table(path: Path) -> Table:
     """Reads a file with commas, or tabs where its name ends in .tsv.
 
@@ -76,13 +69,11 @@ def read_table(path: Path) -> Table:
             header; the message names file and line.
         OSError: If it cannot be read.
     """
-    kind = _TABLE.search(path.name)
-    tabs = kind is not None and kind[1].lower() == "tsv"
     lines = (f"{text}\n" for _, text in read_lines(path))
     # In .tsv a quotation mark is a part of the text, as in files of minimal pairs.
     reader = (
         csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if tabs
+        if delimiter_of(path) == "\t"
         else csv.reader(lines, strict=True)
     )
     header: tuple[str, ...] = ()
@@ -93,6 +84,11 @@ def read_table(path: Path) -> Table:
             own = tuple(cell.strip() for cell in cells)
             if not header and any(own):
                 header = own
+                if "" in own:
+                    raise RecordError(
+                        f"{path}:{line}: column {own.index('') + 1} has no name; each needs "
+                        "one (pandas leaves its index out with to_csv(..., index=False))"
+                    )
             elif any(own):
                 if len(own) != len(header):
                     raise RecordError(

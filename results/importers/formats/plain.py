@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from results.importers.answers import Answer, Gold, Imported, at, place_of, plain, score_of
-from results.importers.columns import Table, is_table, read_table
+from results.importers.columns import Table, read_table
+from storage.cells import delimiter_of
 from storage.errors import RecordError, nearest
 from storage.files import DataFile, content_sha256, read_lines
 from storage.json_object import json_object, kind_of
@@ -31,7 +32,7 @@ def read(path: Path) -> Imported:
         RecordError: If a line is not as above; the message names file and line.
     """
     notices: tuple[str, ...] = ()
-    if is_table(path):
+    if delimiter_of(path):
         table = read_table(path)
         places = table.places(LONG)
         if {"candidate", "score"} & places.keys():
@@ -66,7 +67,7 @@ def read_gold(path: Path) -> Gold:
 
 def _named(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """What names the items of a file, and their gold."""
-    if is_table(path):
+    if delimiter_of(path):
         table = read_table(path)
         places = table.places(NAMED)
         for line, cells in table.rows:

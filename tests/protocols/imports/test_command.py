@@ -76,7 +76,7 @@ def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
         f"--data.path={own}",
     ]
     command += ["--data.setup=mc_qa", f"--output_dir={out}"]
-    assert train.main([*command, "--scores=probabilities"]) == 0
+    assert train.main([*command, "--scores=logarithm"]) == 0
     found = numbers(out)
     # a is wrong, b a tie of two, c right; two of the three have two choices.
     assert found["alive", "accuracy"] == pytest.approx((0 + 1 / 2 + 1) / 3)
@@ -89,7 +89,7 @@ def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
     assert lines[2].scores == (-0.693147, -1.386294, -1.386294)
     before = (out / "results.csv").read_bytes()
     scored(tmp_path, {**SCORES, "a": {"yes": 1.0, "no": 0.0}})
-    assert train.main([*command, "--scores=probabilities"]) == train.USAGE_ERROR
+    assert train.main([*command, "--scores=logarithm"]) == train.USAGE_ERROR
     assert (out / "results.csv").read_bytes() == before
 
 

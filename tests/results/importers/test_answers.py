@@ -7,7 +7,6 @@ import pytest
 from results.importers.answers import (
     Answer,
     Gold,
-    logarithms,
     place_of,
     plain,
     score_of,
@@ -18,19 +17,11 @@ from storage.errors import RecordError, UsageError
 from storage.files import DataFile
 
 ANIMAL = Answer(where="f:1", id="1", texts=("A cat is",), choices=("a", "b"), scores=(1.0, 0.25))
-PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(0.0, 0.5), gold=1)
+PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(0, 1), gold=1)
 
 
 def golds(**right: str) -> Gold:
     return Gold(DataFile("g", "", 1), {name: (text, f"g:{name}") for name, text in right.items()})
-
-
-def test_probabilities_become_logarithms() -> None:
-    [first, second] = logarithms([ANIMAL, PLANT])
-    assert first.scores == (0.0, pytest.approx(-math.log(4)))
-    assert second.scores == (-math.inf, pytest.approx(-math.log(2)))
-    with pytest.raises(RecordError, match=r"f:1: the score 1\.5 is no probability"):
-        logarithms([Answer(where="f:1", scores=(0.5, 1.5))])
 
 
 def test_golds_are_found_by_id_or_question() -> None:
