@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reports.overview.examples import TYPICAL, Example, example
-from reports.overview.skills import KINDS, Skill, Verdict, verdicts
+from reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
 from reports.overview.verdicts import RULES, Word
 from results.load import Results
 
@@ -69,7 +69,7 @@ def grid(results: Results) -> Grid | None:
     found = verdicts(results)
     if not found:
         return None
-    models = tuple(sorted({verdict.model for verdict in found}))
+    models = tuple(models_of(found))
     rows: dict[Skill, dict[str, Verdict]] = {}
     for verdict in found:
         rows.setdefault(verdict.skill, {})[verdict.model] = verdict

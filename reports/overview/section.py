@@ -7,7 +7,7 @@ from reports.kit.section import Section
 from reports.kit.table import Across, Cell, Column, Declared, Table
 from reports.kit.text import percent
 from reports.overview.grid import MARKS
-from reports.overview.skills import Verdict, verdicts
+from reports.overview.skills import Verdict, models_of, verdicts
 from reports.overview.verdicts import RULES
 from results.load import Results
 
@@ -28,10 +28,13 @@ def verdicts_table(results: Results) -> Table | None:
             fields(_full),
         ]
 
-    across: Across[Verdict] = Across(lambda one: one.model, lambda one: one.skill, of_model)
+    found = verdicts(results)
+    across: Across[Verdict] = Across(
+        lambda one: one.model, lambda one: one.skill, of_model, models_of(found)
+    )
     rules = " ".join(f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items())
     return Declared("verdicts", "What each model knew, or learned", rules, columns, across).of(
-        verdicts(results)
+        found
     )
 
 

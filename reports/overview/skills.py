@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,6 +93,17 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
     found = [*_asked(results), *_inoculated(results), *_diagnosed(results)]
     models = [verdict for role, verdict in found if role not in ("baseline", "control")]
     return tuple(models or (verdict for _, verdict in found))
+
+
+def models_of(found: Iterable[Verdict]) -> list[str]:
+    """The models by name, numbers in them by size: step 900 before step 1000."""
+    names = {verdict.model for verdict in found}
+    return sorted(
+        names,
+        key=lambda name: [
+            (int(n), "") if n.isdecimal() else (0, n) for n in re.split(r"(\d+)", name)
+        ],
+    )
 
 
 def _asked(results: Results) -> Iterable[tuple[Role, Verdict]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reports.overview.skills import KINDS, Skill, Verdict, verdicts
+from reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
 from reports.overview.verdicts import Evidence
 from results.load import Results, load_results
 from results.subset import Statements
@@ -113,6 +113,21 @@ def test_statements_are_judged_apart_from_their_negations(
         ("NEG-136-SIMP", "negative", "not shown"),
     ]
     assert found[2].judged.reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
+
+
+def test_of_a_sweep_the_chosen_run_is_judged(sweep: Results) -> None:
+    (found,) = verdicts(sweep)
+    assert found.judged.word == "learned it"  # 200 of 1,000 before, 440 after
+    assert [run.key.split("-")[0] for run in found.runs] == ["chosen"]
+
+
+def test_models_stand_by_the_numbers_in_their_names(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name in ("m@step1000", "m@step900", "m", "12", "9²"):
+        write_run(tmp_path, name, rows.zero_shot("p", 40, 100, 2, model=name))
+    found = models_of(verdicts(load_results(tmp_path)))
+    assert found == ["9²", "12", "m", "m@step900", "m@step1000"]
 
 
 def test_every_kind_has_a_heading() -> None:
