@@ -73,8 +73,11 @@ class Beside:
 
     @property
     def about(self) -> str:
-        """What tells our number from others of the model."""
-        return "" if self.ours is None else self.ours.about
+        """What our number's model is called here, if otherwise, and what tells it from others."""
+        if self.ours is None:
+            return ""
+        told = self.printed is None or self.ours.label == self.printed.model
+        return ", ".join(filter(None, ("" if told else self.ours.label, self.ours.about)))
 
     @property
     def measured(self) -> Measured | None:

@@ -16,7 +16,8 @@ _HOW = (
     "In the tables below a number of ours stands beside the printed one where it is of the very "
     "model (by its id on the Hub, or a released recording of it), measured on the released items "
     "in the same way; any other model stands in rows of its own. A table has the name of its csv "
-    "file. The csv file lists the papers' other tables too."
+    "file, which holds the paper's numbers of what was not measured too, as the file of this list "
+    "has the papers' other tables."
 )
 
 
@@ -105,4 +106,16 @@ def _table(table: PaperTable, results: Results) -> Table | None:
         f"{table.paper}, {table.place}: {table.holds}",
         f"{INTERVAL.replace('accuracy', 'number of ours')}. {table.note}",
         columns,
-    ).of(rows)
+    ).of(rows, _seen(rows))
+
+
+def _seen(rows: Sequence[Beside]) -> list[Beside]:
+    """Without what is the paper's alone: of a model that is not here, a number that nobody has."""
+    held = [row for row in rows if row.ours is not None]
+    names = {row.name for row in held}
+    models = {row.printed.model for row in held if row.printed is not None}
+    return [
+        row
+        for row in rows
+        if row.printed is None or row.printed.model in models or row.name in names
+    ]

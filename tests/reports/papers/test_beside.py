@@ -38,7 +38,10 @@ def test_a_number_stands_beside_that_of_its_very_model() -> None:
 def test_runs_of_one_model_have_a_row_each() -> None:
     several = [ours(0.5, "bert-base-uncased", about=rate) for rate in ("rate 1e-3", "rate 1e-4")]
     rows = together([BERT], several)
-    assert [(row.about, row.paper) for row in rows] == [("rate 1e-3", 0.5), ("rate 1e-4", 0.5)]
+    assert [(row.about, row.paper) for row in rows] == [
+        ("mine, rate 1e-3", 0.5),
+        ("mine, rate 1e-4", 0.5),
+    ]
 
 
 def test_a_number_that_the_paper_has_not_of_its_model_stands_alone() -> None:

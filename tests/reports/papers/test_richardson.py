@@ -46,7 +46,7 @@ def test_whole_clusters_stand_beside_table_8(make: Callable[..., list[Beside]]) 
     ] * 4  # fmt: skip
     strict, delta = [row for row in found if row.ours is not None]
     assert (strict.model, strict.paper, strict.num_items) == ("RoBERTa (large)", 0.54, 800)
-    assert (delta.paper, delta.about) == (pytest.approx(-0.232), "k = 3,000")
+    assert (delta.paper, delta.about) == (pytest.approx(-0.232), "roberta-large, k = 3,000")
     gaps = [row.difference.value for row in (strict, delta) if row.difference]
     assert gaps == pytest.approx([0.25 - 0.54, (0.25 - 0.9) + 0.232])
 

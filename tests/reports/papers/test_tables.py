@@ -61,6 +61,22 @@ def test_a_row_has_both_numbers_and_what_people_scored(
     ]  # fmt: skip
     assert ours["ours"].text == "10.0"
     assert named(table, 1)["ours"] == Cell("–")
+    assert (len(table.rows), len(table.records)) == (7 + 5, 40)
     assert table.records[0]["ours"] == 0.1
     assert table.records[0]["paper_lies"] == "in our interval"
     assert table.records[1]["difference"] is None
+
+
+def test_people_see_the_papers_numbers_of_what_is_here(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    for model, known in (("roberta-base", "roberta-base"), ("mine", None)):
+        found = rows.zero_shot("always_never", 28, 280, 5, model=model)
+        write_run(tmp_path, model, found, hub_id=known)
+    [table] = paper_tables(load_results(tmp_path))
+    assert len(table.records) == 40 + 1
+    shown = [(row[0].text, row[1].text) for row in table.rows]
+    others = ["RoBERTa-L", "BERT-WWM", "BERT-L", "BERT-B"]
+    assert shown[:4] == [(model, "zero-shot, %") for model in others]
+    assert [model for model, _ in shown[4:11]] == ["RoBERTa-B"] * 7
+    assert shown[11:] == [("MLM-baseline", "zero-shot, %"), ("mine", "zero-shot, %")]
