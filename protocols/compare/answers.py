@@ -158,7 +158,7 @@ def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     rate = None if facts.candidates else row.learning_rate
     setting = {
         "dose": _examples(row.dose),
-        "of": run.probe,
+        "probe": f"probe {run.probe}",
         "extra": "" if row.extra in ("", "none") else f"with {row.extra}",
         "rate": "" if rate is None else f"learning rate {rate:g}",
     }

@@ -15,13 +15,14 @@ from storage.errors import UsageError
 
 _TOLD = 4  # of what stands alone
 MOST = 8  # systems of which every pair is compared
+_QUIET = ("probe", "rate")  # are not told where there is but one
 # Systems are compared in a setting that they share, the closest one in which any two meet.
 _ALIGNED: Mapping[str, Sequence[Sequence[str]]] = {
     "learning curve": (("head", "size"), ("size",), ("head",), ()),
     "inoculated": (
-        ("dose", "of", "extra", "rate"),
-        ("dose", "of", "extra"),
-        ("dose", "of"),
+        ("dose", "probe", "extra", "rate"),
+        ("dose", "probe", "extra"),
+        ("dose", "probe"),
         ("dose",),
         (),
     ),
@@ -57,11 +58,13 @@ class Block:
     Attributes:
         asked: What they answered.
         aligned: Names of the settings that they share.
+        quiet: Names of those that go without saying, as all systems of the set share them.
         systems: In the order of the folders.
     """
 
     asked: Asked
     aligned: tuple[str, ...]
+    quiet: tuple[str, ...]
     systems: tuple[System, ...]
 
     @property
@@ -74,7 +77,8 @@ class Block:
     def setting(self) -> str:
         """What they share, as people read it."""
         own = self.systems[0].first.setting
-        return ", ".join(own[name] for name in self.aligned if own.get(name))
+        told = [own.get(name) for name in self.aligned if name not in self.quiet]
+        return ", ".join(filter(None, told))
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
@@ -168,12 +172,14 @@ def blocks_of(systems: Sequence[System]) -> tuple[list[Block], list[str]]:
 
 def _aligned(asked: Asked, systems: Sequence[System]) -> list[Block]:
     found = list[Block]()
+    quiet = [n for n in _QUIET if len({system.first.setting.get(n) for system in systems}) == 1]
     for names in _ALIGNED.get(asked.answered, ((),)):
         by_setting: dict[tuple[str, ...], list[System]] = {}
         for system in systems:
             shared = tuple(system.first.setting.get(name, "") for name in names)
             by_setting.setdefault(shared, []).append(system)
-        found = [Block(asked, tuple(names), tuple(own)) for own in by_setting.values()]
+        blocks = by_setting.values()
+        found = [Block(asked, tuple(names), tuple(quiet), tuple(own)) for own in blocks]
         if any(len(block.systems) > 1 for block in found):
             break
     return found
@@ -234,7 +240,7 @@ def _name(system: System, block: Block, parts: Sequence[str]) -> str:
     first = system.first
     known = {
         "folder": first.folder,
-        "setting": system.setting(block.aligned),
+        "setting": system.setting([*block.aligned, *block.quiet]),
         "setup": first.setup,
     }
     said = ", ".join(filter(None, (known[part] for part in parts)))

@@ -32,13 +32,13 @@ def compare(
 ) -> Path:
     """Compares models, or settings, by what they answered of the same items.
 
-    Every two of up to eight systems (a model in one setting, with all its seeds) that answered the
-    same split of a probe: their difference, tests adjusted for all comparisons, and the smallest
-    difference that could have been seen. Settings that systems share are compared within
-    themselves: curves at each number of examples, inoculations at each dose.
+    A model in one setting, with all its seeds, is a system. Of every two: their difference, tests
+    adjusted for all comparisons, and the smallest difference that could have been seen.
 
     Args:
-        folders: Output folders of two or more commands, or of one that ran several models.
+        folders: Output folders of two or more commands, or of one that ran several models or
+            settings. Every two of up to eight that answered the same items are compared, within
+            each setting that they share (number of examples, dose).
         output_dir: Folder of the comparison; its page is made there.
         probes: Probes, or original tasks, to compare on; all that are in common by default.
 

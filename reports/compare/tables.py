@@ -92,10 +92,10 @@ def differences_table(results: Results) -> Table | None:
         "compared",
         _title(two),
         f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: "
-        f"Benjamini and Hochberg's, over all {count(pairs)} comparisons made together; below 0.05 "
-        "two systems are told apart, and 5% of such findings may be expected to be false. Could "
-        "have seen: the smallest difference that these items, their groups and seeds would have "
-        "shown with probability 80% (Connor 1987); a smaller one may be there unseen.",
+        f"Benjamini and Hochberg's, over all comparisons made together ({count(pairs)}); below "
+        "0.05 two systems are told apart, and 5% of such findings may be expected to be false. "
+        "Could have seen: the smallest difference that these items, their groups and seeds would "
+        "have shown with probability 80% (Connor 1987); a smaller one may be there unseen.",
         columns,
     ).of(found)
 

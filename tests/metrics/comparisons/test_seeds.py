@@ -90,6 +90,26 @@ def test_the_smallest_difference_of_independent_items_is_that_of_power() -> None
     assert compare_runs(*runs).smallest == pytest.approx(paired(2000 * 60, 0.48), rel=0.2)
 
 
+@pytest.mark.parametrize("same_samples", [True, False])
+def test_the_interval_is_as_wide_as_that_of_the_multi_bootstrap(same_samples: bool) -> None:
+    # Sellam et al. 2022: seeds and groups are drawn anew, those of pairs for both systems.
+    rng = np.random.default_rng(2)
+    easy = rng.normal(size=(150, 1)) + 0.3 * rng.normal(size=(150, 2))
+    good = rng.normal(0.5, 0.4, size=(12, 1, 1)) + 0.1 * rng.normal(size=(2, 12, 1, 1))
+    hits = 1.0 * (rng.random((2, 12, 150, 2)) < 1 / (1 + np.exp(-easy - good)))
+    first, second = (dict(enumerate(own.reshape(12, 300))) for own in hits)
+    means, drawn = hits.mean(axis=3), []  # (2, seeds, groups)
+    for _ in range(1500):
+        groups = rng.integers(150, size=150)
+        seeds = rng.integers(12, size=12)
+        others = seeds if same_samples else rng.integers(12, size=12)
+        drawn.append(means[0][seeds][:, groups].mean() - means[1][others][:, groups].mean())
+    found = compare_runs(first, second, np.repeat(np.arange(150), 2), same_samples=same_samples)
+    half = (found.interval.high - found.interval.low) / 2
+    # Student's quantile of 12 seeds is 2.2, and the bootstrap counts what is noise twice.
+    assert 0.8 < half / (1.96 * np.std(drawn)) < 1.2
+
+
 def test_what_could_not_have_been_seen_at_all() -> None:
     same = {0: credit("10" * 20)}
     assert compare_runs(same, same).p_value == 1.0

@@ -79,7 +79,7 @@ def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
     assert (p_value.text, adjusted.text, adjusted.detail) == ("0.020", "0.010", "told apart")
     assert seen.text == "nothing"  # no row of it: no difference would have been seen
     assert table.rows[2][4].text == "<0.001"
-    assert "over all 6 comparisons" in table.note
+    assert "made together (6)" in table.note
     assert "several seeds" in table.note
     record = table.records[1]
     assert (record["first"], record["second"]) == ("bert", "electra")
