@@ -186,13 +186,22 @@ const kinds = {
   gained: (view, i, was) => was !== undefined && view.sheet.counted[i] > view.other.counted[was],
 };
 
-function chosen(view, columns, all) {
-  if (view.item) {
-    const at = view.item.lastIndexOf("@");
-    const [id, position] = [view.item.slice(0, at), Number(view.item.slice(at + 1))];
-    return all.filter(([place]) =>
-      (columns.id?.[place] || "") === id && columns.position[place] === position);
+const itemName = (columns, place) => `${columns.id?.[place] || ""}@${columns.position[place]}`;
+
+// Who links to an item need not know which run answered it.
+async function findItem(view, columns) {
+  for (const told of [view.run, ...view.model.sheets]) {
+    const sheet = await sheetOf(view.probe, view.model, told);
+    if (sheet.places.some((place) => itemName(columns, place) === view.item)) {
+      view.run = told;
+      if (view.against?.told === told) view.against = null;
+      return;
+    }
   }
+}
+
+function chosen(view, columns, all) {
+  if (view.item) return all.filter(([place]) => itemName(columns, place) === view.item);
   const text = view.q && pattern(view.q);
   const isIn = (place) => text.test(columns.question?.[place] || "")
     || (columns.choices?.[place] || []).some((choice) => text.test(choice));
@@ -322,7 +331,7 @@ function verdict(view, i, was) {
 }
 
 function card(view, columns, [place, i, was]) {
-  const id = `${columns.id?.[place] || ""}@${columns.position[place]}`;
+  const id = itemName(columns, place);
   const now = { sheet: view.sheet, i };
   const before = view.other ? { sheet: view.other, i: was } : null;
   const isContext = Boolean(view.sheet.answers.words);
@@ -404,6 +413,7 @@ async function render() {
   const view = viewOf(query);
   try {
     const columns = await itemsOf(view.probe);
+    if (view.item && !query.get("run")) await findItem(view, columns);
     view.sheet = await sheetOf(view.probe, view.model, view.run);
     view.other = view.against && await sheetOf(view.probe, view.against.model, view.against.told);
     if (turn !== latest) return;
