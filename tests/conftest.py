@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.fixtures.concepts",
     "tests.fixtures.hub_cache",
     "tests.fixtures.inoculations",
+    "tests.fixtures.items",
     "tests.fixtures.results",
     "tests.fixtures.small_disk",
     "tests.fixtures.training",

@@ -1,0 +1,246 @@
+"""The explorer of items in a browser: what it shows, how it is asked, and how fast it answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from reports.explorer.section import explorer
+from reports.page.html import to_html
+from reports.page.provenance import PROVENANCE
+from results.load import Results, load_results
+from tests.fixtures.items import HOSTILE, write_lines
+from tests.fixtures.results import WriteRun
+
+pytestmark = pytest.mark.browser
+AFTER = "after 100 examples"
+
+
+class Tab:
+    """A page of a browser, and the explorer in it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", lambda dialog: self.errors.append(dialog.message))
+
+    def open(self, path: Path, query: str = "") -> None:
+        """The explorer at an address, once its items are there."""
+        self.page.goto(f"{path.as_uri()}#items{'?' + query if query else ''}")
+        self.page.wait_for_function("document.querySelector('#items [role=status]').textContent")
+        self.settled()
+
+    def settled(self) -> None:
+        """Once nothing is being unpacked, and no key is waited for."""
+        self.page.wait_for_timeout(400)
+
+    def choose(self, name: str, value: str) -> None:
+        field = self.page.locator(f"#items [name={name}]")
+        if field.evaluate("field => field.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+        self.settled()
+
+    def text(self, selector: str) -> str:
+        return str(self.page.locator(f"#items {selector}").inner_text())
+
+    @property
+    def shown(self) -> list[str]:
+        """The names of the items in the list."""
+        return self.page.locator("#items .about > a").all_inner_texts()
+
+    @property
+    def kinds(self) -> list[str]:
+        """What there is to show, with the numbers of items."""
+        return self.page.locator("#items [name=show] option").all_inner_texts()
+
+
+@pytest.fixture
+def tab() -> Iterator[Tab]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        tab = Tab(browser.new_page())
+        yield tab
+        browser.close()
+        assert tab.errors == []
+
+
+def written(results: Results, folder: Path, most_in_page: int = 15_000_000) -> Path:
+    """The page of results, with its files beside it."""
+    made = explorer(results, most_in_page)
+    folder.mkdir(exist_ok=True)
+    for name, text in made.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "report.html").write_text(
+        to_html(results, [PROVENANCE.made(results)], made.html), encoding="utf-8"
+    )
+    return folder / "report.html"
+
+
+@pytest.mark.parametrize("most_in_page", [15_000_000, 0])
+def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_page: int) -> None:
+    # before: right, wrong, right, tied; after 100: wrong, right, tied, right
+    tab.open(written(answered, tmp_path / "out", most_in_page), "probe=hypernymy")
+    assert tab.text("[role=status]") == "4 of 4 items"
+    assert AFTER in tab.text(".answers")
+    assert tab.kinds == ["all (4)", "right (2)", "wrong (1)", "tied (1)", "lost (2)", "gained (2)"]
+    tab.choose("show", "lost")
+    assert tab.shown == ["q0@1", "q2@3"]
+    verdicts = tab.page.locator("#items .verdict").all_inner_texts()
+    assert verdicts == ["wrong, lost", "tied, lost, counts 0.5"]
+    rows = tab.page.locator("#items .item >> nth=0 >> tbody tr").all_inner_texts()
+    assert [" ".join(row.split()) for row in rows] == [
+        "✓ a right answer 1.23 answer −∞", "b −2 0.5 answer",
+    ]  # fmt: skip
+    tab.choose("against", "none")
+    assert tab.kinds == ["all (4)", "right (2)", "wrong (1)", "tied (1)"]
+    assert "Nothing is lost" in tab.text("[role=alert]")
+
+
+def test_filters_search_and_the_back_button(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    tab.open(written(answered, tmp_path / "out"), "probe=hypernymy")
+    tab.choose("hops", "1")
+    assert tab.shown == ["q1@2", "q3@4"]
+    tab.choose("cluster", "C1")
+    assert tab.shown == ["q3@4"]
+    tab.choose("cluster", "")
+    tab.choose("q", "question 1?")
+    assert tab.shown == ["q1@2"]
+    assert "q=question+1%3F" in tab.page.url
+    address = tab.page.url
+    tab.page.go_back()
+    tab.settled()
+    assert len(tab.shown) == 4
+    tab.page.goto("about:blank")
+    tab.page.goto(address)
+    tab.settled()
+    assert tab.shown == ["q1@2"]
+    assert tab.page.input_value("#items [name=q]") == "question 1?"
+    tab.choose("q", ".*(")
+    assert tab.text("[role=status]") == "0 of 4 items"
+
+
+def test_a_link_to_one_item(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    path = written(answered, tmp_path / "out")
+    tab.open(path, "probe=hypernymy&model=m&item=q3@4")
+    assert tab.shown == ["q3@4"]
+    every = tab.page.locator("#items .item table >> nth=1 >> tbody tr").all_inner_texts()
+    assert [row.split("\t")[-2:] for row in every] == [
+        ["nothing", "wrong"], ["a", "counts 0.5"], ["b", "wrong"], ["a", "right"],
+    ]  # fmt: skip
+    tab.page.get_by_role("link", name="All items", exact=True).click()
+    tab.settled()
+    assert len(tab.shown) == 4
+    tab.open(path, "probe=hypernymy&item=q9@9")
+    assert "has no item q9@9" in tab.text("[role=alert]")
+
+
+def test_what_is_not_there_is_said(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    tab.open(written(answered, tmp_path / "out"), "probe=hypernmy&model=n&show=losts&run=x")
+    said = tab.text("[role=alert]")
+    for part in ("no probe “hypernmy”", "“n”", "“losts” is none of", "no answers “x”"):
+        assert part in said
+    assert len(tab.shown) == 4
+
+
+def test_contexts_show_words(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    tab.open(written(answered, tmp_path / "out"), "probe=role")
+    card = " ".join(tab.text(".item").split())
+    assert card.startswith("right @1 every run’s answer He is not a … expected: cat")
+    assert "</script><img src=x onerror=alert(1)>\\u2028" in card
+    assert card.endswith("(dog: probability 0.0123)")
+    assert tab.page.locator("#items img").count() == 0
+
+
+def test_files_that_are_not_beside_the_page_are_missed(
+    answered: Results, tmp_path: Path, tab: Tab
+) -> None:
+    path = written(answered, tmp_path / "out", 0)
+    shutil.rmtree(path.parent / "items")
+    tab.page.goto(f"{path.as_uri()}#items")
+    tab.settled()
+    assert "is not beside this page" in tab.text("[role=alert]")
+
+
+def test_hostile_names_are_text(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    own = [run for run in answered.runs if run.protocol == "zero_shot"]
+    runs = tuple(replace(run, model=HOSTILE[:-2], probe="<b>&'\"#?=%@") for run in own)
+    path = written(replace(answered, runs=runs), tmp_path / "out")
+    tab.open(path, f"probe={quote(runs[0].probe)}")
+    assert tab.text("[role=alert]") == ""
+    assert tab.page.locator("#items b, #items img").count() == 0
+    tab.choose("show", "wrong")
+    assert tab.page.input_value("#items [name=probe]") == "<b>&'\"#?=%@"
+
+
+@pytest.mark.slow
+def test_twenty_thousand_items_stay_quick(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, tab: Tab
+) -> None:
+    draw = random.Random(0)
+    words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 9))) for _ in range(5_000)]
+    asked: list[dict[str, Any]] = [
+        {
+            "set": "s",
+            "id": f"i{place}",
+            "position": place + 1,
+            "question": " ".join(draw.choices(words, k=60)),
+            "choices": [" ".join(draw.choices(words, k=6)) for _ in range(5)],
+            "answer": place % 5,
+            "tied": 1,
+        }
+        for place in range(20_000)
+    ]
+    for model in range(6):
+        lines = []
+        for item in asked:
+            scores = [draw.gauss(0, 3) for _ in range(5)]
+            best = scores.index(max(scores))
+            said = {"scores": scores, "prediction": best, "correct": float(best == item["answer"])}
+            lines.append(item | said)
+        made = rows.zero_shot("long", 5, 8, 5, model=f"m{model}")
+        write_lines(write_run(tmp_path, f"m{model}", made), lines)
+    path = written(load_results(tmp_path), tmp_path / "out")
+    tab.page.goto(path.as_uri())
+    loaded = tab.page.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")
+    answered_in = """async ([name, value]) => {
+        const begun = performance.now();
+        const list = document.querySelector("#items .list");
+        const done = new Promise((resolve) => {
+            new MutationObserver(() => setTimeout(resolve)).observe(list, { childList: true });
+        });
+        if (name) {
+            const field = document.querySelector(`#items [name=${name}]`);
+            field.value = value || [...field.options].at(-1).value;
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        } else window.location.hash = "#items";
+        await done;
+        return performance.now() - begun;
+    }"""
+    steps = [("", ""), ("against", ""), ("show", "lost"), ("show", "all"), ("q", "eta"), ("q", "e")]
+    took = [tab.page.evaluate(answered_in, step) for step in steps]
+    named = zip(["open", *(" ".join(step) for step in steps[1:])], took, strict=True)
+    figures = {"megabytes": path.stat().st_size / 1e6, "interactive ms": loaded, **dict(named)}
+    print(json.dumps({name: round(number, 1) for name, number in figures.items()}))
+    assert loaded < 3_000
+    assert took[0] < 3_000
+    assert max(took[2:4]) < 300
+    assert max(took[4:]) < 300 + 150  # a search waits for the next key
