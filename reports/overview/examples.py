@@ -14,7 +14,8 @@ from results.load import Results, Run, UnreadableResultError
 
 TYPICAL = (
     "The example of a skill is the item in the middle by how far the right answer was ahead of the "
-    "best wrong one, for the first model."
+    "best wrong one, for the first model; of a diagnostic, the context in the middle by the "
+    "probability of its word."
 )
 MOST_MODELS = 4
 MOST_CHOICES = 6
@@ -143,7 +144,7 @@ def _shown(found: Mapping[str, tuple[Run, ItemLine]], more_models: int) -> Examp
         silent=tuple(model for model, (_, line) in found.items() if line.prediction is None),
         more_choices=len(real) - len(kept),
         more_models=more_models,
-        address=_address(run, item),
+        address=address(run, f"{item.id}@{item.position}"),
     )
 
 
@@ -152,8 +153,9 @@ def _when(run: Run) -> str:
     return f"after {count(sizes[0])} examples" if sizes else "before training"
 
 
-def _address(run: Run, item: ItemLine) -> str:
-    asked = {"probe": run.probe, "model": run.model, "item": f"{item.id}@{item.position}"}
+def address(run: Run, item: str) -> str:
+    """Of an item, ID@POSITION, in the page's explorer."""
+    asked = {"probe": run.probe, "model": run.model, "item": item}
     return "#items?" + "&".join(f"{name}={quote(value, safe='@')}" for name, value in asked.items())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reports.overview.contexts import context_example
 from reports.overview.examples import TYPICAL, Example, example
 from reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
 from reports.overview.verdicts import RULES, Word
@@ -74,7 +75,7 @@ def grid(results: Results) -> Grid | None:
     for verdict in found:
         rows.setdefault(verdict.skill, {})[verdict.model] = verdict
     lines = [
-        Line(skill, tuple(map(own.get, models)), example(results, _in_order(own, models)))
+        Line(skill, tuple(map(own.get, models)), _example(results, _in_order(own, models)))
         for skill, own in rows.items()
     ]
     groups = []
@@ -82,6 +83,11 @@ def grid(results: Results) -> Grid | None:
         if own_lines := tuple(line for line in lines if line.skill.kind == kind):
             groups.append((heading, own_lines))
     return Grid(models, tuple(groups))
+
+
+def _example(results: Results, row: list[Verdict]) -> Example | None:
+    of_contexts = row[0].skill.kind == "diagnosed"
+    return context_example(results, row) if of_contexts else example(results, row)
 
 
 def _in_order(row: Mapping[str, Verdict], models: tuple[str, ...]) -> list[Verdict]:

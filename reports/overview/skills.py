@@ -15,6 +15,7 @@ from reports.curve.facts import NO_LANGUAGE, PERTURBED, origin_of
 from reports.curve.summary import Summary, random_twin, summaries
 from reports.curve.sums import estimate
 from reports.diagnostics.facts import SENSITIVITY, asked
+from reports.diagnostics.runs import labelled_runs
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
@@ -235,6 +236,7 @@ def _cost(dose: Dose) -> str:
 def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Sets as wholes, but statements apart from their negations: together they are at chance."""
     found = [one for one in asked(results, [SENSITIVITY]) if SENSITIVITY in one.rows]
+    runs = {(label, run.probe): run for run, label in labelled_runs(results)}
     divided = {one.probe for one in found if one.part in POLARITIES}
     for one in found:
         wanted = POLARITIES if one.probe in divided else (None,)
@@ -243,7 +245,10 @@ def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
         row = one.rows[SENSITIVITY]
         judged = judge(Case(one.chance, None, Score(BEFORE, row)))
         skill = Skill("diagnosed", one.probe, one.subset)
-        yield row.role, Verdict(skill, one.label, judged, "diagnostics", ())
+        yield (
+            row.role,
+            Verdict(skill, one.label, judged, "diagnostics", (runs[one.label, one.probe],)),
+        )
 
 
 def _unpaired(how: str, own: Measured, other: Measured) -> Control:
