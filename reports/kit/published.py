@@ -1,17 +1,20 @@
-"""Numbers that the papers published, one csv file a kind of table, checked when they are read."""
+"""Numbers that the papers published, one csv file a kind of table."""
 
 from __future__ import annotations
 
-import csv
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Reader = Callable[[str], object]
-PUBLISHED_DIR = Path(__file__).with_name("published")
+from reports.kit.published_files import (
+    Reader,
+    measured_share,
+    read_rows,
+    share_if_any,
+    whole_number,
+)
+
 BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
 # Other vectors, other numbers (SPEC E10). The papers' are the 50 dimensions of this release.
 PAPER_VECTORS = "glove.6B.50d"
@@ -44,10 +47,6 @@ SCORES = (
     ScoreKey("langsense_pert"),
     ScoreKey("langsense_nolang"),
 )
-
-
-class PublishedError(ValueError):
-    """A file of published numbers that is not what it should be; the message names the line."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,8 @@ def published_curves() -> tuple[PublishedCurve, ...]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    scores: dict[str, Reader] = {key.text: _fraction for key in SCORES}
-    rows = read_rows("talmor2020_curves.csv", num_choices=_whole, **scores)
+    scores: dict[str, Reader] = {key.text: share_if_any for key in SCORES}
+    rows = read_rows("talmor2020_curves.csv", num_choices=whole_number, **scores)
     return tuple(
         PublishedCurve(
             row["table"],
@@ -183,9 +182,9 @@ def published_probes() -> tuple[PublishedProbe, ...]:
     rows = read_rows(
         "richardson2020_probes.csv",
         group=str,
-        dev_accuracy=_fraction,
-        test_accuracy=_fraction,
-        original_task_change=_fraction,
+        dev_accuracy=share_if_any,
+        test_accuracy=share_if_any,
+        original_task_change=share_if_any,
     )
     return tuple(PublishedProbe(**row) for row in rows)
 
@@ -212,68 +211,3 @@ def short_name(label: str) -> str:
     """A model's name as the paper has it, where it has one, for headings and narrow columns."""
     name, space, more = label.partition(" ")
     return SHORT_NAMES.get(name, name) + space + more
-
-
-def read_rows(name: str, **readers: Reader) -> list[dict[str, Any]]:
-    """A file's rows by column; every row is as long as the header.
-
-    Args:
-        name: The file.
-        **readers: What it must have besides table, probe and model, and how each is read.
-
-    Raises:
-        PublishedError: If the file is damaged; the message names the line.
-    """
-    path = PUBLISHED_DIR / name
-    readers = {"table": _whole, "probe": str, "model": str, **readers}
-    found = []
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            header = next(lines, [])
-            if missing := readers.keys() - set(header):
-                raise PublishedError(f"{path}:1: no column {', '.join(sorted(missing))}")
-            for cells in lines:
-                place = f"{path}:{lines.line_num}"
-                if len(cells) != len(header):
-                    raise PublishedError(f"{place}: {len(cells)} cells, the header {len(header)}")
-                row = dict(zip(header, cells, strict=True))
-                found.append({name: _value(row, name, readers[name], place) for name in readers})
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise PublishedError(f"{path}: cannot be read ({error})") from error
-    if not found:
-        raise PublishedError(f"{path}: no row is there")
-    return found
-
-
-def _value(row: Mapping[str, str], name: str, read: Reader, place: str) -> object:
-    try:
-        return read(row[name])
-    except ValueError as error:
-        raise PublishedError(f"{place}: {name} is {row[name]!r}, not {error}") from error
-
-
-def _fraction(text: str) -> float | None:
-    """Per cent as a fraction; None where the table has no number."""
-    return measured_share(text) if text else None
-
-
-def measured_share(text: str) -> float:
-    """A number of per cent, which must be there, as a fraction.
-
-    Raises:
-        ValueError: If it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not abs(value) <= 100:
-        raise ValueError("a number of per cent")
-    return value / 100
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise ValueError("a whole number")
-    return int(text)

@@ -17,7 +17,7 @@ from reports.diagnostics.facts import (
 )
 from reports.diagnostics.runs import labelled_runs
 from reports.kit.paper_identity import on_released, paper_model
-from reports.kit.published import measured_share, read_rows
+from reports.kit.published_files import measured_share, read_rows
 from reports.papers.beside import Beside, Ours, Printed, together
 from results.load import Results
 

@@ -10,7 +10,7 @@ from reports.inoculation.doses import Dose, best_dose, doses
 from reports.inoculation.facts import inoculations
 from reports.kit.measured import Estimate
 from reports.kit.paper_identity import on_released
-from reports.kit.published import measured_share, read_rows
+from reports.kit.published_files import measured_share, read_rows
 from reports.papers.beside import Beside, Ours, Printed, together
 from reports.papers.science_models import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES
 from results.load import Results

@@ -9,7 +9,8 @@ from probes.controls import STANDARD
 from reports.curve.curve import FULL
 from reports.curve.summary import PAPER_SPLIT, Summary, summaries
 from reports.kit.paper_identity import on_released, paper_model
-from reports.kit.published import ScoreKey, published_curves, read_rows
+from reports.kit.published import ScoreKey, published_curves
+from reports.kit.published_files import measured_share, read_rows
 from reports.kit.text import rate
 from reports.papers.beside import Beside, Ours, Printed, together
 from reports.zero_shot.facts import zero_shots
@@ -52,8 +53,8 @@ def people() -> dict[str, float]:
     Raises:
         PublishedError: If the file is damaged.
     """
-    rows = read_rows("talmor2020_people.csv", accuracy=float)
-    return {row["probe"]: row["accuracy"] / 100 for row in rows}
+    rows = read_rows("talmor2020_people.csv", accuracy=measured_share)
+    return {row["probe"]: row["accuracy"] for row in rows}
 
 
 def _name(key: ScoreKey) -> str:

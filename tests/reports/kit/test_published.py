@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from reports.kit import published
 from reports.kit.published import (
     DiagnosticKey,
-    PublishedError,
     ScoreKey,
     published_curves,
     published_diagnostics,
@@ -101,30 +98,3 @@ def test_short_names_keep_what_stands_behind() -> None:
     assert short_name("roberta-large (random weights)") == "RoBERTa-L (random weights)"
     assert short_name("MLM-baseline (word_vectors)") == "MLM-baseline (word_vectors)"
     assert short_name("embedded (random weights)") == "embedded (random weights)"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("table,probe,model\n", "1: no column accuracy, question, template"),
-        ("table,probe,model,template,question,accuracy\n", "no row is there"),
-        ("table,probe,model,template,question,accuracy\n6,p,m\n", "2: 3 cells, the header 6"),
-        ("table,probe,model,template,question,accuracy\n6,p,m,t,q,x\n", "accuracy is 'x'"),
-        ("table,probe,model,template,question,accuracy\n6,p,m,t,q,120\n", "accuracy is '120'"),
-        (
-            "table,probe,model,template,question,accuracy\n6,p,m,t,q,\n",
-            "accuracy is '', not a number",
-        ),
-        (
-            "table,probe,model,template,question,accuracy\nT,p,m,t,q,5\n",
-            "table is 'T', not a whole",
-        ),
-    ],
-)
-def test_damaged_files_are_named(
-    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "talmor2020_templates.csv").write_text(text)
-    monkeypatch.setattr(published, "PUBLISHED_DIR", tmp_path)
-    with pytest.raises(PublishedError, match=said):
-        published_templates.__wrapped__()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import train
-from reports.kit.published import PUBLISHED_DIR
+from reports.kit.published_files import PUBLISHED_DIR
 from reports.papers.ettinger import diagnostic_rows
 from results.load import load_results
 from results.provenance import DataUse
