@@ -12,7 +12,7 @@ from reports.kit.measured import Estimate
 from reports.kit.paper_identity import on_released
 from reports.kit.published_files import measured_share, read_rows
 from reports.papers.beside import Beside, Ours, Printed, together
-from reports.papers.science_models import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES
+from reports.papers.science_rows import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES
 from results.load import Results
 
 _SPLIT = "dev"  # of table 8
