@@ -24,6 +24,8 @@ class Limit:
 
 # The largest known, the articles and questions of RACE in one file, has about 200 MiB.
 ITEMS = Limit("items", 512 * MIB, MIB)
+# A prompt of 25 examples stands there once for each choice of each item.
+SAMPLES = Limit("samples", 8 * GIB, 64 * MIB)
 # GloVe 840B has 5.3 GiB, fastText's largest 7; a line of 4,096 numbers 50 KiB.
 WORDS = Limit("words", 64 * GIB, MIB)
 # Read through once and not kept, so its size is the reader's patience; lines do not matter.

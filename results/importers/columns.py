@@ -50,6 +50,8 @@ class Table:
     def lacking(self, what: str, names: Sequence[str]) -> RecordError:
         """The error about a column that is not there."""
         near = nearest(names[0], self.header)
+        if len(self.header) == 1:
+            near += " (cells are parted by commas in .csv, by tabs in .tsv)"
         return RecordError(
             f"{self.path}:1: no column for the {what}{near}; it is called {' or '.join(names)}, "
             f"and here are {', '.join(self.header)}"

@@ -21,9 +21,11 @@ from results.importers.answers import Answer, Imported, at, plain, score_of
 from storage.errors import RecordError, UsageError
 from storage.files import DataFile, content_sha256, read_json, read_lines
 from storage.json_object import json_object, kind_of
+from storage.limits import SAMPLES
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"
 _NAME = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl(\.gz)?")
+_FILTERS = "; of a task with several filters keep the lines of one `filter`"
 _OLD = "as versions before 0.4.3 wrote; evaluate again with a later one"
 
 
@@ -37,16 +39,26 @@ def read(path: Path) -> Imported:
     found = _NAME.fullmatch(path.name)
     if found is None:
         raise UsageError(f"{path}: {_misnamed(path)}")
-    answers = []
-    for number, text in read_lines(path):
+    answers, wheres, alone = [], dict[str, str](), 0
+    for number, text in read_lines(path, limit=SAMPLES):
         if text.strip():
-            where = f"{path}:{number}"
-            with at(where):
-                answers.append(_answer(json_object(text, hint=_hint(text)), where))
+            with at(where := f"{path}:{number}"):
+                sample = json_object(text, hint=_hint(text))
+                answer = _answer(sample, where)
+                name = sample.get("doc_id", where)
+                if (other := wheres.setdefault(str(name), where)) != where:
+                    raise RecordError(
+                        f"the item of `doc_id` {name} stands at {other} too{_FILTERS}"
+                    )
+            answers.append(answer)
+            alone += "acc_mutual_info" in sample
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it holds no sample")
-    file = DataFile(str(path), content_sha256(path), len(answers))
-    return Imported(file, tuple(answers), found["task"], _model(path, found["date"]))
+    file = DataFile(str(path), content_sha256(path, SAMPLES), len(answers))
+    notices = (
+        (f"{alone} items also have scores of choices without context, not read",) if alone else ()
+    )
+    return Imported(file, tuple(answers), found["task"], _model(path, found["date"]), notices)
 
 
 def _misnamed(path: Path) -> str:
@@ -84,8 +96,9 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
         raise RecordError(f"{len(asked)} arguments, but {len(scores)} responses")
     if len(asked) < 2:
         raise RecordError("one response, where a multiple-choice task has one for each choice")
-    half = len(asked) // 2  # with `acc_mutual_info` each choice stands alone too, behind the others
-    if len(asked) > 2 and asked[half:] == [("", choice) for _, choice in asked[:half]]:
+    half = len(asked) // 2  # each choice stands alone too, behind the others
+    alone = [("", choice) for _, choice in asked[:half]]
+    if "acc_mutual_info" in sample and asked[half:] == alone:
         asked, scores = asked[:half], scores[:half]
     contexts = list(dict.fromkeys(context for context, _ in asked))
     doc = sample["doc"] if isinstance(sample["doc"], dict) else {}

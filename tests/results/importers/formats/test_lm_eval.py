@@ -69,8 +69,11 @@ def test_what_choices_say_without_their_context_is_left_out(tmp_path: Path) -> N
     alone = [["", pair["arg_1"]] for pair in one["arguments"].values()]
     asked = [list(pair.values()) for pair in one["arguments"].values()] + alone
     scores = [*one["filtered_resps"], *[["-1.0", "True"]] * 3]
-    [found] = read(written(tmp_path, {**one, "arguments": asked, "filtered_resps": scores})).answers
-    assert (len(found.choices), found.scores) == (3, read(TAXONOMY).answers[0].scores)
+    one |= {"arguments": asked, "filtered_resps": scores, "acc_mutual_info": 0.0}
+    found = read(written(tmp_path, one))
+    assert found.answers[0].choices == ("guard", "keeper", "defender")
+    assert found.answers[0].scores == read(TAXONOMY).answers[0].scores
+    assert found.notices == ("1 items also have scores of choices without context, not read",)
 
 
 def test_choices_in_the_contexts(tmp_path: Path) -> None:
@@ -84,6 +87,7 @@ def test_choices_in_the_contexts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"doc_id": 0}, "the item of `doc_id` 0 stands at .*:1 too; of a task with several filt"),
         ({"acc": 1.0}, "`acc` is 1, but by its scores and `target` '2' it is not"),
         ({"filtered_resps": [["nan", "False"]] * 3}, "a log-likelihood is 'nan'; a number is"),
         ({"filtered_resps": [["-1", "False"]] * 2}, "3 arguments, but 2 responses"),
@@ -92,7 +96,7 @@ def test_choices_in_the_contexts(tmp_path: Path) -> None:
     ],
 )
 def test_odd_samples_are_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
-    path = written(tmp_path, sample(), {**sample(), **changes})
+    path = written(tmp_path, sample(), {**sample(), "doc_id": 1, **changes})
     with pytest.raises(RecordError, match=said) as error:
         read(path)
     assert str(error.value).startswith(f"{path}:2: ")
