@@ -13,6 +13,7 @@ from probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
 from probes.diagnostics.sets import SETS
 from reports.kit.published import BASELINES, PAPER_VECTORS
 from results.load import Run
+from results.provenance import DataUse
 
 # Organisation on the Hub of the papers' checkpoints, which are known there without it as well.
 _OWNERS = {
@@ -63,20 +64,25 @@ def on_paper_task(run: Run) -> bool:
 
 
 def on_released(run: Run, split: str = "") -> bool:
-    """Whether a run read the released file of a split of its probe, and not one of its name.
+    """Whether a run read the released file of a split of its probe, and not one of its name."""
+    return released_file(run, split) is not None
+
+
+def released_file(run: Run, split: str = "") -> DataUse | None:
+    """What a run read of the released file of a split of its probe; None where it read another.
 
     It goes by the checksum where the probe's config has one, else by the name of the file.
     """
-    source = _released_file(run.probe, split)
+    source = _source(run.probe, split)
     if source is None:
-        return False
+        return None
     if source.sha256 is not None:
-        return any(file.sha256 == source.sha256 for file in run.data)
-    return any(_plain(file.path) == _plain(source.path) for file in run.data)
+        return next((file for file in run.data if file.sha256 == source.sha256), None)
+    return next((file for file in run.data if _plain(file.path) == _plain(source.path)), None)
 
 
 @lru_cache(maxsize=64)
-def _released_file(probe: str, split: str) -> FileSource | None:
+def _source(probe: str, split: str) -> FileSource | None:
     if probe in SETS:
         return SETS[probe].file
     config = load_probe_config(probe) if probe in probe_names() else None

@@ -8,10 +8,10 @@ from functools import lru_cache
 from probes.controls import STANDARD
 from reports.curve.curve import FULL
 from reports.curve.summary import PAPER_SPLIT, Summary, summaries
-from reports.kit.paper_identity import on_released, paper_model
+from reports.kit.paper_identity import paper_model, released_file
 from reports.kit.published import ScoreKey, published_curves
 from reports.kit.published_files import measured_share, read_rows
-from reports.kit.text import rate
+from reports.kit.text import rate, way
 from reports.papers.beside import Beside, Ours, Printed, together
 from reports.zero_shot.facts import zero_shots
 from results.load import Results, Run
@@ -63,38 +63,46 @@ def _name(key: ScoreKey) -> str:
 
 def _ours(results: Results, probe: str, keys: Sequence[ScoreKey]) -> Iterator[Ours]:
     told = set()
-    for entry in zero_shots(results):
-        alone = entry.probe == probe and entry.accuracy.split == PAPER_SPLIT
-        at_mask = entry.accuracy.mode in ("", "zero_shot")
-        if alone and at_mask and ZERO_SHOT in keys and _is_whole(entry.run):
-            told.add(entry.run.model)
-            row = entry.accuracy
-            yield Ours(_name(ZERO_SHOT), entry.label, paper_model(entry.run), row, row.num_items)
+    for entry in zero_shots(results) if ZERO_SHOT in keys else []:
+        row, run = entry.accuracy, entry.run
+        placed = entry.probe == probe and row.split == PAPER_SPLIT and run.role != "control"
+        if placed and _is_whole(run):
+            told.add(run.model)
+            # Scored otherwise than at the mask it is not what the paper measured.
+            by = _by(row.mode)
+            model = None if by else paper_model(run)
+            yield Ours(_name(ZERO_SHOT), entry.label, model, row, row.num_items, by)
     for summary in summaries(results):
         curve = summary.curve
         if curve.probe != probe or summary.role == "control":
             continue
-        for key, value in summary.scores.items():
-            known = key == ZERO_SHOT and curve.model in told
-            if key in keys and not known and summary.alike(key):
+        for key in keys:
+            if key == ZERO_SHOT and curve.model in told:
+                continue
+            if key in summary.scores and summary.alike(key):
                 told |= {curve.model} if key == ZERO_SHOT else set()
-                about = "" if key == ZERO_SHOT else _about(summary)
-                number = _num_items(summary)
-                yield Ours(_name(key), curve.model, curve.paper_model, value, number, about)
+                yield _of_curve(summary, key)
 
 
-def _about(summary: Summary) -> str:
-    known = rate(summary.curve.learning_rate)
-    told = summary.curve.told_apart
-    return ", ".join(filter(None, (f"rate {known}" if summary.curve.learning_rate else "", told)))
+def _of_curve(summary: Summary, key: ScoreKey) -> Ours:
+    curve = summary.curve
+    start = curve.at(STANDARD, 0)
+    if key != ZERO_SHOT or start is None:
+        known = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
+        by, about = "", ", ".join(filter(None, (known, curve.told_apart)))
+    else:
+        by = about = "" if start.mode == curve.mode else _by(start.mode)
+    line = curve.points.get(STANDARD, ())
+    number = line[0].num_items if line else None
+    model = None if by else curve.paper_model
+    return Ours(_name(key), curve.model, model, summary.scores[key], number, about)
 
 
-def _num_items(summary: Summary) -> int | None:
-    line = summary.curve.points.get(STANDARD, ())
-    return line[0].num_items if line else None
+def _by(mode: str) -> str:
+    return f"by {way(mode)}" if way(mode) else ""
 
 
 def _is_whole(run: Run) -> bool:
     """Whether every item of the released dev file was asked."""
-    sizes = {file.num_items for file in run.data}
-    return on_released(run, PAPER_SPLIT) and run.counts.get("scored") in (None, *sizes)
+    file = released_file(run, PAPER_SPLIT)
+    return file is not None and run.counts.get("scored") in (None, file.num_items)

@@ -125,3 +125,24 @@ def test_a_part_of_the_released_items_is_not_the_papers(
     data = [DataUse(path="dev.jsonl", sha256=sha256, num_items=280)]
     write_run(tmp_path, "a", found, data=data, counts={"items": 280, "scored": 100})
     assert list(curve_rows(load_results(tmp_path), 5)) == []
+
+
+def test_other_scores_than_at_the_mask_stand_alone(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("always_never", 28, 280, 5, model="bert-base-uncased")
+    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
+    [row] = [row for row in curve_rows(load_results(tmp_path), 5) if row.ours is not None]
+    assert (row.printed, row.model) == (None, "bert-base-uncased")
+    assert row.about == "by pseudo log likelihood"
+
+
+def test_a_file_that_was_read_beside_does_not_make_a_part_the_whole(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("multihop_composition", 30, 100, 3)
+    sha256 = "0e7d785b4a6092cb2b74f88ca93c99cc6ff145b4771fce16806722ffd619c812"
+    released = DataUse(path="dev.jsonl.gz", sha256=sha256, num_items=500)
+    data = [released, DataUse(path="imported.csv", sha256="0" * 64, num_items=100)]
+    write_run(tmp_path, "a", found, data=data, counts={"items": 100, "scored": 100})
+    assert list(curve_rows(load_results(tmp_path), 11)) == []
