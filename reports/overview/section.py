@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reports.kit.columns import attributes, field, fields, shown, text
+from reports.kit.columns import attributes, field, fields, text
 from reports.kit.section import Section
-from reports.kit.table import Across, Cell, Column, Declared, Table
+from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import percent
 from reports.overview.grid import MARKS
 from reports.overview.skills import Verdict, models_of, verdicts
@@ -24,7 +24,7 @@ def verdicts_table(results: Results) -> Table | None:
 
     def of_model(model: str) -> list[Column[Verdict]]:
         return [
-            shown("verdict", _verdict_cell, model),
+            text("verdict", _verdict, small=_numbers, group=model),
             fields(_full),
         ]
 
@@ -38,10 +38,13 @@ def verdicts_table(results: Results) -> Table | None:
     )
 
 
-def _verdict_cell(one: Verdict) -> Cell:
+def _verdict(one: Verdict) -> str:
+    return f"{MARKS[one.judged.word]} {one.judged.said}"
+
+
+def _numbers(one: Verdict) -> str:
     numbers = [f"{e.label} {percent(e.value)}" for e in one.judged.evidence]
-    inside = ", ".join(filter(None, (*numbers, one.cost)))
-    return Cell(f"{MARKS[one.judged.word]} {one.judged.said}", inside)
+    return ", ".join(filter(None, (*numbers, one.cost)))
 
 
 def _full(one: Verdict) -> dict[str, object]:

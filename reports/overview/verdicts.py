@@ -24,7 +24,7 @@ RULES: Mapping[Word, str] = {
     "“in part” is less than half of the way from chance to 100%.",
     "learned it": "It did not know it, or only in part; after the most training there is, the "
     "whole interval lies above chance and the most frequent answer, the score is above its own "
-    "before training, and every control that was trained alike scores less.",
+    "before training, and every control that was trained alike scores less; “in part” as above.",
     "not shown": "Neither before training nor after it can the score be told from chance, or from "
     "always giving the most frequent answer, and the interval ends below half of the way from "
     "chance to 100%.",
@@ -149,7 +149,8 @@ class Judged:
         word: The verdict.
         evidence: The two numbers that say most of it; fewer where there are not as many.
         reason: Why, in a sentence or two.
-        in_part: Whether what it knew is less than half of the way from chance to perfect.
+        in_part: Whether what it knew, or learned, is less than half of the way from chance to
+            perfect.
     """
 
     word: Word
@@ -214,12 +215,12 @@ def _learned(case: Case, end: Score, knew: Score | None) -> Judged:
     reason += f"; {control.how} it scores {percent(control.value)}%." if control else ""
     reason += "" if control else f". {NO_CONTROL}"
     reason += " It knew a part of it before." if knew else ""
-    if control:
-        return Judged("learned it", _pair(end, control), reason)
     evidence = _beside(case, end)
-    if start:
+    if control:
+        evidence = _pair(end, control)
+    elif start:
         evidence = (Evidence(start.when, start.measured.value), evidence[0])
-    return Judged("learned it", evidence, reason)
+    return Judged("learned it", evidence, reason, in_part=end.measured.value < case.half)
 
 
 def _undecided(case: Case, score: Score) -> Judged:

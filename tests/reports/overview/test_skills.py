@@ -30,7 +30,7 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
         ("multihop_composition", "embedded"): "not shown",
         ("objects_comparison", "embedded"): "not shown",  # 43.6%, below chance
         ("taxonomy_conjunction", "embedded"): "knew it, in part",  # 61.3% of 3 choices
-        ("hypernymy", "embedded"): "learned it",  # 29.1% to 55.3%
+        ("hypernymy", "embedded"): "learned it, in part",  # 29.1% to 55.3% of 5 choices
     }
     by_kind = [one.skill.kind for one in found]
     assert by_kind == ["asked"] * 6 + ["inoculated"]
@@ -81,7 +81,9 @@ def test_a_baseline_of_the_choices_alone_leaves_what_was_learned_open(
 ) -> None:
     facts = {"original_task": "definitions", "report_split": "test"}
     write_run(tmp_path, "a", rows.inoculation(probe_correct=(200, 440)), **facts)
-    assert told(verdicts(load_results(tmp_path))) == {("hypernymy", "embedded"): "learned it"}
+    assert told(verdicts(load_results(tmp_path))) == {
+        ("hypernymy", "embedded"): "learned it, in part"
+    }
     audit = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": "Choice-only"}
     audit |= {"kind": "choice_only", "role": "baseline"}
     chance = {**audit, "metric": "chance", "value": 0.2}

@@ -31,7 +31,7 @@ def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -
     verdicts = {line.split("  ")[0]: line for line in lines[2:9]}
     # 367 of 599 were right, and a third and 1% more by the most frequent answer.
     said = verdicts["✓ taxonomy conjunction"]
-    assert said.endswith("knew it, in part  61.3 before training, 34.3 majority")
+    assert said.endswith("knew it, in part     61.3 before training, 34.3 majority")
     assert "○ always never" in verdicts
     # The mean of 420 and 431 of 500, and of 302 and 321: 85.1 and 62.3.
     chart = lines[lines.index("age comparison: 0, 62, 125, 250, 500 examples (chance 50.0)") :]

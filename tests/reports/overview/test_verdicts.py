@@ -64,6 +64,7 @@ def after(measured: Estimate, *controls: Control) -> Score:
             "learned it",
             False,
         ),
+        (Case(0.5, None, before(LOW), after(MIDDLE, lower(0.5)), GAIN), "learned it", True),
         # A head that begins untrained has no score before.
         (Case(0.5, None, None, after(HIGH, lower(0.5))), "learned it", False),
         (Case(0.5, None, None, after(LOW)), "not shown", False),
