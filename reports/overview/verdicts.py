@@ -219,7 +219,7 @@ def _learned(case: Case, end: Score, knew: Score | None) -> Judged:
     if control:
         evidence = _pair(end, control)
     elif start:
-        evidence = (Evidence(start.when, start.measured.value), evidence[0])
+        evidence = (Evidence("before", start.measured.value), evidence[0])
     return Judged("learned it", evidence, reason, in_part=end.measured.value < case.half)
 
 
@@ -238,7 +238,7 @@ def _undecided(case: Case, score: Score) -> Judged:
         f"{_told(score)}, above {case.level[0]}, but not beyond doubt above the "
         f"{percent(start.measured.value)}% {start.when}."
     )
-    first = Evidence(start.when, start.measured.value)
+    first = Evidence("before", start.measured.value)
     return Judged("cannot tell", (first, Evidence(score.when, score.measured.value)), reason)
 
 

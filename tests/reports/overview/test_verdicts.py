@@ -107,7 +107,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Case(0.5, None, before(MIDDLE), after(HIGH), GAIN),
             Judged(
                 "learned it",
-                (Evidence("before training", 0.6), Evidence("after 1,000 examples", 0.8)),
+                (Evidence("before", 0.6), Evidence("after 1,000 examples", 0.8)),
                 "After 1,000 examples 80.0% (75.0–85.0), from 60.0% before training. No control "
                 "was run beside it. It knew a part of it before.",
             ),
@@ -134,7 +134,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             Case(0.5, None, before(LOW), after(MIDDLE), NO_GAIN),
             Judged(
                 "cannot tell",
-                (Evidence("before training", 0.5), Evidence("after 1,000 examples", 0.6)),
+                (Evidence("before", 0.5), Evidence("after 1,000 examples", 0.6)),
                 "After 1,000 examples 60.0% (55.0–65.0), above chance, but not beyond doubt above "
                 "the 50.0% before training.",
             ),
