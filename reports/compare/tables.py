@@ -62,7 +62,8 @@ def differences_table(results: Results) -> Table | None:
     """Each two systems: difference, tests, and what could have been seen."""
     found = differences(results)
     several = any((number or 1) > 1 for one in found for number in one.num_runs)
-    pairs = found[0].place.facts.num_pairs if found else 0
+    sizes = sorted({one.place.facts.num_pairs for one in found})
+    made = " and ".join(map(count, sizes))
     two = {(one.first, one.second) for one in found}
     pair: Column[Difference] = text(
         "first − second",
@@ -92,10 +93,10 @@ def differences_table(results: Results) -> Table | None:
         "compared",
         _title(two),
         f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: "
-        f"Benjamini and Hochberg's, over all comparisons made together ({count(pairs)}); below "
-        "0.05 two systems are told apart, and 5% of such findings may be expected to be false. "
-        "Could have seen: the smallest difference that these items, their groups and seeds would "
-        "have shown with probability 80% (Connor 1987); a smaller one may be there unseen.",
+        f"Benjamini and Hochberg's, over all comparisons made together ({made}); below 0.05 two "
+        "systems are told apart, and 5% of such findings may be expected to be false. Could have "
+        "seen: the smallest difference that these items, their groups and seeds would have shown "
+        "with probability 80% (Connor 1987); a smaller one may be there unseen.",
         columns,
     ).of(found)
 

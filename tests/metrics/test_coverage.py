@@ -192,3 +192,28 @@ def test_of_comparisons(
     rng = np.random.default_rng([num_seeds, num_groups, int(10 * of_seeds), 9])
     drawn = of_seeds if num_seeds > 1 else 0.0
     check_comparison(compared(rng, num_seeds, num_groups, drawn, same_samples), DRAWN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_seeds", [1, 3, 6])
+@pytest.mark.parametrize("num_groups", [20, 60, 200])
+def test_the_smallest_difference_is_found_about_as_often_as_said(
+    num_seeds: int, num_groups: int
+) -> None:
+    # Groups of three change together more often than not; the second system is worse by a gap.
+    rng = np.random.default_rng([num_seeds, num_groups, 10])
+    groups = np.repeat(np.arange(num_groups), 3)
+
+    def draw(gap: float) -> Compared:
+        hard = 0.15 * rng.normal(size=(2, num_groups))[:, groups]
+        drawn = 0.02 * rng.normal(size=(2, num_seeds, 1))
+        known = 0.55 + np.array([gap / 2, -gap / 2])[:, None, None] + hard[:, None] + drawn
+        hits = 1.0 * (rng.random((2, num_seeds, len(groups))) < known)
+        first, second = (dict(enumerate(own)) for own in hits)
+        return compare_runs(first, second, groups)
+
+    smallest = float(np.median([draw(0.1).smallest for _ in range(60)]))
+    if smallest > 0.5:
+        return  # the gap would not fit between 0 and 1
+    found = [draw(smallest).p_value < 0.05 for _ in range(300)]
+    assert 0.65 < np.mean(found) < 0.95, (smallest, np.mean(found))
