@@ -105,7 +105,7 @@ def everything(results: Results) -> Everything:
     for asked in probes.values():
         asked.sheets = {model: _sheets(own) for model, own in sorted(asked.sheets.items())}
     unread += [
-        f"{count} {'run' if count == 1 else 'runs'} ({protocol}) left no {PREDICTIONS}."
+        f"{count} {'run' if count == 1 else 'runs'} ({protocol}) left no answers in {PREDICTIONS}."
         for protocol, count in sorted(silent.items())
     ]
     return Everything(dict(sorted(probes.items())), tuple(unread))

@@ -327,6 +327,7 @@ function verdict(view, i, was) {
   const said = SHOW.slice(1).filter((kind) => kinds[kind](view, i, was));
   const count = view.sheet.counted[i];
   if (count > 0 && count < 1) said.push(`counts ${Number(count.toPrecision(2))}`);
+  if (view.sheet.answers.said?.[i] === null) said.push("no answer");
   return said.join(", ") || "not judged";
 }
 

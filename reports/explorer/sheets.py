@@ -96,7 +96,7 @@ def label_of(sheet: Sheet) -> str:
         case "diagnose":
             parts = ["words behind the context"]
         case protocol:
-            parts = [protocol.replace("_", " "), sheet.set]
+            parts = [protocol.replace("_", " "), sheet.set, "" if seed is None else f"seed {seed}"]
     parts.append("" if sheet.is_standard else sheet.control.replace("_", " "))
     parts.append("selection items" if sheet.set.startswith("selection") else "")
     return ", ".join(filter(None, parts))

@@ -52,6 +52,11 @@ class Tab:
             field.fill(value)
         self.settled()
 
+    def values(self, name: str) -> list[str]:
+        """What may be chosen."""
+        options = self.page.locator(f"#items [name={name}] option")
+        return list(options.evaluate_all("options => options.map((option) => option.value)"))
+
     def text(self, selector: str) -> str:
         return str(self.page.locator(f"#items {selector}").inner_text())
 
@@ -110,8 +115,15 @@ def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_p
     assert [" ".join(row.split()) for row in rows] == [
         "✓ a right answer 1.23 answer −∞", "b −2 0.5 answer",
     ]  # fmt: skip
+    tab.choose("show", "wrong")
+    tab.choose("run", next(v for v in tab.values("run") if v.startswith("z-")))
+    assert tab.page.locator("#items .verdict").all_inner_texts() == [
+        "wrong",
+        "wrong, lost, no answer",
+    ]
+    tab.choose("show", "lost")
     tab.choose("against", "none")
-    assert tab.kinds == ["all (4)", "right (2)", "wrong (1)", "tied (1)"]
+    assert tab.kinds == ["all (4)", "right (1)", "wrong (2)", "tied (1)"]
     assert "Nothing is lost" in tab.text("[role=alert]")
 
 

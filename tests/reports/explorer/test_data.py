@@ -57,4 +57,4 @@ def test_runs_that_cannot_be_shown_are_named(answered: Results) -> None:
     damaged, silent = everything(answered).unread
     assert damaged.startswith("Not shown: ")
     assert "predictions.jsonl: not a whole JSON file" in damaged
-    assert silent == "1 run (zero shot) left no predictions.jsonl."
+    assert silent == "1 run (zero shot) left no answers in predictions.jsonl."

@@ -82,4 +82,4 @@ def test_without_answers_there_is_no_section(answered: Results) -> None:
 
 
 def test_runs_that_are_not_shown_are_named(answered: Results) -> None:
-    assert "left no predictions.jsonl" in explorer(answered).html
+    assert "left no answers in predictions.jsonl" in explorer(answered).html
