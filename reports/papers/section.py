@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.kit.section import Section
+from reports.papers.findings import reproduced
 from reports.papers.science_models import science_models_table
 from reports.papers.tables import listed_table, paper_tables
 
@@ -10,4 +11,5 @@ PAPERS = Section(
     name="papers",
     title="Beside the papers",
     tables=(listed_table, paper_tables, science_models_table),
+    findings=reproduced,
 )

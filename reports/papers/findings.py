@@ -1,0 +1,46 @@
+"""How near the results came to the papers, in a sentence a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.kit.text import count, points
+from reports.papers.beside import Beside
+from reports.papers.registry import REGISTRY, RICHARDSON
+from reports.papers.science_rows import ours
+from results.load import Results
+
+
+def reproduced(results: Results) -> list[str]:
+    """A sentence for each paper that the results have a number of, of the same model and items."""
+    found: dict[str, list[tuple[str, Beside]]] = {}
+    for paper, place, row in _compared(results):
+        found.setdefault(paper, []).append((place, row))
+    return [_sentence(paper, rows) for paper, rows in found.items()]
+
+
+def _compared(results: Results) -> Iterator[tuple[str, str, Beside]]:
+    for table in REGISTRY:
+        for row in table.beside(results) if table.beside else ():
+            if row.difference is not None:
+                yield table.paper, table.place, row
+    for entry in ours(results):
+        if entry.compared is not None:
+            yield RICHARDSON, f"table 7, {entry.probe}", entry.compared
+
+
+def _sentence(paper: str, rows: list[tuple[str, Beside]]) -> str:
+    said = [row.lies for _, row in rows if row.lies]
+    within = sum(lies == "in our interval" for lies in said)
+    place, worst = max(rows, key=lambda own: _size(own[1]))
+    gap = worst.difference.value if worst.difference else 0.0
+    numbers = "1 number is" if len(rows) == 1 else f"{count(len(rows))} numbers are"
+    inside = f"; of {len(said)} intervals {within} hold the paper's number" if said else ""
+    return (
+        f"{numbers} of the same model and items as in {paper}{inside}. The largest difference is "
+        f"{points(gap)} points ({place}: {worst.model}, {worst.name})."
+    )
+
+
+def _size(row: Beside) -> float:
+    return abs(row.difference.value) if row.difference else 0.0
