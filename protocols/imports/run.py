@@ -100,7 +100,7 @@ def asked_of(
     }
     origin = (
         f"{model} on {one.name}: imported from {Path(found.file.path).name} ({form}), measured by "
-        f"another program; {len(records)} items "
+        f"another program; {len(records)} item{'s' * (len(records) > 1)} "
         + (f"fitted by their {fit.by}" if chosen else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.kit.text import between, percent, sample, with_facts
+from reports.kit.text import between, listed, percent, sample, with_facts
 from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, ZeroShot, zero_shots
 from results.load import Results
 from results.row import Row
 
+IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
+
+
+def imported(results: Results) -> list[str]:
+    """Which numbers another program measured, in one sentence; nothing where none are."""
+    probes: dict[str, list[str]] = {}
+    for entry in zero_shots(results):
+        if entry.run.kind == IMPORTED:
+            probes.setdefault(entry.label, []).append(entry.probe)
+    if not probes:
+        return []
+    found = "; ".join(f"{model} on {listed(own)}" for model, own in probes.items())
+    return [
+        f"Imported, not measured here: {found}. Whether these models were trained on anything of "
+        "the kind before is not known."
+    ]
 
 
 def before_training(results: Results) -> list[str]:
@@ -21,6 +37,7 @@ def before_training(results: Results) -> list[str]:
 
 def _before_training(model: str, entries: list[ZeroShot]) -> str:
     """One paragraph about a model: above chance, not distinguishable from it, below it."""
+    when = _when(entries)
     ordered = sorted(entries, key=lambda e: -(e.accuracy.value - (e.chance or 0)))
     above = [entry for entry in ordered if entry.verdict == "above"]
     if len(above) == 1 or len(entries) == 1:
@@ -28,12 +45,12 @@ def _before_training(model: str, entries: list[ZeroShot]) -> str:
         told = (above or ordered)[:1]
     elif above:
         whole = "all" if len(above) == len(entries) else f"{len(above)} of"
-        start = f"Before any training, {model} was above chance on {whole} {len(entries)} probes"
+        start = f"{when}, {model} was above chance on {whole} {len(entries)} probes"
         sentences, told = [f"{start}: {_listed(above)}."], above
     else:
         both = any(entry.verdict == "not above the majority" for entry in entries)
         level = "chance and the most frequent answer" if both else "chance"
-        start = f"Before any training, {model} was not above {level} on any of its"
+        start = f"{when}, {model} was not above {level} on any of its"
         sentences, told = [f"{start} {len(entries)} probes."], []
     for verdict, start in (
         ("not above the majority", NO_BETTER),
@@ -47,6 +64,11 @@ def _before_training(model: str, entries: list[ZeroShot]) -> str:
     if stuck := [text for entry in ordered if (text := _stuck(entry))]:
         sentences.append(f"It said almost always the same: {', '.join(stuck)}.")
     return " ".join(sentences)
+
+
+def _when(entries: Sequence[ZeroShot]) -> str:
+    is_imported = any(entry.run.kind == IMPORTED for entry in entries)
+    return "As imported" if is_imported else "Before any training"
 
 
 def _stuck(entry: ZeroShot) -> str:
@@ -68,7 +90,7 @@ def _one(model: str, entry: ZeroShot) -> str:
         "unknown": f" ({chance})" if chance else "",
     }[entry.verdict]
     return (
-        f"Before any training, {model} chose the right {chose} on {_measured(entry.accuracy)} "
+        f"{_when([entry])}, {model} chose the right {chose} on {_measured(entry.accuracy)} "
         f"of {entry.probe}{closing}."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.kit.section import Section
 from reports.kit.text import few
-from reports.zero_shot.findings import before_training
+from reports.zero_shot.findings import before_training, imported
 from reports.zero_shot.pairs import by_paradigm, paradigms_table
 from reports.zero_shot.rules import flipped_items_table, flips_table, rules_table
 from reports.zero_shot.tables import (
@@ -29,6 +29,7 @@ ZERO_SHOT = Section(
     ),
     figures=("reports.zero_shot.figures:zero_shot_figure",),
     findings=lambda results: [
+        *imported(results),
         *few(before_training(results), "models"),
         *few(by_paradigm(results), "sets of minimal pairs"),
     ],

@@ -18,6 +18,19 @@ def test_one_probe_above_chance(tmp_path: Path, write_run: WriteRun, rows: Simpl
     ]
 
 
+def test_what_another_program_measured_is_said_first(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("taxonomy_conjunction", 367, 599, 3)
+    write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
+    assert findings(tmp_path) == [
+        "Imported, not measured here: embedded on taxonomy_conjunction. Whether these models were "
+        "trained on anything of the kind before is not known.",
+        "As imported, embedded chose the right word on 61.3% (95% interval 57.3–65.1, n = 599) of "
+        "taxonomy_conjunction (chance 33.3%).",
+    ]
+
+
 def test_few_groups_are_said_in_the_sentence(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
