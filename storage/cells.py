@@ -8,7 +8,7 @@ from pathlib import Path
 
 from storage.errors import RecordError
 
-_ENDING = re.compile(r"\.(tsv|csv)(\.\w+)?$", re.IGNORECASE)
+_ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
 
 
 def delimiter_of(path: str | Path) -> str | None:

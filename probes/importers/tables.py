@@ -130,7 +130,8 @@ class _Table:
             same = [cell for cell, other in zip(cells, fields, strict=True) if other == field]
             if len(same) > 1:
                 raise RecordError(f"{' and '.join(same)} are both the {field}; keep one of them")
-        if unread := [cell for cell, field in zip(cells, fields, strict=True) if not field]:
+        named = [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
+        if unread := [name for name, field in zip(named, fields, strict=True) if not field]:
             self.notices = (f"columns that are not read: {', '.join(unread)}",)
         return fields
 

@@ -22,9 +22,9 @@ def write(path: Path, text: str) -> Path:
 
 def test_a_spreadsheets_table_is_read_by_its_header(tmp_path: Path) -> None:
     text = (
-        "\ufeffGold,Text,Candidates,group,hops,ID,comment\r\n"
-        'big,"a ""whale"", it is [MASK] .",big|small,w,2,one,x\r\n'
-        '\r\nsmall,Él es [MASK] .,"[""big, very"", ""small""]",m,,,\r\n'
+        "\ufeffGold,Text,Candidates,group,hops,ID,comment,\r\n"
+        'big,"a ""whale"", it is [MASK] .",big|small,w,2,one,x,\r\n'
+        '\r\nsmall,Él es [MASK] .,"[""big, very"", ""small""]",m,,,,\r\n'
     )
     read = read_table(write(tmp_path / "mine.CSV", text), "mc_mlm")
     meta = {"cluster": "w", "hops": "2"}
@@ -32,7 +32,7 @@ def test_a_spreadsheets_table_is_read_by_its_header(tmp_path: Path) -> None:
         Record("one", 'a "whale", it is [MASK] .', ("big", "small"), 0, meta, 2),
         Record("mine-4", "Él es [MASK] .", ("big, very", "small"), 1, {"cluster": "m"}, 4),
     )
-    assert "columns that are not read: comment" in read.notices
+    assert "columns that are not read: comment, column 8" in read.notices
     assert "1 blank lines skipped (lines 3)" in read.notices
     assert read.choices == ()
 
@@ -68,6 +68,7 @@ def test_a_config_may_name_a_table(tmp_path: Path) -> None:
 def test_tables_alone_need_no_setup() -> None:
     assert told_setup(["a.csv", "b.tsv.gz"]) == "mc_mlm"
     assert told_setup(["a.csv", "b.jsonl"]) is None
+    assert told_setup(["a.csv.jsonl"]) is None
 
 
 @pytest.mark.parametrize(
