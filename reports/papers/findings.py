@@ -35,7 +35,7 @@ def _sentence(paper: str, rows: list[tuple[str, Beside]]) -> str:
     place, worst = max(rows, key=lambda own: _size(own[1]))
     gap = worst.difference.value if worst.difference else 0.0
     numbers = "1 number is" if len(rows) == 1 else f"{count(len(rows))} numbers are"
-    inside = f"; of {len(said)} intervals {within} hold the paper's number" if said else ""
+    inside = f"; the paper's lie in {within} of {len(said)} intervals" if said else ""
     return (
         f"{numbers} of the same model and items as in {paper}{inside}. The largest difference is "
         f"{points(gap)} points ({place}: {worst.model}, {worst.name})."

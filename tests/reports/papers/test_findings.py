@@ -19,9 +19,8 @@ def test_a_paper_has_a_sentence(tmp_path: Path, write_run: WriteRun, rows: Simpl
         found = rows.zero_shot(probe, right, size, chosen, model="bert-base-uncased")
         write_run(tmp_path, probe, found)
     assert reproduced(load_results(tmp_path)) == [
-        "2 numbers are of the same model and items as in Talmor et al. 2020; of 2 intervals 1 hold "
-        "the paper's number. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, "
-        "%)."
+        "2 numbers are of the same model and items as in Talmor et al. 2020; the paper's lie in 1 "
+        "of 2 intervals. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, %)."
     ]
 
 
