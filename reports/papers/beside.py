@@ -11,6 +11,7 @@ from metrics.intervals import Interval, wilson
 from reports.kit.measured import Estimate, Measured
 from reports.kit.published import short_name
 from results.load import Results
+from results.row import Row
 
 Lies = Literal["", "in our interval", "above it", "below it"]
 
@@ -41,6 +42,7 @@ class Ours:
         label: The model, as other tables call it.
         paper_model: Which of the paper's models it is; None for another one.
         about: What tells apart several of one model.
+        rows: What a number that is no row itself is made of, so that it leads to its runs.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Ours:
     value: Measured
     num_items: int | None = None
     about: str = ""
+    rows: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,9 @@ def _ours(dose: Dose) -> Iterator[Ours]:
     models = {run.paper_model for run in runs}
     known = PAPER_MODELS.get(models.pop() or "") if same and len(models) == 1 else None
     model = _NAMES[known] if known else None
-    clusters = [run.measured["strict_cluster_accuracy"].num_items for run in runs]
+    rows = tuple(run.measured["strict_cluster_accuracy"] for run in runs)
     about = f"k = {dose.dose:,}"
-    yield Ours(f"{series.probe}, {STRICT}", series.model, model, strict, clusters[0], about)
+    number = rows[0].num_items  # of concepts, the same for every seed
+    yield Ours(f"{series.probe}, {STRICT}", series.model, model, strict, number, about, rows)
     gap = Estimate(strict.value - single)
-    yield Ours(f"{series.probe}, {DELTA}", series.model, model, gap, None, about)
+    yield Ours(f"{series.probe}, {DELTA}", series.model, model, gap, None, about, rows)

@@ -47,6 +47,7 @@ class Entry:
         compared: Ours and the paper's accuracy on the split, where the two can be compared.
         with_people: Ours and what people scored on the same test set.
         paper_change: The paper's change of the original task, where the two can be compared.
+        rows: What ours are made of, so that they lead to their runs.
     """
 
     probe: str
@@ -60,6 +61,7 @@ class Entry:
     compared: Beside | None = None
     with_people: Beside | None = None
     paper_change: float | None = None
+    rows: tuple[Row, ...] = ()
 
     @property
     def change_gap(self) -> Estimate | None:
@@ -131,7 +133,7 @@ def ours(results: Results) -> list[Entry]:
         row = rows["probe_accuracy"]
         values = {series.report_split: Estimate(row.value, row.ci_low, row.ci_high)}
         line = lines.get(series, [])
-        entries.append(_entry(series, ZERO_SHOT, values, line))
+        entries.append(replace(_entry(series, ZERO_SHOT, values, line), rows=(row,)))
         if series in lines:
             entries.append(_inoculated(best_dose(lines[series])))
     return entries
@@ -149,6 +151,7 @@ def _inoculated(dose: Dose) -> Entry:
         dose=dose.dose,
         change=None if cost is None else cost.negative,
         interpretable=dose.interpretable,
+        rows=tuple(row for run in dose.runs for row in run.measured.values()),
     )
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from probes.controls import STANDARD
 from reports.curve.curve import FULL
-from reports.curve.summary import PAPER_SPLIT, Summary, summaries
+from reports.curve.summary import LANGUAGE, PAPER_SPLIT, Summary, summaries
 from reports.kit.paper_identity import paper_model, released_file
 from reports.kit.published import ScoreKey, published_curves
 from reports.kit.published_files import measured_share, read_rows
@@ -15,6 +15,7 @@ from reports.kit.text import rate, way
 from reports.papers.beside import Beside, Ours, Printed, together
 from reports.zero_shot.facts import zero_shots
 from results.load import Results, Run
+from results.row import Row
 
 ZERO_SHOT = ScoreKey("zero_shot")
 _MODES = {"mlp": "MLP", "linear": "linear", FULL: "whole network"}
@@ -95,7 +96,17 @@ def _of_curve(summary: Summary, key: ScoreKey) -> Ours:
     line = curve.points.get(STANDARD, ())
     number = line[0].num_items if line else None
     model = None if by else curve.paper_model
-    return Ours(_name(key), curve.model, model, summary.scores[key], number, about)
+    value, rows = summary.scores[key], tuple(_rows(summary, key))
+    return Ours(_name(key), curve.model, model, value, number, about, rows)
+
+
+def _rows(summary: Summary, key: ScoreKey) -> Iterator[Row]:
+    """The rows of the points that a number is made of."""
+    controls = [STANDARD, *([LANGUAGE[key.name]] if key.name in LANGUAGE else [])]
+    for control in controls:
+        for point in summary.curve.points[control]:
+            if (point.num_train == 0) == (key == ZERO_SHOT):
+                yield from point.by_seed.values()
 
 
 def _by(mode: str) -> str:

@@ -28,11 +28,11 @@ def test_people_of_table_1() -> None:
 
 def test_a_curve_stands_beside_table_2(tmp_path: Path, write_curve_runs: Write) -> None:
     write_curve_runs(tmp_path, shares, **AGES)
-    rows = list(curve_rows(load_results(tmp_path), 2))
+    table = list(curve_rows(load_results(tmp_path), 2))
     # Five models of seven numbers, the baseline of five: it has no linear head.
-    assert len(rows) == 5 * 7 + 5
-    assert {row.people for row in rows} == {1.0}
-    found = by_number(rows)
+    assert len(table) == 5 * 7 + 5
+    assert {row.people for row in table} == {1.0}
+    found = by_number(table)
     assert {name: row.ours is not None for name, row in found.items()} == {
         "zero-shot, %": True,
         "MLP WS, %": True,
@@ -55,7 +55,13 @@ def test_a_curve_stands_beside_table_2(tmp_path: Path, write_curve_runs: Write) 
     assert found["zero-shot, %"].lies == "above it"
     assert found["zero-shot, %"].num_items == 120
     assert found["MLP WS, %"].about == "rate 0.001"
-    assert by_number(rows, "BERT-B")["linear WS, %"].paper == 0.5
+    # They lead to the runs: three seeds at seven sizes, of LangSense with and without language.
+    rows = {name: row.ours.rows for name, row in found.items() if row.ours is not None}
+    counts = {name: len(own) for name, own in rows.items()}
+    assert (counts["zero-shot, %"], counts["MLP WS, %"]) == (1, 21)
+    assert counts["LangSense nolang, points"] == 42
+    assert {row.num_train for row in rows["zero-shot, %"]} == {0}
+    assert by_number(table, "BERT-B")["linear WS, %"].paper == 0.5
 
 
 def test_another_model_stands_alone_whatever_it_is_called(
