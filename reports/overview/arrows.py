@@ -127,7 +127,7 @@ def _chances(axis: Axes, found: Sequence[Arrow]) -> None:
     if level is not None:
         axis.axhline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
         axis.text(
-            0.995, 100 * level, f"chance {percent(level)}", fontsize=7.5, color=MUTED, ha="right",
+            0.005, 100 * level, f"chance {percent(level)}", fontsize=7.5, color=MUTED, ha="left",
             va="bottom", transform=axis.get_yaxis_transform(),
         )  # fmt: skip
     level = original.pop() if len(original) == 1 else None

@@ -18,6 +18,7 @@ MARKS: Mapping[Word, str] = {
     "cannot tell": "?",
 }
 MOST_ROWS = 10  # with more the grid scrolls in itself, so that the plot stays beside it
+MOST_PRINTED = 4  # models side by side on paper; of more each verdict has its model beside it
 MOST_BESIDE = 2  # models beside whose verdicts there is room for the examples
 
 
@@ -58,6 +59,11 @@ class Grid:
     def is_tall(self) -> bool:
         """Whether it has more rows than a screen."""
         return sum(len(lines) for _, lines in self.groups) > MOST_ROWS
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has more models than a sheet of paper."""
+        return len(self.models) > MOST_PRINTED
 
     @property
     def has_room(self) -> bool:
