@@ -53,5 +53,5 @@ def build_report(
     for name, text in items.files.items():
         write_text_atomic(target / name, text)
     page_path = target / "report.html"
-    write_text_atomic(page_path, to_html(results, made, items.html))
+    write_text_atomic(page_path, to_html(results, made, items.html, target))
     return page_path

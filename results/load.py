@@ -13,6 +13,7 @@ from results.items.hits import Hits, read_hits
 from results.items.inoculation_hits import Side, read_sides
 from results.model_names import told_apart, with_distinct_models
 from results.planned import of_earlier_plans
+from results.provenance import COMMAND
 from results.record import RunRecord
 from results.row import Role, Row
 from results.unfinished import unfinished
@@ -36,11 +37,13 @@ class Run(RunRecord):
 
     Attributes:
         path: Folder of the run, relative to the folder of its `Results`.
+        asked: The command that made it, as it was typed; empty where it was not recorded.
         hits: Which items its runs got right, where a curve's run recorded them.
         sides: What each reported item counted before and after, where an inoculation recorded it.
     """
 
     path: str = ""
+    asked: str = ""
     hits: Hits | None = None
     sides: Mapping[str, Side] = field(default_factory=dict)
 
@@ -168,7 +171,19 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
         run = Run.from_json(all_visible(facts), name)
     except ValueError as error:
         raise UnreadableResultError(str(error)) from error
-    return replace(run, path=name.removesuffix(f"/{RESULT_FILE}"), key=run.key or path.parent.name)
+    return replace(
+        run,
+        path=name.removesuffix(f"/{RESULT_FILE}"),
+        key=run.key or path.parent.name,
+        asked=_asked(path.parent.parent.parent / COMMAND),
+    )
+
+
+def _asked(path: Path) -> str:
+    try:
+        return visible(path.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError):  # no number hangs on it
+        return ""
 
 
 def _existing(folder: Path) -> Path:

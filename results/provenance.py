@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import platform
+import re
+import shlex
 import subprocess
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +18,9 @@ from storage.files import DataFile
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
 ROOT = Path(__file__).resolve().parent.parent
+COMMAND = "command.txt"  # beside config.yaml: what was typed
+_COMMAND: ContextVar[str] = ContextVar("command", default="")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def versions() -> dict[str, str]:
@@ -58,6 +64,19 @@ class DataUse:
     path: str
     sha256: str
     num_items: int | None = None
+
+
+def set_command(name: str, arguments: Sequence[str]) -> None:
+    """Keeps what was asked for, as one types it, for the folders that come of it.
+
+    What stands before the @ of an address (a user, a password) is left out.
+    """
+    _COMMAND.set(_CREDENTIALS.sub("", f"train.py {name} {shlex.join(arguments)}".strip()))
+
+
+def command_line() -> str:
+    """The command that is running; empty where none was given on a command line."""
+    return _COMMAND.get()
 
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:

@@ -1,6 +1,7 @@
 """Where a command and each of its runs leave their files, so that the same command goes on.
 
     OUTPUT_DIR/config.yaml        what the command was asked to do
+    OUTPUT_DIR/command.txt        the command as it was typed
     OUTPUT_DIR/results.csv        the rows of all finished runs
     OUTPUT_DIR/runs/<key>/        config.yaml, result.json, predictions.jsonl, metrics.csv, ...
 
@@ -23,7 +24,7 @@ import yaml
 from results.folder_claim import CONFIG, FolderClaim, clear_runs, is_computed
 from results.metrics_file import METRICS_FILE, write_metrics
 from results.planned import of_earlier_plans
-from results.provenance import FromFiles
+from results.provenance import COMMAND, FromFiles, command_line
 from results.record import RunRecord
 from results.row import Row, write_results
 from storage.config.yaml_file import read_yaml
@@ -73,7 +74,7 @@ class CommandFolder:
     def _take(self, config_path: Path, text: str) -> None:
         """Leaves the command's config, or finds it there; what has no results gives way."""
         if not config_path.exists():
-            write_text_atomic(config_path, text)
+            self._leave(config_path, text)
             return
         if (before := _other_config(config_path, text)) is None:
             return
@@ -90,9 +91,14 @@ class CommandFolder:
             raise ConfigConflictError(_conflict(config_path, before, text, self._files))
         if before is not None:
             clear_runs(self.runs_dir)
-            write_text_atomic(config_path, text)
+            self._leave(config_path, text)
             print(f"{config_path}: replaced, as the config before computed nothing")
         self._claim.share()
+
+    def _leave(self, config_path: Path, text: str) -> None:
+        if command := command_line():
+            write_text_atomic(self.path / COMMAND, command + "\n")
+        write_text_atomic(config_path, text)
 
     def run(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """The folder of one run; its key is a readable name and the hash of its config."""

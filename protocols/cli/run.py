@@ -14,6 +14,7 @@ from probes.catalog import ROOT
 from protocols.cli.command import Command, declared
 from protocols.cli.help import Option, short_help
 from protocols.cli.parser import OneLineErrors
+from results.provenance import set_command
 from storage.config.ranges import Settings, check_settings
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 def run_command(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
     """Parses the arguments of a protocol's function and calls it."""
+    set_command(name, arguments)
     said = declared(function)
     things = [word for word in arguments[:1] if said.named and not word.startswith("-")]
     thing = things[0] if things else ""

@@ -103,6 +103,7 @@ def clusters_table(results: Results) -> Table | None:
         "with one question counts the same either way, so those with more stand apart. k = 0: "
         f"before inoculation, or without any. {INTERVAL}, over concepts and seeds.",
         columns,
+        runs=lambda level: level.asked.runs(level.dose),
     ).of([Level(asked, dose) for asked in gathered(results).asked for dose in asked.answers])
 
 

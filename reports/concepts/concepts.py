@@ -109,6 +109,7 @@ def concepts_table(results: Results) -> Table | None:
         "the csv file has all, and all their concepts with several questions.",
         columns,
         order="model probe original_task report_split dose concept num_questions",
+        runs=lambda c: c.asked.runs(),
     ).of([c for own in every for c in own], [c for own in every[:MOST_MODELS] for c in _shown(own)])
 
 

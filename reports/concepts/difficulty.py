@@ -75,10 +75,11 @@ class WrongAnswers(NamedTuple):
 
 
 class Shade(NamedTuple):
-    """A cell: accuracy averaged over seeds, and how many items it is of in each seed."""
+    """A cell: accuracy averaged over seeds, items of each seed, and the keys of its runs."""
 
     accuracy: float
     num_items: int
+    runs: tuple[str, ...] = ()
 
 
 Cell = tuple[Questions, WrongAnswers]
@@ -101,14 +102,17 @@ def heat_maps(results: Results) -> Mapping[Block, Mapping[int, HeatMap]]:
     seeds = asked.groupby([*place, "run"]).sum()
     seeds["accuracy"] = seeds.pop("right") / seeds["num_items"]
     found: dict[Block, dict[int, dict[Cell, Shade]]] = {}
-    for (block, dose, cell), size, accuracy in seeds.groupby(place).mean().itertuples():
-        found.setdefault(block, {}).setdefault(dose, {})[cell] = Shade(accuracy, round(size))
+    runs = asked.groupby(place)["run"].unique()
+    for at, size, accuracy in seeds.groupby(place).mean().itertuples():
+        block, dose, cell = at
+        shade = Shade(accuracy, round(size), tuple(sorted(runs[at])))
+        found.setdefault(block, {}).setdefault(dose, {})[cell] = shade
     # Those that were inoculated first: of many, a figure leaves out others.
     return dict(sorted(found.items(), key=lambda own: max(own[1]) == UNTRAINED))
 
 
-def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, int, float, int]]:
-    """(block, dose, cell, number of the run, right items, items) of each difficulty of each run."""
+def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, str, float, int]]:
+    """(block, dose, cell, key of the run, right items, items) of each difficulty of each run."""
     runs = [
         (series, dose, metric, run)
         for series, line in doses(inoculations(results)).items()
@@ -116,29 +120,28 @@ def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, int, float, int
         for dose, metric, one in [(0, _BEFORE, line[0]), *((one.dose, _AFTER, one) for one in line)]
         for run in one.runs
     ]
-    for number, (series, dose, metric, run) in enumerate(runs):
+    for series, dose, metric, run in runs:
         block = Block(series.model, series.original_task, series.selection)
         for difficulty, row in run.difficulties[metric].items():
             questions = Questions(series.probe, series.report_split, difficulty.hops)
             cell = questions, WrongAnswers.of(difficulty)  # hypernyms and hyponyms share one
             size = row.num_items or 1
-            yield block, dose, cell, number, row.value * size, size
-    yield from _asked_once(results, len(runs))
+            yield block, dose, cell, run.run.key, row.value * size, size
+    yield from _asked_once(results)
 
 
-def _asked_once(
-    results: Results, number: int
-) -> Iterator[tuple[Block, int, Cell, int, float, int]]:
+def _asked_once(results: Results) -> Iterator[tuple[Block, int, Cell, str, float, int]]:
     """The same of zero-shot runs, question by question, from their predictions."""
-    once = [asked for asked in gathered(results).asked if asked.last == UNTRAINED]
-    for more, asked in enumerate(once):
-        series = asked.series
+    for asked in gathered(results).asked:
+        if asked.last != UNTRAINED:
+            continue
+        series, [run] = asked.series, asked.runs()
         for place, question in enumerate(asked.questions):
             if (difficulty := question.difficulty) is not None:
                 questions = Questions(series.probe, series.report_split, difficulty.hops)
                 cell = questions, WrongAnswers.of(difficulty)
                 credit = asked.credit(UNTRAINED, place)
-                yield Block(series.model), UNTRAINED, cell, number + more, credit, 1
+                yield Block(series.model), UNTRAINED, cell, run, credit, 1
 
 
 class Place(NamedTuple):
@@ -188,4 +191,5 @@ def difficulty_table(results: Results) -> Table | None:
         "many edges they lie from the concept; up/down are its hypernyms or hyponyms.",
         columns,
         across,
+        runs=lambda p: p.shade.runs,
     ).of(places)

@@ -48,10 +48,16 @@ class Answers(NamedTuple):
     Attributes:
         credit: (N,) 1 where right, 1/n where it is a tie of n, else 0.
         said: (N,) index of the choice; None where nothing was said.
+        run: Its key.
     """
 
     credit: tuple[float, ...]
     said: tuple[int | None, ...]
+    run: str = ""
+
+    def at(self, places: Sequence[int]) -> Answers:
+        """The answers to some of the questions."""
+        return Answers(_at(places, self.credit), _at(places, self.said), self.run)
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,11 @@ class Asked:
         """(N,) the concept of each question."""
         return [question.concept for question in self.questions]
 
+    def runs(self, dose: int | None = None) -> list[str]:
+        """The keys of the runs that answered, at a dose or at all."""
+        doses = self.answers if dose is None else [dose]
+        return list(dict.fromkeys(one.run for dose in doses for one in self.answers[dose]))
+
     @property
     def last(self) -> int:
         """The largest dose."""
@@ -85,10 +96,7 @@ class Asked:
         """The same with the questions about concepts that have more than one."""
         sizes = Counter(self.concepts)
         kept = [place for place, concept in enumerate(self.concepts) if sizes[concept] > 1]
-        answers = {
-            dose: tuple(Answers(_at(kept, one.credit), _at(kept, one.said)) for one in runs)
-            for dose, runs in self.answers.items()
-        }
+        answers = {dose: tuple(one.at(kept) for one in runs) for dose, runs in self.answers.items()}
         return replace(self, questions=_at(kept, self.questions), answers=answers)
 
     def credit(self, dose: int, place: int) -> float:
@@ -132,7 +140,7 @@ def gathered(results: Results) -> Gathered:
         for dose, name in sets.items():
             own = [line for line in lines if "group" in line and name in ("", line["set"])]
             if own:
-                questions, answers = _of(own)
+                questions, answers = _of(own, run.key)
                 found.setdefault((series, questions), {}).setdefault(dose, []).append(answers)
     every = [
         Asked(series, series not in cut, questions, {d: tuple(own[d]) for d in sorted(own)})
@@ -159,7 +167,7 @@ def _sources(results: Results) -> Iterable[tuple[Series, Run, Mapping[int, str],
         yield Series(entry.label, entry.probe, "", "", split), entry.run, {UNTRAINED: ""}, True
 
 
-def _of(lines: Sequence[Mapping[str, Any]]) -> tuple[tuple[Question, ...], Answers]:
+def _of(lines: Sequence[Mapping[str, Any]], run: str) -> tuple[tuple[Question, ...], Answers]:
     questions = tuple(
         Question(
             visible(line["question"]),
@@ -171,7 +179,7 @@ def _of(lines: Sequence[Mapping[str, Any]]) -> tuple[tuple[Question, ...], Answe
         for line in lines
     )
     credit = tuple(float(line["correct"]) for line in lines)
-    return questions, Answers(credit, tuple(line["prediction"] for line in lines))
+    return questions, Answers(credit, tuple(line["prediction"] for line in lines), run)
 
 
 def _at(places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:

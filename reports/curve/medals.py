@@ -158,14 +158,15 @@ def medals_table(results: Results, rule: MedalRule) -> Table | None:
             field("lacking", lambda one: ", ".join(one.lacking)),
         ],
     )
-    return Declared(
-        "curve_medals",
-        "Medals",
+    judged = [one for one in found if not one.lacking]
+    note = (
         f"{rule.words} The marks of the paper's table 12 did not survive in its text, so only ours "
-        "are here.",
-        columns,
-        across,
-    ).of(found)
+        "are here."
+    )
+    if found and not judged:
+        lacking = dict.fromkeys(name for one in found for name in one.lacking)
+        note = f"No curve is judged: all lack {', '.join(lacking)}."
+    return Declared("curve_medals", "Medals", note, columns, across).of(found, judged)
 
 
 def _is_high(summary: Summary, needed: float) -> bool:

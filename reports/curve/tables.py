@@ -22,6 +22,7 @@ from reports.kit.columns import (
     text,
     whole,
 )
+from reports.kit.runs import runs_of
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT, INTERVAL, between, percent, points, points_between, rate
 from results.load import Results
@@ -104,6 +105,7 @@ def curve_table(results: Results) -> Table | None:
         across,
         f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
         f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance",
+        lambda p: runs_of(p.point),
     ).of(places, sorted(places, key=lambda p: (p.number, p.point.num_train)))
 
 

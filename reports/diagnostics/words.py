@@ -27,12 +27,14 @@ class Said:
         context: All before the word.
         expected: Words that count as right; none where hardly any is wrong.
         words: The model's best words, the best one first.
+        run: Key of the run.
     """
 
     label: str
     context: str
     expected: tuple[str, ...]
     words: tuple[str, ...]
+    run: str = ""
 
     @property
     def hit(self) -> str:
@@ -41,10 +43,12 @@ class Said:
         return f"{self.words[places[0]]} is no. {places[0] + 1}" if places else ""
 
     @staticmethod
-    def of(label: str, context: str, lines: Sequence[Mapping[str, Any]]) -> Said:
+    def of(label: str, context: str, lines: Sequence[Mapping[str, Any]], run: str = "") -> Said:
         """Of a context's lines in predictions.jsonl; what an earlier version lacks is absent."""
         expected = dict.fromkeys(word for line in lines for word in line.get("expected", ()))
-        return Said(label, context, tuple(expected), tuple(lines[0].get("predictions", ())[:TOP]))
+        return Said(
+            label, context, tuple(expected), tuple(lines[0].get("predictions", ())[:TOP]), run
+        )
 
 
 def words_tables(results: Results) -> list[Table]:
@@ -56,7 +60,7 @@ def words_tables(results: Results) -> list[Table]:
             if "context" in line:
                 asked.setdefault(line["context"], []).append(line)
         for context, lines in asked.items():
-            said = Said.of(label, context, lines)
+            said = Said.of(label, context, lines, run.key)
             by_set.setdefault(run.probe, {}).setdefault(context, []).append(said)
     made = (_table(probe, list(contexts.values())) for probe, contexts in by_set.items())
     return [table for table in made if table is not None]
@@ -92,4 +96,5 @@ def _table(probe: str, contexts: list[list[Said]]) -> Table | None:
             ],
         ),
         "model context expected words",
+        lambda said: [said.run],
     ).of([said for own in contexts[:MOST_CONTEXTS] for said in own])

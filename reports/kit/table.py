@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
+from reports.kit.runs import runs_of
 from reports.kit.text import ABSENT
 from storage.escaping import as_cell, markdown
 
@@ -54,6 +55,7 @@ class Table:
         columns: Headings of the columns people see.
         rows: A `Cell` for each column.
         records: The same measurements as fractions at full precision, for the csv file.
+        runs: For each row the keys of the runs that its numbers come from; empty where not known.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Table:
     columns: tuple[Heading, ...]
     rows: tuple[tuple[Cell, ...], ...]
     records: tuple[Record, ...]
+    runs: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ class Declared(Generic[Item]):
         columns: Of rows that several items share, what they have in common.
         across: Columns that stand side by side, behind the others.
         order: What the csv file begins with, divided by blanks; the rest follows as declared.
+        runs: The keys of the runs that an item comes from; those that it holds where it is left.
     """
 
     name: str
@@ -120,6 +124,7 @@ class Declared(Generic[Item]):
     columns: Sequence[Column[Item]]
     across: Across[Item] | None = None
     order: str = ""
+    runs: Callable[[Item], Iterable[str]] = runs_of
 
     def of(self, items: Sequence[Item], shown: Sequence[Item] | None = None) -> Table | None:
         """The table of these items, None where there are none.
@@ -134,15 +139,15 @@ class Declared(Generic[Item]):
         values = [] if across is None else across.values or list(map(across.value, items))
         beside = {value: across.columns(value) for value in dict.fromkeys(values) if across}
         columns = [*self.columns, *(column for own in beside.values() for column in own)]
+        by_row = self._by_row(items if shown is None else shown)
         return Table(
             self.name,
             self.title,
             self.note,
             tuple(column.heading for column in columns if column.heading),
-            tuple(
-                self._row(own, beside) for own in self._by_row(items if shown is None else shown)
-            ),
+            tuple(self._row(own, beside) for own in by_row),
             tuple(self._record(item, beside) for item in items),
+            tuple(self._runs(own) for own in by_row),
         )
 
     def _by_row(self, items: Sequence[Item]) -> list[dict[Any, Item]]:
@@ -164,6 +169,10 @@ class Declared(Generic[Item]):
                 if column.heading:
                     cells.append(column.cell(own[value]) if value in own else Cell(ABSENT))
         return tuple(cells)
+
+    def _runs(self, own: Mapping[Any, Item]) -> tuple[str, ...]:
+        keys = (key for item in own.values() for key in self.runs(item))
+        return tuple(dict.fromkeys(keys))
 
     def _record(self, item: Item, beside: Mapping[Any, Sequence[Column[Item]]]) -> Record:
         columns = [*self.columns]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -15,6 +17,7 @@ from reports.kit.section import Made
 from reports.kit.table import Cell, Table, to_markdown
 from reports.kit.text import count, percent
 from reports.overview.grid import grid
+from reports.page.glossary import GLOSSARY, linked
 from reports.page.provenance import commits, duration, notices, total_seconds
 from results.load import Results
 from storage.escaping import markdown
@@ -22,13 +25,16 @@ from storage.escaping import markdown
 TEMPLATES = Path(__file__).parents[1]  # each package of the report may have a part of the page
 
 
-def to_html(results: Results, sections: Sequence[Made], items: str = "") -> str:
+def to_html(
+    results: Results, sections: Sequence[Made], items: str = "", target: Path | None = None
+) -> str:
     """The whole page; its only variable parts are the numbers.
 
     Args:
         results: What was read.
         sections: What was made of it.
         items: HTML of the section with every item; empty for none.
+        target: Folder of the page, from which links lead to the runs' folders; none do without.
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.loader, environment.lstrip_blocks = FileSystemLoader(TEMPLATES), True
@@ -39,12 +45,13 @@ def to_html(results: Results, sections: Sequence[Made], items: str = "") -> str:
         "repeats": _repeats,
         "breakable": _breakable,
         "percent": percent,
+        "lead": _lead,
+        "terms": linked,
     }
     arrows = (figure for own in sections for figure in own.figures if figure.name == "arrows")
     return environment.get_template("page/page.html").render(
         title=title(results),
         facts=facts(results),
-        findings=[sentence for section in sections for sentence in section.findings],
         left_out=results.left_out,
         notices=notices(results),
         overview=grid(results),
@@ -52,9 +59,12 @@ def to_html(results: Results, sections: Sequence[Made], items: str = "") -> str:
         sections=[
             section
             for section in sections
-            if section.name != "overview" and (section.figures or section.tables)
+            if section.name != "overview"
+            and (section.figures or section.tables or section.findings)
         ],
         items=Markup(items),
+        glossary=GLOSSARY,
+        folders=_folders(results, target) if target else {},
     )
 
 
@@ -138,6 +148,20 @@ def strong_numbers(sentence: str) -> Markup:
             for part in outside
         )
     )
+
+
+def _lead(note: str) -> tuple[str, str]:
+    """A note's first sentence, and the rest of it."""
+    first, _, rest = re.sub(r"(?<=[.!?]) (?=[A-Z“])", "\n", note, count=1).partition("\n")
+    return first, rest
+
+
+def _folders(results: Results, target: Path) -> dict[str, str]:
+    """By key each run's folder as an address relative to that of the page."""
+    if results.folder is None:
+        return {}
+    root = os.path.relpath(results.folder, target.resolve())
+    return {run.key: quote(f"{Path(root, run.path).as_posix()}/") for run in results.runs}
 
 
 def _groups(table: Table) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from reports.kit.columns import attributes, column, number, text, whole
+from reports.kit.columns import attributes, column, field, number, text, whole
 from reports.kit.section import Section
 from reports.kit.table import Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT
@@ -106,7 +106,7 @@ def software_table(results: Results) -> Table | None:
 def runs_table(results: Results) -> Table | None:
     """Every run."""
     columns: list[Column[Run]] = [
-        text("run", lambda run: run.key, "run", code=True),
+        text("run", lambda run: run.key, "run", lambda run: run.asked, code=True),
         attributes("path protocol model probe"),
         text("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT),
         text("model", lambda run: run.model or ABSENT),
@@ -120,8 +120,12 @@ def runs_table(results: Results) -> Table | None:
             "seconds",
         ),
         attributes("git_commit"),
+        field("command", lambda run: run.asked),
     ]
-    note = f"{duration(total_seconds(results))} of computing in all."
+    note = (
+        f"{duration(total_seconds(results))} of computing in all. A run's name leads to its "
+        "folder; below it stands the command that made it, where that was recorded."
+    )
     return Declared("runs", "Runs", note, columns).of(results.runs)
 
 

@@ -45,8 +45,8 @@ def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
 
 def test_every_row_is_as_long_as_its_heading(demo_folder: Path) -> None:
     for table in tables(demo_folder).values():
-        assert table.rows
-        assert {len(row) for row in table.rows} == {len(table.columns)}
+        assert table.rows or table.note.startswith("No curve is judged")
+        assert {len(row) for row in table.rows} <= {len(table.columns)}
 
 
 def test_long_folders_are_told_briefly(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from contextvars import copy_context
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,3 +67,14 @@ def test_each_file_is_named_once_and_without_its_folder() -> None:
         DataUse(path="b.jsonl", sha256="1b", num_items=5),
     )
     assert data_files([]) == ()
+
+
+def test_the_command_is_kept_as_it_is_typed_without_its_secrets() -> None:
+    def kept(*arguments: str) -> str:
+        provenance.set_command("zero-shot", arguments)
+        return provenance.command_line()
+
+    said = copy_context().run(
+        kept, "--data.path", "my file.csv", "--mirror", "https://me:pw@host/x"
+    )
+    assert said == "train.py zero-shot --data.path 'my file.csv' --mirror https://host/x"

@@ -33,14 +33,14 @@ def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty
     ((block, maps),) = heat_maps(by_difficulty).items()
     assert block == Block("embedded", "definitions", "train")
     assert list(maps) == [0, 100]
-    before = {place: tuple(shade) for place, shade in maps[0].items()}
+    before = {place: shade[:2] for place, shade in maps[0].items()}
     assert before == {
         (ONE, RANDOM): (0.6, 10),
         (ONE, SISTER): (0.15, 20),
         (TWO, UP_DOWN): (pytest.approx(3 / 16), 16),
     }
     # Seed 0 has 7 of 16 right there and seed 1 two more, one in each direction.
-    after = {place: tuple(shade) for place, shade in maps[100].items()}
+    after = {place: shade[:2] for place, shade in maps[100].items()}
     assert after[TWO, UP_DOWN] == (pytest.approx(0.5), 16)
     assert after[ONE, SISTER] == (pytest.approx(0.275), 20)
 
@@ -63,7 +63,8 @@ def test_zero_shot_stands_behind_inoculation_before_any_training(by_concept: Res
     assert (block.name, list(maps)) == ("m", [0])
     one, two = Questions("hypernymy", "dev", 1), Questions("hypernymy", "dev", 2)
     # Right are dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
-    assert maps[0] == {(one, SISTER): (1, 3), (one, RANDOM): (0.25, 2), (two, UP_DOWN): (1 / 3, 3)}
+    found = {place: shade[:2] for place, shade in maps[0].items()}
+    assert found == {(one, SISTER): (1, 3), (one, RANDOM): (0.25, 2), (two, UP_DOWN): (1 / 3, 3)}
     assert "before any training" in texts_of(difficulty_figure(by_concept))
 
 

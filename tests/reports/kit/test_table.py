@@ -56,6 +56,7 @@ def test_one_declaration_gives_rows_and_records() -> None:
             {"probe": "q", "model": "a", "accuracy": 0.25},
             {"probe": "p", "model": "b", "accuracy": 0.75},
         ),
+        ((), (), ()),
     )
 
 
