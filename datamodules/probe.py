@@ -14,11 +14,12 @@ EVALUATION_NAME = "probe"  # logged as val/probe_accuracy
 
 
 class ProbeDataModule(ChoiceDataModule):
-    """A split of a probe to train on and a split to measure, or two files in the AI2 format.
+    """A split of a probe to train on and a split to measure, or two files of your own.
 
     Args:
         probe: Name of a probe in configs/probe, or path of such a file. Give this or `path`.
-        path: A file of your own to measure, in the AI2 format, plain or compressed.
+        path: A file of your own to measure, in the AI2 format or a .csv or .tsv table with the
+            columns sentence, gold and choices; plain or compressed.
         train_path: A file of your own to train on.
         setup: Kind of the questions in `path` and `train_path`: mc_mlm (one [MASK] in the text) or
             mc_qa (question and answers).
