@@ -131,7 +131,10 @@ _TALMOR = (
         shown="curve_parts",
         is_shown=partial(_has_probe, protocol="curve", probe="always_never"),
     ),
-    PaperTable(TALMOR, "table 12", "Medals; which ones, the text at hand does not say"),
+    PaperTable(
+        TALMOR, "table 12", "Medals, here by a rule of ours; the paper's are not at hand", "curve",
+        shown="curve_medals", is_shown=_has_curve,
+    ),
     PaperTable(
         TALMOR, "section 4.4", "Whether a nearer hypernym is chosen", "taxonomy-distance",
         shown="taxonomy_distance",
