@@ -21,6 +21,7 @@ from results.provenance import FromFiles, data_files
 from results.record import ModelSource, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
+from storage.escaping import visible
 
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
@@ -84,7 +85,7 @@ def asked_of(
         RecordError: If what the file says does not fit the items one to one.
     """
     answers = with_gold(found.answers, gold) if gold else found.answers
-    found = replace(found, answers=kept(answers, scores))
+    found = replace(found, answers=kept(answers, scores), name=visible(found.name))
     one = chosen or LoadedSet(found.name, "", own_items(found))
     fit = fitted(found, one.data)
     records = one.data.records
