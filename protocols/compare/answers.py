@@ -16,7 +16,7 @@ from results.load import Results, Run
 from results.row import Row
 
 STANDARD = "standard"
-BEFORE = "_before"  # ending of the sets that an inoculation scored before it
+BEFORE = "before inoculation"
 Setting = Mapping[str, str]  # by what is set, as people read it; empty where it does not apply
 Item = tuple[str, str, tuple[str, ...], int, int]
 
@@ -40,6 +40,7 @@ class Answers:
         model: Its model.
         setting: What it was trained with.
         setup: What its training began with, where that tells systems of one name apart.
+        untrained: The weights that answered, where nothing was trained here.
         seed: None where nothing was drawn.
         sample: Equal where runs of one seed were trained on the same sample; None where that is
             not known.
@@ -54,6 +55,7 @@ class Answers:
     model: str
     setting: Setting
     setup: str
+    untrained: str
     seed: int | None
     sample: object
     credit: Mapping[Item, float]
@@ -88,6 +90,7 @@ class _Part(NamedTuple):
     seed: int | None = None
     sample: object = None
     setup: str = ""
+    untrained: str = ""
     row: Row | None = None  # their accuracy
 
 
@@ -105,9 +108,19 @@ def _answers(part: _Part, run: Run, folder: str) -> Answers:
     items = _numbered(part.lines)
     credit = {item: line.correct for item, line in zip(items, part.lines, strict=True)}
     return Answers(
-        part.asked, folder, run.path, run.model, part.setting, part.setup, part.seed, part.sample,
-        credit, None if groups is None else group_indices(groups), groups is None and grouped,
-    )  # fmt: skip
+        asked=part.asked,
+        folder=folder,
+        path=run.path,
+        model=run.model,
+        setting=part.setting,
+        setup=part.setup,
+        untrained=part.untrained,
+        seed=part.seed,
+        sample=part.sample,
+        credit=credit,
+        groups=None if groups is None else group_indices(groups),
+        ungrouped=groups is None and grouped,
+    )
 
 
 def _numbered(lines: Sequence[ItemLine]) -> Iterator[Item]:
@@ -125,7 +138,7 @@ def _zero_shot(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     row = _accuracy(run)
     if row is not None and lines:
         asked = Asked("zero shot", row.probe, row.split)
-        yield _Part(asked, lines, {"scored by": row.mode}, row=row)
+        yield _Part(asked, lines, {"scored by": row.mode}, untrained=run.model_sha256, row=row)
 
 
 def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
@@ -145,7 +158,8 @@ def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     for seed, own in by_seed.items():
         sample = (files, train, row.num_train)
         groups = run.hits.groups if run.hits else None
-        yield _Part(asked, own, setting, groups, seed, sample, row=row)
+        untrained = run.model_sha256 if not row.num_train and seed is None else ""
+        yield _Part(asked, own, setting, groups, seed, sample, untrained=untrained, row=row)
 
 
 def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
@@ -168,14 +182,14 @@ def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     names = {"probe": run.probe, "original": facts.original_task}
     for side, name in names.items():
         groups = run.sides[side].groups if side in run.sides else None
-        after, before = by_set.get(f"report_{side}"), by_set.get(f"report_{side}{BEFORE}")
+        after, before = by_set.get(f"report_{side}"), by_set.get(f"report_{side}_before")
         if after:
             asked = Asked("inoculated", name, "report")
             sample = (files, row.dose, row.extra, run.probe)
             yield _Part(asked, after, setting, groups, row.seed, sample, facts.setup)
         if before:
-            asked = Asked("before inoculation", name, "report")
-            yield _Part(asked, before, {}, groups, setup=facts.setup)
+            asked = Asked(BEFORE, name, "report")
+            yield _Part(asked, before, {}, groups, setup=facts.setup, untrained=facts.setup)
 
 
 def _original(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.intervals import Floats, group_indices
-from protocols.compare.answers import Answers, Asked, Item
+from protocols.compare.answers import BEFORE, Answers, Asked, Item
 from storage.errors import UsageError
 
 _TOLD = 4  # of what stands alone
+ALONE = "compared with nothing"
 MOST = 8  # systems of which every pair is compared
 _QUIET = ("probe", "rate")  # are not told where there is but one
 # Systems are compared in a setting that they share, the closest one in which any two meet.
@@ -139,11 +140,28 @@ def systems_of(answers: Sequence[Answers]) -> tuple[list[System], list[str]]:
                 f"{run.folder}/{run.path}: not compared, as {first.path} is of the same model, "
                 "setting and seed; give it in a folder of its own"
             )
-    return [System(tuple(runs.values())) for runs in found.values()], said
+    systems = [System(tuple(runs.values())) for runs in found.values()]
+    once = {_identity(system): system for system in reversed(systems)}
+    if same := len(systems) - len(once):
+        said.append(
+            f"counted once: {same} of {len(systems)} systems, untrained, have the weights and the "
+            "answers of one in another folder"
+        )
+    return [system for system in systems if once[_identity(system)] is system], said
 
 
-def blocks_of(systems: Sequence[System]) -> tuple[list[Block], list[str]]:
+def _identity(system: System) -> object:
+    """Equal for what the same weights answered alike in two folders."""
+    run = system.first
+    return (run.asked, run.untrained, frozenset(run.credit.items())) if run.untrained else id(run)
+
+
+def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[Block], list[str]]:
     """The systems that are compared with each other, and what is to be said of the others.
+
+    Args:
+        systems: All there are.
+        across_folders: Those of one folder alone are not compared.
 
     Raises:
         UsageError: If systems answered other items.
@@ -153,9 +171,10 @@ def blocks_of(systems: Sequence[System]) -> tuple[list[Block], list[str]]:
         by_asked.setdefault(system.first.asked, []).append(system)
     blocks, said, alone = list[Block](), list[str](), list[str]()
     for asked, own in sorted(by_asked.items()):
-        for block in _aligned(asked, own):
-            if len(block.systems) == 1:
-                alone.append(f"{block.title} in {block.systems[0].first.folder}")
+        for block in _aligned(asked, own, across_folders):
+            if not _meet(block, across_folders):
+                if asked.answered != BEFORE:  # which comes with what was trained from it
+                    alone.append(f"{block.title} in {block.systems[0].first.folder}")
             elif len(block.systems) > MOST:
                 said.append(
                     f"{block.title}: {len(block.systems)} systems, which is too many to compare "
@@ -166,11 +185,17 @@ def blocks_of(systems: Sequence[System]) -> tuple[list[Block], list[str]]:
                 blocks.append(block)
     if alone:
         rest = f"; and {len(alone) - _TOLD} more" if len(alone) > _TOLD else ""
-        said.append(f"compared with nothing: {'; '.join(alone[:_TOLD])}{rest}")
+        said.append(f"{ALONE}: {'; '.join(alone[:_TOLD])}{rest}")
     return blocks, said
 
 
-def _aligned(asked: Asked, systems: Sequence[System]) -> list[Block]:
+def _meet(block: Block, across_folders: bool) -> bool:
+    """Whether there are two systems to compare."""
+    of = {system.first.folder if across_folders else id(system) for system in block.systems}
+    return len(of) > 1
+
+
+def _aligned(asked: Asked, systems: Sequence[System], across_folders: bool) -> list[Block]:
     found = list[Block]()
     quiet = [n for n in _QUIET if len({system.first.setting.get(n) for system in systems}) == 1]
     for names in _ALIGNED.get(asked.answered, ((),)):
@@ -180,7 +205,7 @@ def _aligned(asked: Asked, systems: Sequence[System]) -> list[Block]:
             by_setting.setdefault(shared, []).append(system)
         blocks = by_setting.values()
         found = [Block(asked, tuple(names), tuple(quiet), tuple(own)) for own in blocks]
-        if any(len(block.systems) > 1 for block in found):
+        if any(_meet(block, across_folders) for block in found):
             break
     return found
 

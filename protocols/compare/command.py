@@ -37,8 +37,9 @@ def compare(
 
     Args:
         folders: Output folders of two or more commands, or of one that ran several models or
-            settings. Every two of up to eight that answered the same items are compared, within
-            each setting that they share (number of examples, dose).
+            settings. Every two of up to eight that answered the same items, not all in one of
+            several folders, are compared, within each setting that they share (number of examples,
+            dose).
         output_dir: Folder of the comparison; its page is made there.
         probes: Probes, or original tasks, to compare on; all that are in common by default.
 
@@ -62,9 +63,9 @@ def compare(
     chosen = listed(probes)
     _check_probes(chosen, [one.asked.probe for one in answers])
     systems, said = systems_of([a for a in answers if not chosen or a.asked.probe in chosen])
-    blocks, more = blocks_of(systems)
+    blocks, more = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
-        raise UsageError(_nothing_shared(answers, more))
+        raise UsageError(_nothing_shared(answers, [*said, *more]))
     measured = [measure(*one) for one in zip(blocks, named(blocks), strict=True)]
     config = {
         "command": PROTOCOL,
@@ -109,6 +110,8 @@ def _check_probes(chosen: Sequence[str], known: Sequence[str]) -> None:
 
 def _nothing_shared(answers: Sequence[Answers], said: Sequence[str]) -> str:
     """Why nothing is compared: what each folder holds, or what was too many."""
+    from protocols.compare.blocks import ALONE
+
     by_folder: dict[str, list[str]] = {}
     for one in answers:
         asked = one.asked
@@ -121,8 +124,10 @@ def _nothing_shared(answers: Sequence[Answers], said: Sequence[str]) -> str:
             "inoculation or an original task with its predictions.jsonl"
         )
     held = [f"{folder}: {', '.join(sorted(set(own)))}" for folder, own in by_folder.items()]
-    lines = [*(line for line in said if "too many" in line), *held]
-    return "no two systems answered the same set:\n  " + "\n  ".join(lines)
+    lines = [*(one for one in said if not one.startswith(ALONE)), *held]
+    return "no two systems answered the same set, or none in several folders:\n  " + "\n  ".join(
+        lines
+    )
 
 
 def _finish(folder: CommandFolder, measured: Sequence[Measured], said: Sequence[str]) -> None:

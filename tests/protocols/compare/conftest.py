@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +45,12 @@ class Leave:
         """A zero-shot run on one probe."""
         probe = more.pop("probe", "made")
         groups = more.pop("num_groups", None)
+        step = -1 if more.pop("turned", False) else 1
         row = Row(
             protocol="zero_shot", model=model, probe=probe, mode="zero_shot", split="test",
             metric="accuracy", value=0.5, num_items=len(right), num_groups=groups,
         )  # fmt: skip
-        return self._run(folder, lines(right, **more), row)
+        return self._run(folder, lines(right, **more)[::step], row)
 
     def curve(
         self, folder: Path, model: str, size: int, by_seed: Mapping[int, str], **more: Any
@@ -84,7 +84,7 @@ class Leave:
         command = CommandFolder(folder, {"command": "made"})
         run = command.run(f"{row.protocol}-{row.model}-{row.dose}", {"row": repr(row)})
         run.write_lines("predictions.jsonl", told)
-        rows = (replace(row),)
+        rows = (row,)
         run.finish(
             RunRecord(protocol=row.protocol, model=row.model, probe=row.probe, rows=rows, **facts)
         )

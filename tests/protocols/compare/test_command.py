@@ -115,17 +115,18 @@ def test_settings_of_one_model_are_compared_where_nothing_else_is(
 
 @pytest.mark.usefixtures("quiet")
 def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path) -> None:
-    for place in ("a", "b"):
-        leave.inoculation(tmp_path / place, 50, 1, "1100", "1000")
+    for place, after in (("a", "1100"), ("b", "1110")):
+        leave.inoculation(tmp_path / place, 50, 1, after, "1000")
     rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
     assert {row.subset_text for row in rows if isinstance(row.subset, OneModel)} == {
         "m (a)", "m (b)",
     }  # fmt: skip
     runs = load_results(tmp_path / "out").of("compare")
     assert sorted((run.probe, run.comparison.answered) for run in runs if run.comparison) == [
-        ("made", "before inoculation"), ("made", "inoculated"),
-        ("task", "before inoculation"), ("task", "inoculated"),
+        ("made", "inoculated"), ("task", "inoculated"),
     ]  # fmt: skip
+    # What was inoculated is one model, which said the same in both before.
+    assert any("counted once: 2 of 8 systems" in notice for notice in runs[0].notices)
 
 
 @pytest.mark.usefixtures("quiet")
@@ -176,6 +177,7 @@ def test_what_cannot_be_compared(
         assert train.main(["compare", *words]) == train.USAGE_ERROR
         return capsys.readouterr().err
 
+    leave.zero_shot(tmp_path / "b", "z", "110010", probe="other")  # is there for nobody
     assert "a: made (test, zero shot)" in complaint(one, other, out)
     assert "is given twice" in complaint(one, other, f"{one}/", out)
     assert "did you mean 'made'?" in complaint(one, other, "--probes=mad", out)
