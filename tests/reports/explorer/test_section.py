@@ -7,6 +7,9 @@ import zlib
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from reports.build import build_report
 from reports.explorer.section import Explorer, explorer
 from results.load import Results
 from storage.escaping import visible
@@ -83,3 +86,15 @@ def test_without_answers_there_is_no_section(answered: Results) -> None:
 
 def test_runs_that_are_not_shown_are_named(answered: Results) -> None:
     assert "left no answers in predictions.jsonl" in explorer(answered).html
+
+
+def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = explorer(answered, 0)
+    monkeypatch.setattr("reports.explorer.section.explorer", lambda results: explorer(results, 0))
+    assert answered.folder
+    page = build_report(answered.folder)
+    found = {path.name: path.read_text("utf-8") for path in (page.parent / "items").iterdir()}
+    assert {f"items/{name}": text for name, text in found.items()} == made.files
+    text = page.read_text("utf-8")
+    assert text.index('<section id="items">') < text.index('<section id="provenance">')
+    assert '<a href="#items">' in text
