@@ -254,6 +254,12 @@ function fillForm(view, columns, all) {
   form.hidden = false;
 }
 
+// The answers, or others beside them; models that differ are named.
+function called(view, other) {
+  const { model, told } = other || { model: view.model, told: view.run };
+  return view.against && view.against.model !== view.model ? `${model.name}, ${told.label}` : told.label;
+}
+
 const runLink = ({ run, label }) => make("a", { href: `#run-${run}` }, label);
 
 // Softmax over the scores; a null is the lowest score there is.
@@ -299,8 +305,8 @@ function choicesTable(view, columns, place, now, was) {
     return row;
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "choice"),
-    was ? make("th", { scope: "col" }, view.against.told.label) : null,
-    make("th", { scope: "col" }, view.run.label));
+    was ? make("th", { scope: "col" }, called(view, view.against)) : null,
+    make("th", { scope: "col" }, called(view)));
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   if (!rows.some((row) => row.hidden)) return table;
   const more = make("button", { type: "button" }, `Show all ${format(num)} choices`);
@@ -313,11 +319,11 @@ function choicesTable(view, columns, place, now, was) {
 
 function wordsTable(view, columns, place, now, was) {
   const target = columns.choices?.[place]?.[0];
-  const rows = [[was, view.against?.told.label], [now, view.run.label]].filter(([own]) => own).map(([own, label]) => {
+  const rows = [[was, view.against], [now, null]].filter(([own]) => own).map(([own, other]) => {
     const words = own.i === undefined ? "not asked" : own.sheet.answers.words[own.i].join(", ");
     const score = own.i === undefined ? undefined : own.sheet.answers.scores[own.i][0];
     const probability = target && score !== undefined && score !== null ? `${target}: probability ${score}` : "";
-    return make("tr", {}, make("th", { scope: "row" }, label),
+    return make("tr", {}, make("th", { scope: "row" }, called(view, other)),
       make("td", {}, words || "–", probability ? make("small", {}, ` (${probability})`) : null));
   });
   return make("table", {}, make("tbody", {}, ...rows));
@@ -428,9 +434,10 @@ async function render() {
     fillForm(view, columns, all);
     status.textContent = `${format(found.length)} of ${format(all.length)} items`
       + (found.length > some.length ? `, ${format(start + 1)} to ${format(start + some.length)} shown` : "");
-    section.querySelector(".answers").replaceChildren("Answers: ", runLink(view.run), ` (${view.run.protocol})`,
-      ...(view.against ? [", beside: ", runLink(view.against.told),
-        ` (${view.against.told.protocol}${view.against.model === view.model ? "" : `, ${view.against.model.name}`})`] : []), ".");
+    const linked = ({ run, protocol }, other) =>
+      [make("a", { href: `#run-${run}` }, called(view, other)), ` (${protocol})`];
+    section.querySelector(".answers").replaceChildren("Answers: ", ...linked(view.run),
+      ...(view.against ? [", beside: ", ...linked(view.against.told, view.against)] : []), ".");
     list.replaceChildren(...some.map((row) => card(view, columns, row)));
     section.querySelector(".pages").replaceChildren(...pageLinks(view, found.length));
     if (scroll) {
