@@ -72,19 +72,12 @@ class Tab:
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        tab = Tab(browser.new_page())
-        yield tab
-        browser.close()
-        assert tab.errors == []
+def tab(browser: Any) -> Iterator[Tab]:
+    page = browser.new_page()
+    tab = Tab(page)
+    yield tab
+    page.close()
+    assert tab.errors == []
 
 
 def written(results: Results, folder: Path, most_in_page: int = 15_000_000) -> Path:

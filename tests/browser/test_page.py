@@ -1,0 +1,105 @@
+"""The page in a browser: who may read it, where it fits, and that its links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.build import build_report
+from results.load import Results
+
+pytestmark = pytest.mark.browser
+DESKTOP, PHONE, PAPER = 1300, 390, 700  # CSS pixels; A4 without its margins
+OVERFLOW = """() => [...document.querySelectorAll('body *')].filter(element => {
+    if (element.closest('.scroll, .plot, .skip')) return false;
+    const box = element.getBoundingClientRect();
+    return box.width && box.right > document.documentElement.clientWidth + 1;
+}).map(element => element.outerHTML.slice(0, 120))"""
+WIDE_TABLES = """() => [...document.querySelectorAll('table')]
+    .filter(table => table.getBoundingClientRect().right > document.body.clientWidth + 1)
+    .map(table => table.getAttribute('aria-labelledby'))"""
+DANGLING = """() => [...document.querySelectorAll('a[href^="#"]')]
+    .map(link => link.getAttribute('href').slice(1))
+    .filter(name => !name.startsWith('items?') && !document.getElementById(name))"""
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    path = os.environ.get("PROBELIGHT_AXE")
+    if not path:
+        pytest.fail("npm install axe-core, and name its axe.min.js in PROBELIGHT_AXE")
+    return Path(path).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def addresses(demo_folder: Path, answered: Results, tmp_path: Path) -> list[str]:
+    """A page of zero-shot runs, curves and inoculations, and one with single items."""
+    assert answered.folder is not None
+    made = [build_report(demo_folder, tmp_path / "demo"), build_report(answered.folder)]
+    return [path.as_uri() for path in made]
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Any]:
+    contexts: list[Any] = []
+
+    def act(address: str, width: int, **options: Any) -> Any:
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: pytest.fail(str(error)))
+        page.on("request", lambda asked: asked.url.startswith("file:") or pytest.fail(asked.url))
+        page.goto(address)
+        return page
+
+    yield act
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(
+    addresses: list[str], opened: Any, axe: str, scheme: str, width: int
+) -> None:
+    for address in addresses:
+        page = opened(address, width, color_scheme=scheme)
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert [
+            (one["id"], one["impact"], [node["html"][:160] for node in one["nodes"][:3]])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ] == []
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_nothing_is_wider_than_the_screen(addresses: list[str], opened: Any, width: int) -> None:
+    for address in addresses:
+        page = opened(address, width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(OVERFLOW) == []
+
+
+def test_on_paper_tables_are_whole_and_what_is_folded_is_there(
+    addresses: list[str], opened: Any
+) -> None:
+    for address in addresses:
+        page = opened(address, PAPER)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(WIDE_TABLES) == []
+        assert page.locator("details.long:not([open])").count() == 0
+
+
+def test_links_lead_somewhere_and_open_what_is_folded(addresses: list[str], opened: Any) -> None:
+    for address in addresses:
+        page = opened(address, DESKTOP)
+        assert page.evaluate(DANGLING) == []
+        run = page.locator("[id^=run-]").first.get_attribute("id")
+        page.goto(f"{address}#{run}")
+        page.wait_for_function("name => document.getElementById(name).checkVisibility()", arg=run)
