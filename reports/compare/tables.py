@@ -28,7 +28,7 @@ _BESIDE = 3  # systems that stand side by side
 def systems_table(results: Results) -> Table | None:
     """Accuracy of each system, and which of them are not told apart."""
     found = systems(results)
-    names = list(dict.fromkeys(one.name for one in found))
+    names = list(dict.fromkeys(name for one in found for name in one.place.facts.num_runs))
     beside = len(names) <= _BESIDE
 
     def of_system(group: str) -> list[Column[OneSystem]]:
@@ -53,7 +53,7 @@ def systems_table(results: Results) -> Table | None:
         f"{INTERVAL} ({BY_GROUPS}; over seeds too where there are several). Systems that share a "
         "letter are not told apart (Piepho 2004), which does not say that they are equally good.",
         columns,
-        Across(lambda e: e.name, lambda e: e.place, of_system) if beside else None,
+        Across(lambda e: e.name, lambda e: e.place, of_system, names) if beside else None,
         f"probe split answered setting system {ACCURACY} letters",
     ).of(found)
 
