@@ -16,6 +16,7 @@ from reports.curve.summary import Summary, random_twin, summaries
 from reports.curve.sums import estimate
 from reports.diagnostics.facts import SENSITIVITY, asked
 from reports.diagnostics.runs import labelled_runs
+from reports.grids.facts import grids
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
@@ -27,9 +28,10 @@ from results.load import Results, Run
 from results.row import Role
 from results.subset import Statements
 
-Kind = Literal["asked", "inoculated", "diagnosed"]
+Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
 KINDS: Mapping[Kind, str] = {
     "asked": "Asked before training, and after examples",
+    "paired": "Asked about every pair of values",
     "inoculated": "Inoculated with examples",
     "diagnosed": "Prefers the good completion",
 }
@@ -91,7 +93,7 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
     Baselines and random weights are what models are held against; they have verdicts of their own
     only where there is no model.
     """
-    found = [*_asked(results), *_inoculated(results), *_diagnosed(results)]
+    found = [*_asked(results), *_paired(results), *_inoculated(results), *_diagnosed(results)]
     models = [verdict for role, verdict in found if role not in ("baseline", "control")]
     return tuple(models or (verdict for _, verdict in found))
 
@@ -200,6 +202,15 @@ def _from_choices(
     found = [e for e in entries(results) if e.sees_choices and (e.probe, e.split) == (probe, split)]
     best = max(found, key=lambda entry: entry.value.value, default=None)
     return () if best is None else (_unpaired(CHOICES, measured, best.value),)
+
+
+def _paired(results: Results) -> Iterable[tuple[Role, Verdict]]:
+    for grid in grids(results):
+        row = grid.accuracy
+        wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
+        about = ", ".join(filter(None, (grid.title, grid.span, wording)))
+        judged = judge(Case(1 / len(grid.candidates), None, Score(BEFORE, row)))
+        yield row.role, Verdict(Skill("paired", row.probe, about), grid.model, judged, "grids", ())
 
 
 def _inoculated(results: Results) -> Iterable[tuple[Role, Verdict]]:

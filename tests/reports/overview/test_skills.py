@@ -12,6 +12,7 @@ from reports.overview.verdicts import Evidence
 from results.load import Results, load_results
 from results.subset import Statements
 from tests.fixtures.diagnostics import results_of, share
+from tests.fixtures.grids import write_grid
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]
@@ -98,6 +99,21 @@ def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., Results]) -
     assert found.cost == "cost not interpretable"
 
 
+def test_every_pair_of_values_is_a_skill(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    """Of 90 pairs all are right, or half of them where "younger" is said of every one."""
+    ages = list(range(15, 115, 10))
+    write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: float(i < j))
+    write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0, wording="released")
+    found = verdicts(load_results(tmp_path))
+    assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
+        ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
+        ("age comparison", "where what, 15–105 in steps of 10, released wording", "not shown"),
+    ]
+    assert {one.section for one in found} == {"grids"}
+
+
 def test_statements_are_judged_apart_from_their_negations(
     tmp_path: Path, write_run: WriteRun
 ) -> None:
@@ -133,6 +149,6 @@ def test_models_stand_by_the_numbers_in_their_names(
 
 
 def test_every_kind_has_a_heading() -> None:
-    assert list(KINDS) == ["asked", "inoculated", "diagnosed"]
+    assert list(KINDS) == ["asked", "paired", "inoculated", "diagnosed"]
     assert Skill("asked", "taxonomy_small", "test").words == "taxonomy (small)"
     assert Skill("diagnosed", "cprag").words == "CPRAG-102"
