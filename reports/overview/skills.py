@@ -16,7 +16,7 @@ from reports.curve.summary import Summary, random_twin, summaries
 from reports.curve.sums import estimate
 from reports.diagnostics.facts import SENSITIVITY, asked
 from reports.diagnostics.runs import labelled_runs
-from reports.grids.facts import grids
+from reports.grids.facts import AGE_PANELS, SIZES, grids
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
@@ -205,7 +205,10 @@ def _from_choices(
 
 
 def _paired(results: Results) -> Iterable[tuple[Role, Verdict]]:
+    """Grids of ages and of sizes; the other panels are the first one's, disturbed."""
     for grid in grids(results):
+        if grid.name not in (AGE_PANELS[0], SIZES):
+            continue
         row = grid.accuracy
         wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
         about = ", ".join(filter(None, (grid.title, grid.span, wording)))

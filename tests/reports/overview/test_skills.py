@@ -105,7 +105,8 @@ def test_every_pair_of_values_is_a_skill(
     """Of 90 pairs all are right, or half of them where "younger" is said of every one."""
     ages = list(range(15, 115, 10))
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: float(i < j))
-    write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0, wording="released")
+    write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, wording="released")
+    write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0)
     found = verdicts(load_results(tmp_path))
     assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
