@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reports.kit.text import count, points
 from reports.papers.beside import Beside
-from reports.papers.registry import REGISTRY, RICHARDSON
+from reports.papers.registry import RICHARDSON, rows_beside
 from reports.papers.science_rows import ours
 from results.load import Results
 
@@ -20,8 +20,8 @@ def reproduced(results: Results) -> list[str]:
 
 
 def _compared(results: Results) -> Iterator[tuple[str, str, Beside]]:
-    for table in REGISTRY:
-        for row in table.beside(results) if table.beside else ():
+    for table, rows in rows_beside(results).items():
+        for row in rows:
             if row.difference is not None:
                 yield table.paper, table.place, row
     for entry in ours(results):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 
 from probes.diagnostics.sets import SETS
 from reports.audit.facts import entries
@@ -11,10 +12,10 @@ from reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
 from reports.inoculation.facts import inoculations
 from reports.kit.paper_identity import on_released
 from reports.kit.published import published_curves, published_probes
-from reports.papers.beside import PaperTable
+from reports.papers.beside import Beside, PaperTable
 from reports.papers.ettinger import diagnostic_rows
 from reports.papers.richardson import cluster_rows
-from reports.papers.science_models import science_models_table
+from reports.papers.science_rows import ours
 from reports.papers.talmor import curve_rows
 from results.load import Results
 
@@ -93,7 +94,7 @@ def _has_inoculation(results: Results, needs_hops: bool) -> bool:
 
 
 def _has_science(results: Results) -> bool:
-    return science_models_table(results) is not None
+    return bool(ours(results))
 
 
 def _has_audit(results: Results) -> bool:
@@ -222,3 +223,10 @@ def _order(table: PaperTable) -> tuple[int, str]:
 REGISTRY: tuple[PaperTable, ...] = tuple(
     table for paper in (_TALMOR, _RICHARDSON, _ETTINGER) for table in sorted(paper, key=_order)
 )
+
+
+@lru_cache(maxsize=2)
+def rows_beside(results: Results) -> Mapping[PaperTable, Sequence[Beside]]:
+    """The rows of every table that these results hold a number of."""
+    found = {table: table.beside(results) for table in REGISTRY if table.beside is not None}
+    return {table: rows for table, rows in found.items() if rows}

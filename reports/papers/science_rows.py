@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from reports.inoculation.doses import Dose, best_dose, doses, starts
 from reports.inoculation.facts import inoculations
@@ -122,7 +123,8 @@ def _on_released(results: Results, series: Series) -> bool:
     return all(on_released(run, series.report_split) for run in own)
 
 
-def ours(results: Results) -> list[Entry]:
+@lru_cache(maxsize=2)
+def ours(results: Results) -> tuple[Entry, ...]:
     """Before and after of each line that reports on the dev or test split of a paper's probe."""
     lines = doses(inoculations(results))
     entries = []
@@ -136,7 +138,7 @@ def ours(results: Results) -> list[Entry]:
         entries.append(replace(_entry(series, ZERO_SHOT, values, line), rows=(row,)))
         if series in lines:
             entries.append(_inoculated(best_dose(lines[series])))
-    return entries
+    return tuple(entries)
 
 
 def _inoculated(dose: Dose) -> Entry:

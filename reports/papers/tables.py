@@ -9,7 +9,7 @@ from reports.kit.columns import accuracy, field, gap, share, text, whole
 from reports.kit.table import Column, Declared, Table
 from reports.kit.text import ABSENT, INTERVAL
 from reports.papers.beside import Beside, PaperTable
-from reports.papers.registry import REGISTRY
+from reports.papers.registry import REGISTRY, rows_beside
 from results.load import Results
 
 _HOW = (
@@ -71,18 +71,17 @@ def listed_table(results: Results) -> Table | None:
 
 def paper_tables(results: Results) -> list[Table]:
     """A table for each of the papers' that the results hold a number of."""
-    made = (_table(table, results) for table in REGISTRY if table.beside is not None)
+    made = (_table(table, rows) for table, rows in rows_beside(results).items())
     return [table for table in made if table is not None]
 
 
 def _listed(table: PaperTable, results: Results) -> Listed:
-    rows = [] if table.beside is None else table.beside(results)
+    rows = rows_beside(results).get(table, ())
     shown = table.name if rows else table.shown if table.is_shown(results) else ""
     return Listed(table, rows, shown)
 
 
-def _table(table: PaperTable, results: Results) -> Table | None:
-    rows = [] if table.beside is None else table.beside(results)
+def _table(table: PaperTable, rows: Sequence[Beside]) -> Table | None:
     with_people = any(row.people is not None for row in rows)
     people: Column[Beside] = share("people %", lambda row: row.people, "people")
     columns: list[Column[Beside]] = [
