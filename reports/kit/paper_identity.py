@@ -51,8 +51,14 @@ def paper_model(run: Run) -> str | None:
         return BASELINES.get(run.kind) if source.vectors.startswith(PAPER_VECTORS) else None
     if run.kind == RECORDED:
         return next((_RECORDINGS[f.sha256] for f in run.data if f.sha256 in _RECORDINGS), None)
+    return hub_model(run)
+
+
+def hub_model(run: Run) -> str | None:
+    """Which checkpoint of the papers' a run began with, whatever it was there for."""
+    source = run.source
     pinned = source.revision in (None, "main") or bool(_COMMIT.fullmatch(source.revision))
-    return _HUB_IDS.get(source.hub_id or "") if pinned else None
+    return _HUB_IDS.get(source.hub_id or "") if pinned and not source.control_of else None
 
 
 def on_paper_task(run: Run) -> bool:

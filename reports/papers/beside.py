@@ -136,7 +136,7 @@ class PaperTable:
         command: The command whose results hold it; empty where none does.
         beside: The rows that stand beside it here.
         note: What must be known to read them.
-        shown: Name of the table of this report that has it, in place of `beside`.
+        shown: Name of the table of this report that has it, where no rows stand beside it.
         is_shown: Whether that table has it.
     """
 
@@ -153,7 +153,8 @@ class PaperTable:
     def name(self) -> str:
         """Name of its csv file here."""
         author, _, year = self.paper.partition(" ")
-        return f"paper_{author.lower()}{year[-4:]}_{self.place.replace(' ', '_')}"
+        place = self.place.replace(",", "").replace(" ", "_")
+        return f"paper_{author.lower()}{year[-4:]}_{place}"
 
 
 def together(
