@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reports.kit.columns import accuracy, field, gap, share, text, whole
-from reports.kit.table import Column, Declared, Table
-from reports.kit.text import ABSENT, INTERVAL
+from reports.kit.columns import (
+    accuracy,
+    accuracy_cell,
+    field,
+    gap,
+    number,
+    share,
+    shown,
+    text,
+    whole,
+)
+from reports.kit.table import Cell, Column, Declared, Table
+from reports.kit.text import ABSENT, INTERVAL, percent
 from reports.papers.beside import Beside, PaperTable
 from reports.papers.registry import REGISTRY, rows_beside
 from results.load import Results
@@ -71,7 +81,7 @@ def listed_table(results: Results) -> Table | None:
 
 def paper_tables(results: Results) -> list[Table]:
     """A table for each of the papers' that the results hold a number of."""
-    made = (_table(table, rows) for table, rows in rows_beside(results).items())
+    made = (table_of(table, rows) for table, rows in rows_beside(results).items())
     return [table for table in made if table is not None]
 
 
@@ -81,15 +91,17 @@ def _listed(table: PaperTable, results: Results) -> Listed:
     return Listed(table, rows, shown)
 
 
-def _table(table: PaperTable, rows: Sequence[Beside]) -> Table | None:
+def table_of(table: PaperTable, rows: Sequence[Beside]) -> Table | None:
+    """A table of a paper with ours beside it; people see what belongs to what is here."""
     with_people = any(row.people is not None for row in rows)
     people: Column[Beside] = share("people %", lambda row: row.people, "people")
     columns: list[Column[Beside]] = [
         text("model", lambda row: row.model, "model", lambda row: row.about),
         field("about", lambda row: row.about),
         text("number", lambda row: row.name, "number"),
-        accuracy("ours", lambda row: row.measured, "ours ci_low ci_high"),
-        share("paper", lambda row: row.paper, "paper"),
+        accuracy("", lambda row: row.measured, "ours ci_low ci_high").hidden,
+        shown("ours", lambda row: _signed(accuracy_cell(row.measured))),
+        number("paper", lambda row: row.paper, lambda value: _minus(percent(value)), "paper"),
         gap(
             "ours − paper, points",
             lambda row: row.difference,
@@ -106,6 +118,15 @@ def _table(table: PaperTable, rows: Sequence[Beside]) -> Table | None:
         f"{INTERVAL.replace('accuracy', 'number of ours')}. {table.note}",
         columns,
     ).of(rows, _seen(rows))
+
+
+def _signed(cell: Cell) -> Cell:
+    """Whole clusters less single questions is a number below 0."""
+    return replace(cell, text=_minus(cell.text))
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 def _seen(rows: Sequence[Beside]) -> list[Beside]:

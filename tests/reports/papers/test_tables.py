@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+from reports.kit.measured import Estimate
 from reports.kit.table import Cell
+from reports.papers.beside import Beside, Ours, PaperTable, Printed
 from reports.papers.section import PAPERS
-from reports.papers.tables import listed_table, paper_tables
+from reports.papers.tables import listed_table, paper_tables, table_of
 from results.load import Results, load_results
 from tests.fixtures.curves import shares
 from tests.fixtures.report import labels, named
@@ -80,3 +82,13 @@ def test_people_see_the_papers_numbers_of_what_is_here(
     assert shown[:4] == [(model, "zero-shot, %") for model in others]
     assert [model for model, _ in shown[4:11]] == ["RoBERTa-B"] * 7
     assert shown[11:] == [("MLM-baseline", "zero-shot, %"), ("mine", "zero-shot, %")]
+
+
+def test_numbers_below_zero_have_a_minus() -> None:
+    printed = Printed("delta", "bert", -0.155)
+    table = table_of(PaperTable("A 2020", "table 1", "x"), [
+        Beside("delta", printed, Ours("delta", "m", "bert", Estimate(-0.601))),
+    ])  # fmt: skip
+    assert table is not None
+    assert [cell.text for cell in table.rows[0][2:5]] == ["−60.1", "−15.5", "−44.6"]
+    assert table.records[0]["ours"] == -0.601
