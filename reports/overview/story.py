@@ -17,12 +17,14 @@ from reports.kit.text import count, in_words, percent, points, points_between
 from reports.overview.examples import cut, example
 from reports.overview.grid import MARKS
 from reports.overview.skills import HOW, Verdict, verdicts
+from reports.overview.verdicts import Word
 from results.load import Results
 from storage.escaping import visible
 
 WIDTH = 80
-MOST_VERDICTS = 8  # lines
+MOST_VERDICTS = 7  # lines
 LONGEST_NAME = 30
+LEAST_REACH = 0.2  # of a chart, from its lowest bar to its highest: noise stays low
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
@@ -31,6 +33,8 @@ _SHORTER = (
     ("the most frequent answer", "majority"),
     (" examples", ""),
     ("its language", "language"),
+    ("without", "w/o"),
+    ("accuracy in %", "%"),
 )
 
 
@@ -40,9 +44,11 @@ def story(results: Results) -> list[str]:
     if not found:
         return []
     models = list(dict.fromkeys(verdict.model for verdict in found))
-    who = models[0] if len(models) == 1 else f"{len(models)} models"
+    who, it = (cut(models[0], LONGEST_NAME), "it")
+    if len(models) > 1:
+        who, it = (f"{len(models)} models", "they")
     lines = [
-        f"What {who} knew, what it learned, and what that cost (accuracy in %)",
+        f"What {who} knew, what {it} learned, and what that cost (accuracy in %)",
         "",
         *_judged(found, named=len(models) > 1),
     ]
@@ -136,20 +142,18 @@ def _item(results: Results, found: Sequence[Verdict]) -> list[str]:
         one = example(results, [verdict])
         if one is None:
             continue
-        [right] = (choice.text for choice in one.choices if choice.is_right)
-        [said] = [choice.text for choice in one.choices if choice.models] or ["nothing"]
-        head = "One item: "
-        longest = WIDTH // 3
-        return [
-            head + cut(one.question, WIDTH - len(head)),
-            f"  right: {cut(right, longest)}; {one.when} the answer was: {cut(said, longest)}",
-        ]
+        asked = one.question or "Which sentence is right?"
+        right = next(choice.text for choice in one.choices if choice.is_right)
+        said = next((choice.text for choice in one.choices if choice.models), "nothing")
+        told = {"One item: ": asked, "  right answer: ": right, f"  {one.when} it said: ": said}
+        return [head + cut(text, WIDTH - len(head)) for head, text in told.items()]
     return []
 
 
 def _ranked(found: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts from what was known to what cannot be told."""
-    return sorted(found, key=lambda verdict: list(MARKS).index(verdict.judged.word))
+    """The verdicts from what was known to what was not shown."""
+    order: list[Word] = ["knew it", "learned it", "cannot tell", "not shown"]
+    return sorted(found, key=lambda verdict: order.index(verdict.judged.word))
 
 
 def _side(line: Sequence[Dose], before: str, after: str) -> list[float]:
@@ -164,9 +168,10 @@ def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]
     """Rows of bars on one scale, with the first value and the last."""
     values = [value for row in rows.values() for value in row]
     low = min(values) if low is None else min(low, *values)
+    high = max(*values, low + LEAST_REACH)
     wide = max(map(len, rows))
     return [
-        f"  {name:<{wide}}  {bars(row, low, max(values))}  {percent(row[0])} → {percent(row[-1])}"
+        f"  {name:<{wide}}  {bars(row, low, high)}  {percent(row[0])} → {percent(row[-1])}"
         for name, row in rows.items()
     ]
 

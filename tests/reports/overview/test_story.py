@@ -54,11 +54,11 @@ def test_the_item_is_the_example_of_the_best_known_skill(
     item = {"set": "known", "id": "1", "position": 1, "question": "x" * 70 + " [MASK] y\n."}
     item |= {"choices": ["right", "wrong"], "scores": [0.0, 1.0], "answer": 0, "prediction": 1}
     (run / "predictions.jsonl").write_text(json.dumps({**item, "tied": 1, "correct": 0.0}) + "\n")
-    head, said = story(load_results(tmp_path))[-2:]
+    head, right, said = story(load_results(tmp_path))[-3:]
     assert head.startswith("One item: xxx")
     assert head.endswith("x [MASK] y .")
     assert len(head) == WIDTH
-    assert said == "  right: right; before training the answer was: wrong"
+    assert (right, said) == ("  right answer: right", "  before training it said: wrong")
 
 
 def test_many_skills_and_long_names_keep_to_the_screen(
@@ -68,8 +68,8 @@ def test_many_skills_and_long_names_keep_to_the_screen(
         name = f"a_probe_with_a_name_that_is_much_too_long_for_any_terminal_{number:02}\x1b[2J"
         write_run(tmp_path, f"zero_shot-{number}", rows.zero_shot(name, 400, 500, 2))
     lines = story(load_results(tmp_path))
-    assert len(lines) == 10
-    assert lines[-1] == "  and 5 more on the page"
+    assert len(lines) == 9
+    assert lines[-1] == "  and 6 more on the page"
     assert max(map(len, lines)) <= WIDTH
     assert "\x1b" not in "".join(lines)
     assert all("knew it  80.0 before training" in line for line in lines[2:-1])
