@@ -84,6 +84,10 @@ class Results:
         """The runs of one protocol."""
         return [run for run in self.runs if run.protocol == protocol]
 
+    def below(self, message: str) -> str:
+        """A message whose paths begin in the folder: a page is read elsewhere too."""
+        return message if self.folder is None else message.replace(f"{self.folder}/", "")
+
     def read(self, run: Run, name: str) -> Any | None:
         """What a JSON file beside a run's result.json holds; None where there is none.
 

@@ -133,7 +133,7 @@ def gathered(results: Results) -> Gathered:
         try:
             lines = results.read(run, "predictions.jsonl") or []
         except UnreadableResultError as error:
-            unread[f"Not counted by concept: {visible(str(error))}."] = None
+            unread[f"Not counted by concept: {visible(results.below(str(error)))}."] = None
             continue
         if not whole:
             cut.add(series)

@@ -91,7 +91,7 @@ def everything(results: Results) -> Everything:
         try:
             sets = _sets(results, run)
         except UnreadableResultError as error:
-            unread.append(f"Not shown: {visible(str(error))}.")
+            unread.append(f"Not shown: {visible(results.below(str(error)))}.")
             continue
         if not sets:
             silent[run.protocol.replace("_", " ")] += 1

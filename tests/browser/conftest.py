@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,3 +23,12 @@ def browser() -> Iterator[Any]:
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core."""
+    path = os.environ.get("PROBELIGHT_AXE")
+    if not path:
+        pytest.fail("npm install axe-core, and name its axe.min.js in PROBELIGHT_AXE")
+    return Path(path).read_text(encoding="utf-8")

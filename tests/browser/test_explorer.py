@@ -196,6 +196,43 @@ def test_hostile_names_are_text(answered: Results, tmp_path: Path, tab: Tab) -> 
     assert tab.page.input_value("#items [name=probe]") == "<b>&'\"#?=%@"
 
 
+@pytest.mark.parametrize("query", ["probe=hypernymy", "probe=hypernymy&item=q2@3", "probe=role"])
+def test_axe_finds_nothing_in_it(
+    answered: Results, tmp_path: Path, tab: Tab, axe: str, query: str
+) -> None:
+    tab.open(written(answered, tmp_path / "out"), query)
+    tab.page.evaluate(axe)
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        found = tab.page.evaluate("axe.run('#items')")["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+
+
+def test_on_a_phone_and_on_paper(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 375, "height": 800})
+    tab.open(written(answered, tmp_path / "out"), "probe=hypernymy&item=q2@3")
+    boxes = "[...document.querySelectorAll('#items *')].map((one) => one.getBoundingClientRect())"
+    assert tab.page.evaluate(f"Math.max(...{boxes}.map((box) => box.right))") <= 375
+    tab.page.emulate_media(media="print")
+    said = tab.page.locator("#items").inner_text()
+    assert said.startswith("Every item\n\nThe page on a screen shows each of 6 items")
+    assert not tab.page.locator("#items form").is_visible()
+
+
+def test_with_the_keyboard_alone(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    tab.open(written(answered, tmp_path / "out"), "probe=hypernymy")
+    tab.page.focus("#items [name=show]")
+    tab.page.keyboard.press("l")  # the kind that begins with it
+    tab.settled()
+    assert tab.shown == ["q0@1", "q2@3"]
+    for _ in range(6):  # hops, concept, text, two runs, the first item
+        tab.page.keyboard.press("Tab")
+    tab.page.keyboard.press("Enter")
+    tab.settled()
+    assert tab.shown == ["q0@1"]
+    assert tab.page.evaluate("document.activeElement.getAttribute('role')") == "status"
+
+
 @pytest.mark.slow
 def test_twenty_thousand_items_stay_quick(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, tab: Tab

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,6 @@ WIDE_TABLES = """() => [...document.querySelectorAll('table')]
 DANGLING = """() => [...document.querySelectorAll('a[href^="#"]')]
     .map(link => link.getAttribute('href').slice(1))
     .filter(name => !name.startsWith('items?') && !document.getElementById(name))"""
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    path = os.environ.get("PROBELIGHT_AXE")
-    if not path:
-        pytest.fail("npm install axe-core, and name its axe.min.js in PROBELIGHT_AXE")
-    return Path(path).read_text(encoding="utf-8")
 
 
 @pytest.fixture
