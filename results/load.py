@@ -100,7 +100,7 @@ class Results:
             return None
         folder = self.folder / run.path
         if said := change(folder, run.files, name):
-            raise UnreadableResultError(f"{folder}/{said}; {remedy(folder)}")
+            raise UnreadableResultError(f"{run.path}/{said}; {remedy(Path(run.path))}")
         path = folder / name
         if not path.is_file():
             return None
@@ -110,7 +110,8 @@ class Results:
                 return [json.loads(line) for line in text.split("\n") if line]
             return json.loads(text)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise UnreadableResultError(f"{path}: not a whole JSON file ({error})") from error
+            at = f"{run.path}/{name}"  # a page says it: the same wherever the folder lies
+            raise UnreadableResultError(f"{at}: not a whole JSON file ({error})") from error
 
 
 def load_results(folder: Path | Sequence[Path]) -> Results:

@@ -180,7 +180,7 @@ def test_a_file_that_is_not_that_of_the_record_is_refused(
     (run,) = results.runs
     assert results.read(run, "grid.json") == {"values": [1]}
     (folder / "grid.json").write_text('{"values": [2]}')
-    again = f"; remove {folder} and give the command that made it again"
+    again = f"; remove runs/{folder.name} and give the command that made it again"
     with pytest.raises(UnreadableResultError, match=r"grid\.json: changed since the run") as no:
         results.read(run, "grid.json")
     assert str(no.value).endswith(again)
