@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from protocols.cli.command import Command, command
 from results.planned import planned_cells
 from storage.errors import UsageError
 
+if TYPE_CHECKING:
+    from callbacks.wandb.workspace import WorkspaceTemplate
+
 
 @command(
     Command(
         "tables, figures and one page from result files",
         example="train.py report runs/curve runs/inoculation --output_dir runs/report",
-        shown="folder output_dir medals wandb.project wandb.group",
+        shown="folder output_dir medals wandb.project wandb.group workspace",
         positional=True,
     )
 )
@@ -24,6 +28,7 @@ def report(
     output_dir: Path | None = None,
     medals: Path | None = None,
     wandb: WandbSettings = DEFAULT_WANDB,
+    workspace: Path | None = None,
 ) -> Path:
     """Tables, figures and one page from the result files below one or several folders.
 
@@ -32,27 +37,40 @@ def report(
         output_dir: Where the report goes; needed where there are several folders, and the folder
             itself where it is none.
         medals: A YAML file with the rule for medals; the shipped one where it is none.
-        wandb: With a project, the inoculation plot, the Pareto figure and the tables are logged
-            as a small run of the group.
+        wandb: With a project, all figures and tables are logged as a small run of the group, and
+            the page as its artifact.
+        workspace: A file as in configs/wandb: a workspace with its panels is made in the project.
 
     Returns:
         The path of the HTML page.
 
     Raises:
         FileNotFoundError: If a folder holds no result that can be read.
-        UsageError: If it is left open where the page of several folders goes.
+        UsageError: If it is left open where the page of several folders goes, or a workspace has
+            no project to be made in.
+        ConfigError: If the workspace's file, or the rule for medals, is not what it should be.
     """
     from reports.build import build_report
 
     if len(folder) > 1 and output_dir is None:
         raise UsageError("several folders have no place of their own for the page: --output_dir")
+    template = _template(workspace, wandb) if workspace else None
     page_path = build_report(folder, output_dir or folder[0], medals)
     print(said_of_page(page_path))
     if wandb.project:
         from callbacks.wandb.publish import publish
 
-        publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)))
+        publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)), template)
     return page_path
+
+
+def _template(path: Path, wandb: WandbSettings) -> WorkspaceTemplate:
+    from callbacks.wandb.workspace import WorkspaceTemplate, check_library
+
+    if not wandb.project:
+        raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")
+    check_library()
+    return WorkspaceTemplate.read(path)
 
 
 def said_of_page(page_path: Path) -> str:

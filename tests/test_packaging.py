@@ -46,6 +46,7 @@ CONFIG_KINDS: dict[str, Check] = {
     "model": lambda c: set(c) == {"model"} and set(c["model"]) <= MODEL_KEYS,
     "debug": lambda c: set(c) == {"trainer"},
     "trainer": lambda c: set(c) == {"trainer"},
+    "wandb": lambda c: set(c) == {"name", "sections"},
     "probe": lambda c: {"setup", "citation"} <= set(c),
     "experiment": lambda c: bool(c),
     "sweep": lambda c: bool(c),

@@ -1,4 +1,4 @@
-"""A finished sweep's figures and tables as one small run in Weights & Biases."""
+"""A report as one small run in Weights & Biases: its figures, its tables, its page."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from typing import Any
 
 from callbacks.wandb.courier import Courier
 from callbacks.wandb.settings import WandbSettings, client_settings, wandb_id
+from callbacks.wandb.workspace import WorkspaceTemplate
 from storage.escaping import from_cell
 
-FIGURES = ("inoculation", "pareto", "selection", "difficulty")
-TABLES = ("inoculation", "inoculation_seeds", "science_models", "pareto")
+PAGE = ("report.html", "report.md")
+ITEMS = "items"  # what the page could not hold
 PATIENCE = 120.0  # seconds: nothing waits for a report but the person who asked for it
 
 
 def publish(
     report_dir: Path,
     settings: WandbSettings,
+    workspace: WorkspaceTemplate | None = None,
     patience: float = PATIENCE,
     client: Callable[[], Any] | None = None,
 ) -> bool:
-    """Logs the figures and tables of a report in the sweep's group.
+    """Logs all figures and tables of a report, and the page as an artifact, in the sweep's group.
 
     The run has a fixed id, so a report that is made again goes on in the same one. It never
     raises: what went wrong is a warning, and the files of the report are there all the same.
@@ -32,6 +34,7 @@ def publish(
     Args:
         report_dir: Where `train.py report` wrote `figures/` and `tables/`.
         settings: Project and group; the folder's name stands for a missing group.
+        workspace: A workspace to make in the project; online alone.
         patience: Seconds to wait for W&B.
         client: Gives the wandb package; a parameter for tests.
 
@@ -42,7 +45,10 @@ def publish(
 
     def act() -> None:
         try:
-            _log(report_dir, settings, (client or _client)())
+            talk = (client or _client)()
+            _log(report_dir, settings, talk)
+            if workspace:
+                _make(workspace, settings, talk)
         except Exception as error:
             failures.append(error)
 
@@ -83,16 +89,37 @@ def _log(report_dir: Path, settings: WandbSettings, wandb: Any) -> None:
         settings=client_settings(),
     )
     logged: dict[str, Any] = {}
-    for figure in FIGURES:
-        if (path := report_dir / "figures" / f"{figure}.png").exists():
-            logged[f"figures/{figure}"] = wandb.Image(str(path))
-    for table in TABLES:
-        if (path := report_dir / "tables" / f"{table}.csv").exists():
-            columns, data = read_table(path)
-            logged[f"tables/{table}"] = wandb.Table(columns=columns, data=data)
+    for path in sorted((report_dir / "figures").glob("*.png")):
+        logged[f"figures/{path.stem}"] = wandb.Image(str(path))
+    for path in sorted((report_dir / "tables").glob("*.csv")):
+        columns, data = read_table(path)
+        logged[f"tables/{path.stem}"] = wandb.Table(columns=columns, data=data)
     run.log(logged)
+    run.log_artifact(_page(report_dir, wandb))
     run.summary.update(_costs(report_dir / "tables"))
     run.finish()
+
+
+def _page(report_dir: Path, wandb: Any) -> Any:
+    """The page with what lies beside it: whoever downloads it can open it."""
+    artifact = wandb.Artifact("report", type="report")
+    for name in PAGE:
+        if (path := report_dir / name).exists():
+            artifact.add_file(str(path), name=name)
+    if (items := report_dir / ITEMS).is_dir():
+        artifact.add_dir(str(items), name=ITEMS)
+    return artifact
+
+
+def _make(workspace: WorkspaceTemplate, settings: WandbSettings, wandb: Any) -> None:
+    """Makes a workspace, or says why there is none."""
+    if settings.offline() or not settings.project:
+        print(f"workspace {workspace.name}: not made, as W&B is offline here")
+        return
+    entity = settings.entity or wandb.Api().default_entity
+    made = workspace.built(entity, settings.project)
+    made.save()
+    print(f"workspace {workspace.name}: {made.url}")
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:

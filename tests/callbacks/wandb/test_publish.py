@@ -21,11 +21,25 @@ class Client:
         self.logged: dict[str, Any] = {}
         self.summary: dict[str, Any] = {}
         self.arguments: dict[str, Any] = {}
+        self.files: list[str] = []
         self.finished = False
 
     def init(self, **arguments: Any) -> Any:
         self.arguments = arguments
-        return SimpleNamespace(log=self.logged.update, summary=self.summary, finish=self.finish)
+        return SimpleNamespace(
+            log=self.logged.update,
+            log_artifact=lambda artifact: None,
+            summary=self.summary,
+            finish=self.finish,
+        )
+
+    def Artifact(self, name: str, type: str) -> Any:
+        def add(path: str, name: str) -> None:
+            assert Path(path).exists()
+            self.files.append(name)
+
+        assert (name, type) == ("report", "report")
+        return SimpleNamespace(add_file=add, add_dir=add)
 
     def finish(self) -> None:
         self.finished = True
@@ -43,6 +57,10 @@ def report_dir(tmp_path: Path) -> Path:
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True)
     (folder / "figures" / "inoculation.png").write_bytes(b"plot")
+    (folder / "figures" / "arrows.png").write_bytes(b"arrows")
+    (folder / "figures" / "arrows.svg").write_text("<svg/>", encoding="utf-8")
+    (folder / "report.html").write_text("<!DOCTYPE html>", encoding="utf-8")
+    (folder / "items").mkdir()
     seeds = (
         "model,probe,dose,num_seeds,cost_interpretable,inoculation_cost,original_task\n"
         "embedded,hypernymy,100,3,True,0.012,definitions\n"
@@ -66,7 +84,10 @@ def test_figures_tables_and_costs_are_one_small_run(
     columns, data = client.logged["tables/inoculation_seeds"]
     assert columns[2:4] == ["dose", "num_seeds"]
     assert data[0] == ["embedded", "hypernymy", 100.0, 3.0, "True", 0.012, "definitions"]
-    assert set(client.logged) == {"figures/inoculation", "tables/inoculation_seeds"}
+    assert set(client.logged) == {
+        "figures/arrows", "figures/inoculation", "tables/inoculation_seeds",
+    }  # fmt: skip
+    assert client.files == ["report.html", "items"]
     # A cost that cannot be read is not in the summary.
     assert client.summary == {
         "inoculation_cost/hypernymy/definitions/embedded/k=100": 0.012,
