@@ -17,6 +17,7 @@ from results.load import Results
 MOST_IN_PAGE = 15_000_000  # bytes of packed data; beyond that they are files beside the page
 FOLDER = "items"
 _HERE = Path(__file__).parent
+_SCRIPTS = ("data", "address", "chosen", "cards", "explorer")  # one scope, in this order
 
 
 class Explorer(NamedTuple):
@@ -48,7 +49,7 @@ def explorer(results: Results, most_in_page: int = MOST_IN_PAGE) -> Explorer:
     html = environment.from_string(_text("explorer.html")).render(
         index=_in_script({"probes": data.probes, "folder": FOLDER if beside else None}),
         parts=() if beside else data.parts,
-        script=Markup(_text("explorer.js")),
+        script=Markup("".join(_text(f"script/{name}.js") for name in _SCRIPTS)),
         num_items=sum(len(asked.items) for asked in probes.values()),
         unread=unread,
     )

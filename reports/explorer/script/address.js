@@ -1,0 +1,71 @@
+// The address: what is shown is what it says.
+
+const SHOW = ["all", "right", "wrong", "tied", "lost", "gained"];
+
+function asked() {
+  const hash = window.location.hash;
+  if (hash !== "#items" && !hash.startsWith("#items?")) return null;
+  return new URLSearchParams(hash.slice("#items?".length));
+}
+
+function address(view, changes = {}) {
+  const given = {
+    probe: view.probe.name, model: view.model.name, run: view.run.name,
+    against: view.against ? view.against.told.name : "none",
+    show: view.show, cluster: view.cluster, hops: view.hops, q: view.q, item: view.item,
+    page: "", ...changes,
+  };
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== "" && value !== "all") query.set(name, value);
+  }
+  return `#items?${query}`;
+}
+
+// The one of a list that is asked for by name; the one to begin with where none is, or none is so
+// called, which is then said.
+function one(all, name, first, noun, problems) {
+  const found = all.find((each) => each.name === name);
+  if (!found && name) problems.push(`There is no ${noun} “${name}” here.`);
+  return found || first;
+}
+
+// A run's folder alone means the first of its sets.
+function sheetNamed(model, name) {
+  return model.sheets.find((sheet) => sheet.name === name)
+    || model.sheets.find((sheet) => sheet.run === name);
+}
+
+function viewOf(query) {
+  const get = (name) => query.get(name) || "";
+  const problems = [];
+  const probe = one(index.probes, get("probe"), index.probes[0], "probe", problems);
+  const model = one(probe.models, get("model"), probe.models[0], `model of ${probe.name}`, problems);
+  const shown = model.shown.map((place) => model.sheets[place]);
+  const run = sheetNamed(model, get("run")) || shown[0];
+  if (get("run") && ![run.name, run.run].includes(get("run"))) {
+    problems.push(`There are no answers “${get("run")}” of ${model.name} here.`);
+  }
+  let against = shown[1] && shown[1] !== run ? { model, told: shown[1] } : null;
+  if (get("against")) {
+    const wanted = probe.models.map((each) => ({ model: each, told: sheetNamed(each, get("against")) }));
+    against = wanted.find((each) => each.told && each.model === model)
+      || wanted.find((each) => each.told) || null;
+    if (!against && get("against") !== "none") {
+      problems.push(`There are no answers “${get("against")}” to put beside them.`);
+    }
+  }
+  let show = get("show") || "all";
+  if (!SHOW.includes(show)) {
+    problems.push(`“${show}” is none of ${SHOW.join(", ")}.`);
+    show = "all";
+  }
+  if (!against && (show === "lost" || show === "gained")) {
+    problems.push(`Nothing is ${show} where no other answers stand beside.`);
+    show = "all";
+  }
+  return {
+    probe, model, run, against, show, problems, cluster: get("cluster"), hops: get("hops"),
+    q: get("q"), item: get("item"), page: Math.max(1, Math.floor(Number(get("page"))) || 1),
+  };
+}

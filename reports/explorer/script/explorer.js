@@ -1,0 +1,149 @@
+// The section: its form, its list, and what the reader does.
+
+const PER_PAGE = 25;
+const MOST_CONCEPTS = 1000;
+const section = document.getElementById("items");
+const form = section.querySelector("form");
+const fields = form.elements;
+const problem = section.querySelector("[role=alert]");
+const status = section.querySelector("[role=status]");
+const list = section.querySelector(".list");
+
+function options(select, pairsOfNames, value) {
+  select.replaceChildren(...pairsOfNames.map(([name, text]) => make("option", { value: name }, text)));
+  select.value = value;
+}
+
+const sheetOptions = (model) => model.sheets.map((sheet) => [sheet.name, sheet.label]);
+
+function fillForm(view, columns, all) {
+  options(fields.probe, index.probes.map(({ name }) => [name, name]), view.probe.name);
+  options(fields.model, view.probe.models.map(({ name }) => [name, name]), view.model.name);
+  options(fields.run, sheetOptions(view.model), view.run.name);
+  options(fields.against, [["none", "nothing"]], "none");
+  for (const model of view.probe.models) {
+    const group = make("optgroup", { label: model.name });
+    group.append(...sheetOptions(model).map(([name, text]) => make("option", { value: name }, text)));
+    fields.against.append(group);
+  }
+  if (view.against) fields.against.value = view.against.told.name;
+  const possible = SHOW.filter((kind) => view.against || (kind !== "lost" && kind !== "gained"));
+  options(fields.show, possible.map((kind) => {
+    const num = all.filter(([, i, was]) => kinds[kind](view, i, was)).length;
+    return [kind, `${kind} (${format(num)})`];
+  }), view.show);
+  const hops = [...new Set(columns.hops || [])].filter((each) => each !== null).sort((a, b) => a - b);
+  options(fields.hops, [["", "all"], ...hops.map((each) => [String(each), String(each)])], view.hops);
+  fields.hops.parentNode.hidden = !hops.length;
+  const clusters = [...new Set(columns.group || [])].filter((each) => each !== null).sort();
+  fields.cluster.parentNode.hidden = !clusters.length;
+  document.getElementById("items-clusters").replaceChildren(
+    ...clusters.slice(0, MOST_CONCEPTS).map((name) => make("option", { value: name })));
+  for (const name of ["cluster", "q"]) {
+    if (document.activeElement !== fields[name]) fields[name].value = view[name];
+  }
+  form.hidden = false;
+}
+
+function complain(problems) {
+  const text = problems.join(" ");
+  if (problem.textContent !== text) problem.textContent = text;
+}
+
+function pageLinks(view, num) {
+  const pages = Math.max(1, Math.ceil(num / PER_PAGE));
+  const link = (page, text) => make("a", { href: address(view, { page: page === 1 ? "" : page }) }, text);
+  return [
+    view.item ? make("a", { href: address(view, { item: "" }) }, "All items") : null,
+    view.page > 1 ? link(view.page - 1, "Previous") : null,
+    pages > 1 ? make("span", {}, `page ${format(view.page)} of ${format(pages)} `) : null,
+    view.page < pages ? link(view.page + 1, "Next") : null,
+  ].filter(Boolean);
+}
+
+let latest = 0;
+let isOwnChange = false;
+
+async function render() {
+  const query = asked() || new URLSearchParams();
+  const scroll = Boolean(asked()) && !isOwnChange;
+  isOwnChange = false;
+  latest += 1;
+  const turn = latest;
+  const view = viewOf(query);
+  try {
+    const columns = await part(view.probe.part);
+    if (view.item && !query.get("run")) await findItem(view, columns);
+    view.sheet = await sheetOf(view.probe, view.model, view.run);
+    view.other = view.against && await sheetOf(view.probe, view.against.model, view.against.told);
+    if (turn !== latest) return;
+    const all = pairs(view);
+    const found = chosen(view, columns, all);
+    view.page = Math.min(view.page, Math.max(1, Math.ceil(found.length / PER_PAGE)));
+    const start = (view.page - 1) * PER_PAGE;
+    const some = found.slice(start, start + PER_PAGE);
+    if (view.item && !found.length) view.problems.push(`${view.run.label} of ${view.model.name} has no item ${view.item}.`);
+    complain(view.problems);
+    fillForm(view, columns, all);
+    status.textContent = `${format(found.length)} of ${format(all.length)} items`
+      + (found.length > some.length ? `, ${format(start + 1)} to ${format(start + some.length)} shown` : "");
+    const linked = ({ run, protocol }, other) =>
+      [make("a", { href: `#run-${run}` }, called(view, other)), ` (${protocol})`];
+    section.querySelector(".answers").replaceChildren("Answers: ", ...linked(view.run),
+      ...(view.against ? [", beside: ", ...linked(view.against.told, view.against)] : []), ".");
+    list.replaceChildren(...some.map((row) => card(view, columns, row)));
+    section.querySelector(".pages").replaceChildren(...pageLinks(view, found.length));
+    if (scroll) {
+      (view.item ? status : section).scrollIntoView();
+      if (String(query)) status.focus({ preventScroll: true });
+    }
+  } catch (error) {
+    if (turn === latest) complain([...view.problems, error.message]);
+  }
+}
+
+function go(hash, replacing) {
+  if (hash === window.location.hash) return;
+  isOwnChange = true;
+  if (replacing) window.location.replace(hash); else window.location.hash = hash;
+}
+
+function changed(name) {
+  const value = (field) => fields[field].value;
+  const kept = { show: value("show"), q: value("q") };
+  const query = new URLSearchParams();
+  const put = (given) => Object.entries(given).forEach(([key, own]) => own && own !== "all" && query.set(key, own));
+  put({ probe: value("probe"), ...kept });
+  if (name !== "probe") put({ model: value("model"), cluster: value("cluster"), hops: value("hops") });
+  if (name !== "probe" && name !== "model") put({ run: value("run"), against: value("against") });
+  go(`#items?${query}`, name === "q" || name === "cluster");
+}
+
+let timer = 0;
+form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("input", ({ target }) => {
+  clearTimeout(timer);
+  const isText = target.name === "q" || target.name === "cluster";
+  timer = setTimeout(() => changed(target.name), isText ? 150 : 0);
+});
+
+let begun = false;
+function begin() {
+  if (begun) return;
+  begun = true;
+  status.textContent = "Unpacking the items …";
+  render();
+}
+window.addEventListener("hashchange", () => {
+  if (!asked()) return;
+  if (begun) render(); else begin();
+});
+if (asked()) begin();
+else if (window.IntersectionObserver) {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    begin();
+  }, { rootMargin: "600px" });
+  observer.observe(section);
+} else begin();
