@@ -40,7 +40,7 @@ class Answers:
         model: Its model.
         setting: What it was trained with.
         setup: What its training began with, where that tells systems of one name apart.
-        untrained: The weights that answered, where nothing was trained here.
+        origin: The weights, those that a head was trained on among them; else the run.
         seed: None where nothing was drawn.
         sample: Equal where runs of one seed were trained on the same sample; None where that is
             not known.
@@ -55,7 +55,7 @@ class Answers:
     model: str
     setting: Setting
     setup: str
-    untrained: str
+    origin: str
     seed: int | None
     sample: object
     credit: Mapping[Item, float]
@@ -90,7 +90,7 @@ class _Part(NamedTuple):
     seed: int | None = None
     sample: object = None
     setup: str = ""
-    untrained: str = ""
+    origin: str = ""
     row: Row | None = None  # their accuracy
 
 
@@ -114,7 +114,7 @@ def _answers(part: _Part, run: Run, folder: str) -> Answers:
         model=run.model,
         setting=part.setting,
         setup=part.setup,
-        untrained=part.untrained,
+        origin=part.origin or run.model_sha256 or run.key,
         seed=part.seed,
         sample=part.sample,
         credit=credit,
@@ -138,7 +138,7 @@ def _zero_shot(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     row = _accuracy(run)
     if row is not None and lines:
         asked = Asked("zero shot", row.probe, row.split)
-        yield _Part(asked, lines, {"scored by": row.mode}, untrained=run.model_sha256, row=row)
+        yield _Part(asked, lines, {"scored by": row.mode}, row=row)
 
 
 def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
@@ -158,8 +158,7 @@ def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     for seed, own in by_seed.items():
         sample = (files, train, row.num_train)
         groups = run.hits.groups if run.hits else None
-        untrained = run.model_sha256 if not row.num_train and seed is None else ""
-        yield _Part(asked, own, setting, groups, seed, sample, untrained=untrained, row=row)
+        yield _Part(asked, own, setting, groups, seed, sample, row=row)
 
 
 def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
@@ -189,7 +188,7 @@ def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
             yield _Part(asked, after, setting, groups, row.seed, sample, facts.setup)
         if before:
             asked = Asked(BEFORE, name, "report")
-            yield _Part(asked, before, {}, groups, setup=facts.setup, untrained=facts.setup)
+            yield _Part(asked, before, {}, groups, setup=facts.setup, origin=facts.setup)
 
 
 def _original(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:

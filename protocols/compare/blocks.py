@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,9 +33,15 @@ _ALIGNED: Mapping[str, Sequence[Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class System:
-    """Runs that differ by their seed alone."""
+    """Runs that differ by their seed alone.
+
+    Attributes:
+        runs: One a seed.
+        elsewhere: Other folders that it is in too, which would differ from it by nothing.
+    """
 
     runs: tuple[Answers, ...]
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def first(self) -> Answers:
@@ -140,20 +146,27 @@ def systems_of(answers: Sequence[Answers]) -> tuple[list[System], list[str]]:
                 f"{run.folder}/{run.path}: not compared, as {first.path} is of the same model, "
                 "setting and seed; give it in a folder of its own"
             )
-    systems = [System(tuple(runs.values())) for runs in found.values()]
-    once = {_identity(system): system for system in reversed(systems)}
-    if same := len(systems) - len(once):
+    same: dict[object, list[System]] = {}
+    for runs in found.values():
+        system = System(tuple(runs.values()))
+        same.setdefault(_identity(system), []).append(system)
+    if more := len(found) - len(same):
         said.append(
-            f"counted once: {same} of {len(systems)} systems, untrained, have the weights and the "
-            "answers of one in another folder"
+            f"counted once: {more} of {len(found)} systems, which are in another folder too, "
+            "with the same answers"
         )
-    return [system for system in systems if once[_identity(system)] is system], said
+    once = [
+        replace(first, elsewhere=tuple(system.first.folder for system in others))
+        for first, *others in same.values()
+    ]
+    return once, said
 
 
 def _identity(system: System) -> object:
-    """Equal for what the same weights answered alike in two folders."""
-    run = system.first
-    return (run.asked, run.untrained, frozenset(run.credit.items())) if run.untrained else id(run)
+    """Equal for one system in two folders."""
+    first = system.first
+    runs = frozenset((r.origin, r.seed, frozenset(r.credit.items())) for r in system.runs)
+    return first.asked, first.model, tuple(first.setting.items()), runs
 
 
 def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[Block], list[str]]:
@@ -191,8 +204,8 @@ def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[
 
 def _meet(block: Block, across_folders: bool) -> bool:
     """Whether there are two systems to compare."""
-    of = {system.first.folder if across_folders else id(system) for system in block.systems}
-    return len(of) > 1
+    folders = {f for system in block.systems for f in (system.first.folder, *system.elsewhere)}
+    return len(block.systems) > 1 and (len(folders) > 1 or not across_folders)
 
 
 def _aligned(asked: Asked, systems: Sequence[System], across_folders: bool) -> list[Block]:

@@ -66,11 +66,11 @@ def test_names_say_no_more_than_is_needed(leave: Any, tmp_path: Path) -> None:
         [found] = named([block])
         return list(found)
 
-    causal = {"scored by": "causal"}
+    causal, there = {"scored by": "causal"}, {"folder": "b", "origin": "other weights"}
     assert names(one, replace(one, model="y")) == ["x", "y"]
-    assert names(one, replace(one, folder="b")) == ["x (a)", "x (b)"]
+    assert names(one, replace(one, **there)) == ["x (a)", "x (b)"]
     assert names(one, replace(one, setting=causal)) == ["x (zero_shot)", "x (causal)"]
-    assert names(one, replace(one, setting=causal, folder="b")) == ["x (a)", "x (b)"]
+    assert names(one, replace(one, setting=causal, **there)) == ["x (a)", "x (b)"]
 
 
 def test_damage_is_named(leave: Any, tmp_path: Path) -> None:

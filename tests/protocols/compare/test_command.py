@@ -36,7 +36,6 @@ def test_two_folders_from_the_command_line(
     assert "page: " in printed
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Systems on the same items" in page
-    assert str(tmp_path) not in page
     found = values(load_results(out).rows)
     p_value = float(binomtest(1, 10).pvalue)
     pair = "bert − roberta"
@@ -187,3 +186,19 @@ def test_what_cannot_be_compared(
     for model in "abcdefgh":
         leave.zero_shot(tmp_path / "a", model, "110011")
     assert "9 systems, which is too many" in complaint(one, out)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_what_is_in_two_folders_counts_once(leave: Any, tmp_path: Path) -> None:
+    for place, models in (("a", {"x": "1101"}), ("b", {"x": "1101", "y": "1000"})):
+        for model, right in models.items():
+            leave.zero_shot(tmp_path / place, model, right)
+    both = tmp_path / "a", tmp_path / "b"
+    for name, folders in (("forth", both), ("back", both[::-1])):
+        rows = rows_of(tmp_path / name, *folders)
+        assert {row.subset_text for row in rows if isinstance(row.subset, Versus)} == {"x − y"}
+    [run] = load_results(tmp_path / "back").of("compare")
+    assert "counted once: 1 of 3 systems" in run.notices[0]
+    copy = leave.zero_shot(tmp_path / "c", "x", "1101")
+    with pytest.raises(UsageError, match="counted once: 1 of 2 systems"):
+        compare([tmp_path / "a", copy], tmp_path / "none")
