@@ -213,7 +213,9 @@ def _paired(results: Results) -> Iterable[tuple[Role, Verdict]]:
         wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
         about = ", ".join(filter(None, (grid.title, grid.span, wording)))
         judged = judge(Case(1 / len(grid.candidates), None, Score(BEFORE, row)))
-        yield row.role, Verdict(Skill("paired", row.probe, about), grid.model, judged, "grids", ())
+        runs = tuple(run for run in results.of("grid") if row in run.rows)
+        skill = Skill("paired", row.probe, about)
+        yield row.role, Verdict(skill, grid.model, judged, "grids", runs)
 
 
 def _inoculated(results: Results) -> Iterable[tuple[Role, Verdict]]:
