@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -137,6 +138,16 @@ GLOSSARY = (
 )
 _BY_HEADING = {word: term for term in GLOSSARY for word in term.headings.split()}
 _WORD = re.compile(r"[\w*]+(?:-[\w*]+)*")
+
+
+def used(texts: Iterable[str]) -> list[Term]:
+    """The terms that texts have a word of, in the order of the glossary."""
+    words = {word for text in texts for word in _WORD.findall(text)}
+    return [
+        term
+        for term in GLOSSARY
+        if words & {*term.headings.split(), *_WORD.findall(term.word.replace("95% ", ""))}
+    ]
 
 
 def linked(label: str) -> Markup:

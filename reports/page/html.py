@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from reports.kit.section import Made
 from reports.kit.table import Cell, Table, to_markdown
 from reports.kit.text import count, percent
 from reports.overview.grid import grid
-from reports.page.glossary import GLOSSARY, linked
+from reports.page.glossary import linked, used
 from reports.page.provenance import commits, duration, notices, total_seconds
 from results.load import Results
 from storage.escaping import markdown
@@ -63,7 +63,7 @@ def to_html(
             and (section.figures or section.tables or section.findings)
         ],
         items=Markup(items),
-        glossary=GLOSSARY,
+        glossary=used(text for section in sections for text in _texts(section)),
         folders=_folders(results, target) if target else {},
     )
 
@@ -148,6 +148,15 @@ def strong_numbers(sentence: str) -> Markup:
             for part in outside
         )
     )
+
+
+def _texts(section: Made) -> Iterator[str]:
+    """What a section says, without the cells of its tables."""
+    yield from (section.title, *section.findings)
+    yield from (figure.caption for figure in section.figures)
+    for table in section.tables:
+        yield from (table.title, table.note, *(column.label for column in table.columns))
+        yield from (column.group for column in table.columns)
 
 
 def _lead(note: str) -> tuple[str, str]:

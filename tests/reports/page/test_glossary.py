@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reports.page.glossary import GLOSSARY, linked
+from reports.page.glossary import GLOSSARY, linked, used
 
 
 def test_a_heading_leads_to_its_words() -> None:
@@ -11,6 +11,11 @@ def test_a_heading_leads_to_its_words() -> None:
 def test_what_is_no_word_of_the_glossary_stays_text() -> None:
     assert linked("model <b> & k2") == "model &lt;b&gt; &amp; k2"
     assert linked("") == ""
+
+
+def test_words_that_are_not_used_are_not_explained() -> None:
+    found = [term.word for term in used(["MAX %", "The cost was 3.3 points.", "Kmax"])]
+    assert found == ["MAX", "cost"]
 
 
 def test_every_word_has_an_address_of_its_own() -> None:
