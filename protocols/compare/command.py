@@ -50,8 +50,9 @@ def compare(
         FileNotFoundError: If a folder holds no result that can be read.
         UsageError: If systems answered other items of one set, or nothing in common.
     """
-    from protocols.compare.blocks import blocks_of, named, systems_of
+    from protocols.compare.blocks import blocks_of, named
     from protocols.compare.rows import PROTOCOL, measure
+    from protocols.compare.systems import systems_of
     from protocols.report import said_of_page
     from reports.build import build_report
     from reports.terminal import print_tables

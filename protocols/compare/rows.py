@@ -11,7 +11,8 @@ import numpy as np
 
 from metrics.comparisons.seeds import Compared, Runs, compare_runs
 from metrics.intervals import Interval, Term, accuracy_interval, num_groups, sum_interval
-from protocols.compare.blocks import Block, System
+from protocols.compare.blocks import Block
+from protocols.compare.systems import System
 from results.row import Row
 from results.subset import OneModel, Versus
 

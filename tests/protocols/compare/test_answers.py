@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from protocols.compare.answers import Answers, answers_of
-from protocols.compare.blocks import Block, System, blocks_of, named, systems_of
+from protocols.compare.blocks import Block, blocks_of, named
+from protocols.compare.systems import System, systems_of
 from results.load import UnreadableResultError, load_results
 from results.run_folder import CommandFolder
 
