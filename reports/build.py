@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.curve.medals import read_rule
-from reports.kit.table import to_csv
+from reports.kit.forms.latex import to_latex
+from reports.kit.forms.plain import to_csv, to_markdown
 from reports.sections import made_sections
 from results.load import load_results
 from storage.files import write_bytes_atomic, write_text_atomic
@@ -18,9 +19,10 @@ def build_report(
 ) -> Path:
     """Makes a report from every result file below a folder, or below several.
 
-    Writes `report.html`, `report.md`, `tables/*.csv`, `figures/*.png`, `figures/*.svg` and, where
-    the page cannot hold all items, `items/*.js`, each atomically; the same results give the same
-    bytes. The page comes last: when it is there, the rest is too.
+    Writes `report.html`, `report.md`, `tables/*.csv` with the same as `.md` and `.tex`,
+    `figures/*.png` and `.svg`, and `items/*.js` where the page cannot hold all items, each
+    atomically; the same results give the same bytes. The page comes last: when it is there, the
+    rest is too.
 
     Args:
         folder: Output folder of a command, or one that holds several; any number of them.
@@ -48,6 +50,8 @@ def build_report(
         write_bytes_atomic(target / "figures" / f"{figure.name}.png", figure.png)
     for table in (table for section in made for table in section.tables):
         write_text_atomic(target / "tables" / f"{table.name}.csv", to_csv(table))
+        write_text_atomic(target / "tables" / f"{table.name}.md", to_markdown(table) + "\n")
+        write_text_atomic(target / "tables" / f"{table.name}.tex", to_latex(table))
     write_text_atomic(target / "report.md", to_markdown_report(results, made))
     items = explorer(results)
     for name, text in items.files.items():

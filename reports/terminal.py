@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from reports.kit.forms.fitting import fitting, num_telling
 from reports.kit.table import Table
 from reports.page.provenance import notices
 from reports.sections import printed
@@ -88,21 +89,5 @@ def _fitting(
         for label, column in zip(labels, zip(*cells, strict=True), strict=True)
     ]
     widths[0] = min(widths[0], width // 3)
-    repeated = list(range(_num_telling(cells)))
-    if sum(widths[p] for p in repeated) > width // 2:
-        repeated = [0]
-    places = repeated
-    for place in range(len(repeated), len(labels)):
-        if len(places) > len(repeated) and sum(widths[p] for p in (*places, place)) + 1 > width:
-            yield {p: widths[p] for p in places}
-            places = repeated
-        places = [*places, place]
-    yield {p: widths[p] for p in places}
-
-
-def _num_telling(cells: Sequence[Sequence[str]]) -> int:
-    """How many of the first columns tell all rows apart; one where three do not."""
-    for number in (1, 2, 3):
-        if len({tuple(row[:number]) for row in cells}) == len(cells):
-            return min(number, len(cells[0]))
-    return 1
+    for places in fitting(widths, num_telling(cells), width):
+        yield {place: widths[place] for place in places}

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from protocols.contamination.look import Found, Looked
 from reports.contamination.tables import Counted, counts_table
-from reports.kit.table import Table, to_csv
+from reports.kit.forms.plain import to_csv
+from reports.kit.table import Table
 from reports.terminal import print_table
 from storage.escaping import json_text, visible
 from storage.files import write_text_atomic

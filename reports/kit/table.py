@@ -1,16 +1,16 @@
-"""Tables: one declaration of the columns gives what people see and what the csv file holds."""
+"""Tables: one declaration of the columns gives what people see and what the csv file holds.
+
+`reports.kit.forms` writes them.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from reports.kit.runs import runs_of
 from reports.kit.text import ABSENT
-from storage.escaping import as_cell, markdown
 
 Item = TypeVar("Item")
 Record = Mapping[str, object]
@@ -46,10 +46,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of the report, ready for the terminal, HTML, Markdown and csv.
+    """One table of the report, ready for the terminal, HTML, Markdown, LaTeX and csv.
 
     Attributes:
-        name: Name of its csv file.
+        name: Name of its files.
         title: What it shows, in a few words.
         note: How to read it.
         columns: Headings of the columns people see.
@@ -109,7 +109,7 @@ class Declared(Generic[Item]):
     """A table without its items.
 
     Attributes:
-        name: Name of its csv file.
+        name: Name of its files.
         title: What it shows, in a few words.
         note: How to read it.
         columns: Of rows that several items share, what they have in common.
@@ -180,34 +180,3 @@ class Declared(Generic[Item]):
             columns += beside[self.across.value(item)]
         found = {name: full for column in columns for name, full in column.fields(item).items()}
         return {name: found[name] for name in self.order.split() if name in found} | found
-
-
-def to_csv(table: Table) -> str:
-    """The records of a table; its columns are those of all records in order of appearance."""
-    header = list(dict.fromkeys(key for record in table.records for key in record))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    for record in table.records:
-        cells = [record.get(key) for key in header]
-        writer.writerow([as_cell(cell) if isinstance(cell, str) else cell for cell in cells])
-    return text.getvalue()
-
-
-def to_markdown(table: Table) -> str:
-    """The table in Markdown, padded so that it can be read as plain text as well."""
-    heads = [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
-    body = [[_plain(cell) for cell in row] for row in table.rows]
-    lines = [[markdown(text) for text in line] for line in [heads, *body]]
-    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(heads))]
-    rule = [
-        "-" * (width - 1) + ":" if column.align == "right" else "-" * width
-        for column, width in zip(table.columns, widths, strict=True)
-    ]
-    pads = [str.rjust if column.align == "right" else str.ljust for column in table.columns]
-    padded = [[p(text, w) for p, text, w in zip(pads, line, widths, strict=True)] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [padded[0], rule, *padded[1:]])
-
-
-def _plain(cell: Cell) -> str:
-    return f"{cell.text} ({cell.detail})" if cell.detail else cell.text

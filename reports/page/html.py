@@ -13,8 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reports.kit.figure import PALETTE, Figure
+from reports.kit.forms.plain import to_markdown
 from reports.kit.section import Made
-from reports.kit.table import Cell, Table, to_markdown
+from reports.kit.table import Cell, Table
 from reports.kit.text import count, percent
 from reports.overview.grid import grid
 from reports.page.glossary import linked, used

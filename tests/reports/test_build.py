@@ -22,7 +22,7 @@ def test_everything_is_written(demo_folder: Path, tmp_path: Path) -> None:
     ).split()
     assert found == sorted(
         [f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")]
-        + [f"tables/{name}.csv" for name in tables]
+        + [f"tables/{name}.{kind}" for name in tables for kind in ("csv", "md", "tex")]
         + ["report.html", "report.md"]
     )
 

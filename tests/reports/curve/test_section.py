@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reports.curve.medals import MedalRule
 from reports.curve.section import curve_section
-from reports.kit.table import to_csv
+from reports.kit.forms.plain import to_csv
 from results.load import load_results
 from tests.fixtures.curves import shares
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reports.diagnostics.section import DIAGNOSTICS
-from reports.kit.table import to_csv
+from reports.kit.forms.plain import to_csv
 from reports.sections import printed, sections
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import labels

@@ -10,7 +10,8 @@ from reports.diagnostics.tables import (
     sensitivity_table,
     survival_table,
 )
-from reports.kit.table import Table, to_csv, to_markdown
+from reports.kit.forms.plain import to_csv, to_markdown
+from reports.kit.table import Table
 from results.subset import Article, ClozeBin, Constraint, Statements
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import labels, named
