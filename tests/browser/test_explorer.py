@@ -173,6 +173,8 @@ def test_contexts_show_words(answered: Results, tmp_path: Path, tab: Tab) -> Non
     assert "</script><img src=x onerror=alert(1)>\\u2028" in card
     assert card.endswith("(dog: probability 0.0123)")
     assert tab.page.locator("#items img").count() == 0
+    assert not tab.page.locator("#items [name=hops]").is_visible()
+    assert tab.page.locator("#items [name=q]").is_visible()
 
 
 def test_files_that_are_not_beside_the_page_are_missed(
