@@ -15,7 +15,7 @@ from reports.inoculation.facts import inoculations
 from reports.kit.axes import left_out, limits, short_count
 from reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, Line, drawn, styled
 from reports.kit.text import in_words, percent
-from reports.overview.verdicts import is_gain
+from reports.overview.case import is_gain
 from results.load import Results
 
 MOST = 200  # arrows

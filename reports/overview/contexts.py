@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reports.overview.evidence import BEFORE
 from reports.overview.examples import (
     LONGEST_CHOICE,
     LONGEST_QUESTION,
@@ -13,7 +14,7 @@ from reports.overview.examples import (
     address,
     cut,
 )
-from reports.overview.skills import BEFORE, POLARITIES, Verdict
+from reports.overview.skills import POLARITIES, Verdict
 from results.items.lines import ContextLine, read_context_lines
 from results.load import Results, Run, UnreadableResultError
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from probes.controls import STANDARD
 from probes.diagnostics.sets import SETS
-from reports.audit.facts import entries
-from reports.curve.facts import NO_LANGUAGE, PERTURBED, origin_of
-from reports.curve.summary import Summary, random_twin, summaries
-from reports.curve.sums import estimate
+from reports.curve.facts import origin_of
+from reports.curve.summary import Summary, summaries
 from reports.diagnostics.facts import SENSITIVITY, asked
 from reports.diagnostics.runs import labelled_runs
 from reports.grids.facts import AGE_PANELS, SIZES, grids
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
-from reports.kit.measured import Bounds, Measured
-from reports.kit.text import NOT_INTERPRETABLE, count, in_words, points, points_between
-from reports.overview.verdicts import Case, Control, Judged, Score, above, judge
-from reports.zero_shot.facts import ZeroShot, zero_shots
+from reports.kit.text import NOT_INTERPRETABLE, in_words, points, points_between, rate
+from reports.overview.case import Case, Score
+from reports.overview.evidence import BEFORE, curve_case, dose_case, entry_case
+from reports.overview.verdicts import Judged, judge
+from reports.zero_shot.facts import zero_shots
 from results.load import Results, Run
 from results.row import Role
 from results.subset import Statements
@@ -35,13 +33,6 @@ KINDS: Mapping[Kind, str] = {
     "inoculated": "Inoculated with examples",
     "diagnosed": "Prefers the good completion",
 }
-BEFORE = "before training"
-HOW = {
-    NO_LANGUAGE: "without its language",
-    PERTURBED: "with its key words disturbed",
-}
-RANDOM_WEIGHTS = "with random weights"
-CHOICES = "from the choices alone"
 POLARITIES = (Statements("affirmative"), Statements("negative"))
 
 
@@ -112,19 +103,31 @@ def models_of(found: Iterable[Verdict]) -> list[str]:
 def _asked(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Zero-shot runs and learning curves of the same items, together."""
     untrained = {(e.probe, e.accuracy.split, e.label): e for e in zero_shots(results)}
-    trained: dict[tuple[str, str, str], Summary] = {}
+    trained: dict[tuple[str, str, str], list[Summary]] = {}
     # Of several curves that which LangSense is from, not `linear`.
     for one in sorted(summaries(results), key=lambda s: s.curve.mode == "linear"):
-        trained.setdefault((one.curve.probe, one.curve.split, one.curve.model), one)
+        trained.setdefault((one.curve.probe, one.curve.split, one.curve.model), []).append(one)
     for place in sorted({*untrained, *trained}):
-        (probe, split, model), entry, summary = place, untrained.get(place), trained.get(place)
+        (probe, split, model), entry, own = place, untrained.get(place), trained.get(place, [])
+        summary = own[0] if own else None
         if summary is not None:
-            case, role = _curve_case(results, summary, entry), summary.role
+            case, role = curve_case(results, summary, entry), summary.role
         elif entry is not None:
-            case, role = _entry_case(entry, untrained.values()), entry.accuracy.role
+            case, role = entry_case(entry, untrained.values()), entry.accuracy.role
         section = "before" if summary is None else "curves"
         runs = (*([entry.run] if entry else []), *_curve_runs(results, summary))
-        yield role, Verdict(Skill("asked", probe, split), model, judge(case), section, runs)
+        judged = judge(case)
+        judged = replace(judged, reason=judged.reason + _by_which(own))
+        yield role, Verdict(Skill("asked", probe, split), model, judged, section, runs)
+
+
+def _by_which(own: Sequence[Summary]) -> str:
+    """Which of several curves of a model and a probe was judged."""
+    if len(own) < 2:
+        return ""
+    curve = own[0].curve
+    facts = (curve.mode, f"rate {rate(curve.learning_rate)}", curve.told_apart)
+    return f" By the first of {len(own)} curves ({', '.join(filter(None, facts))})."
 
 
 def _curve_runs(results: Results, summary: Summary | None) -> list[Run]:
@@ -144,66 +147,6 @@ def _curve_runs(results: Results, summary: Summary | None) -> list[Run]:
     return [run for _, run in sorted(found, key=lambda pair: pair[0])]
 
 
-def _entry_case(entry: ZeroShot, others: Iterable[ZeroShot]) -> Case:
-    twins = [
-        other.accuracy
-        for other in others
-        if other.run.source.control_of == entry.label
-        and (other.probe, other.accuracy.split) == (entry.probe, entry.accuracy.split)
-    ]
-    controls = [_unpaired(RANDOM_WEIGHTS, entry.accuracy, twin) for twin in twins]
-    start = Score(BEFORE, entry.accuracy, tuple(controls))
-    return Case(entry.chance, entry.majority, start)
-
-
-def _curve_case(results: Results, summary: Summary, entry: ZeroShot | None) -> Case:
-    curve = summary.curve
-    last = curve.points[STANDARD][-1].num_train
-    twin = random_twin(summary, summaries(results))
-    start, end, gain = None, None, None
-    untrained, trained = curve.estimate(STANDARD, 0), curve.estimate(STANDARD, last)
-    if untrained and summary.zero_shot:  # of `full` there is none: its head is random
-        start = Score(BEFORE, untrained, _curve_controls(summary, twin, 0))
-        if last:
-            gain = estimate([(1.0, curve, STANDARD, last), (-1.0, curve, STANDARD, 0)])
-    elif entry is not None:
-        start = Score(BEFORE, entry.accuracy)
-    if last and trained:
-        alone = _from_choices(results, curve.probe, curve.split, trained)
-        controls = (*_curve_controls(summary, twin, last), *alone)
-        end = Score(f"after {count(last)} examples", trained, controls)
-    majority = curve.majority
-    if majority is None and entry is not None:
-        majority = entry.majority
-    return Case(curve.chance, majority, start, end, gain)
-
-
-def _curve_controls(summary: Summary, twin: Summary | None, size: int) -> tuple[Control, ...]:
-    """What was run beside a point: the curve's own controls, and random weights."""
-    curve, found = summary.curve, []
-    own = curve.estimate(STANDARD, size)
-    for control in curve.controls:
-        gap, other = curve.difference(control, size), curve.estimate(control, size)
-        if own and gap and other:
-            how = HOW.get(control, f"under {control.replace('_', ' ')}")
-            found.append(Control(how, other.value, _is_lower(gap.interval, own, other)))
-    other = twin.curve.estimate(STANDARD, size) if twin else None
-    if twin and own and other:
-        difference = estimate([(1.0, curve, STANDARD, size), (-1.0, twin.curve, STANDARD, size)])
-        bounds = (difference.ci_low, difference.ci_high) if difference else (None, None)
-        found.append(Control(RANDOM_WEIGHTS, other.value, _is_lower(bounds, own, other)))
-    return tuple(found)
-
-
-def _from_choices(
-    results: Results, probe: str, split: str, measured: Measured
-) -> tuple[Control, ...]:
-    """The best baseline that sees the choices alone, for scores after training as it had."""
-    found = [e for e in entries(results) if e.sees_choices and (e.probe, e.split) == (probe, split)]
-    best = max(found, key=lambda entry: entry.value.value, default=None)
-    return () if best is None else (_unpaired(CHOICES, measured, best.value),)
-
-
 def _paired(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Grids of ages and of sizes; the other panels are the first one's, disturbed."""
     for grid in grids(results):
@@ -221,16 +164,10 @@ def _paired(results: Results) -> Iterable[tuple[Role, Verdict]]:
 def _inoculated(results: Results) -> Iterable[tuple[Role, Verdict]]:
     for series, line in doses(inoculations(results)).items():
         last = line[-1]
-        before, after = map(last.estimate, ("probe_accuracy_before", "probe_accuracy"))
-        start = Score("before inoculation", before) if before else None
-        end = None
-        if after:
-            alone = _from_choices(results, series.probe, series.report_split, after)
-            end = Score(f"after {count(last.dose)} examples", after, alone)
-        case = Case(last.mean("chance_probe"), None, start, end, last.gain)
+        judged = judge(dose_case(results, last))
         skill = Skill("inoculated", series.probe, _about(series))
         runs = tuple(one.run for one in last.runs)
-        verdict = Verdict(skill, series.model, judge(case), "inoculation", runs, _cost(last))
+        verdict = Verdict(skill, series.model, judged, "inoculation", runs, _cost(last))
         yield runs[0].role, verdict
 
 
@@ -265,12 +202,3 @@ def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
             row.role,
             Verdict(skill, one.label, judged, "diagnostics", (runs[one.label, one.probe],)),
         )
-
-
-def _unpaired(how: str, own: Measured, other: Measured) -> Control:
-    return Control(how, other.value, above(own, other))
-
-
-def _is_lower(bounds: Bounds, own: Measured, other: Measured) -> bool:
-    """Whether a control lies below a score, by their difference where it has an interval."""
-    return bounds[0] > 0 if bounds[0] is not None else above(own, other)

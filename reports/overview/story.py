@@ -14,9 +14,10 @@ from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.kit.measured import Estimate
 from reports.kit.text import count, in_words, percent, points, points_between
+from reports.overview.evidence import HOW
 from reports.overview.examples import cut, example
 from reports.overview.grid import MARKS
-from reports.overview.skills import HOW, Verdict, verdicts
+from reports.overview.skills import Verdict, verdicts
 from reports.overview.verdicts import Word
 from results.load import Results
 from storage.escaping import visible

@@ -56,6 +56,16 @@ def test_a_control_that_learns_as_much_leaves_it_open(
     assert [one.value for one in found.judged.evidence] == pytest.approx([0.9, 0.9])
 
 
+def test_of_several_curves_it_says_which_was_judged(
+    tmp_path: Path, write_curve_runs: Write
+) -> None:
+    for mode, level in (("linear", 0.9), ("mlp", 0.5)):
+        write_curve_runs(tmp_path, lambda *_, at=level: at, mode=mode, sizes=(62,))
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.word == "not shown"
+    assert found.judged.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
+
+
 def test_random_weights_that_learn_as_much_leave_it_open(
     tmp_path: Path, write_curve_runs: Write
 ) -> None:

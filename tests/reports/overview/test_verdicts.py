@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reports.kit.measured import Estimate
-from reports.overview.verdicts import RULES, Case, Control, Evidence, Judged, Score, Word, judge
+from reports.overview.case import Case, Control, Score
+from reports.overview.verdicts import RULES, Evidence, Judged, Word, judge
 
 HIGH = Estimate(0.80, 0.75, 0.85)
 MIDDLE = Estimate(0.60, 0.55, 0.65)  # above chance of 0.5, below the 0.75 half of the way
