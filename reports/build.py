@@ -40,7 +40,8 @@ def build_report(
     results = load_results(folder)
     # The page's colours are those of the figures, and matplotlib takes a second to import.
     from reports.explorer.section import explorer
-    from reports.page.html import to_html, to_markdown_report
+    from reports.page.html import to_html
+    from reports.page.markdown import to_markdown_report
 
     made = made_sections(results, rule)
     target = output_dir or (folder if isinstance(folder, Path) else folder[0])

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else, and as Markdown."""
+"""The report as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reports.kit.figure import PALETTE, Figure
-from reports.kit.forms.plain import to_markdown
 from reports.kit.section import Made
 from reports.kit.table import Cell, Table
 from reports.kit.text import count, percent
@@ -21,7 +20,6 @@ from reports.overview.grid import grid
 from reports.page.glossary import linked, used
 from reports.page.provenance import commits, duration, notices, total_seconds
 from results.load import Results
-from storage.escaping import markdown
 
 TEMPLATES = Path(__file__).parents[1]  # each package of the report may have a part of the page
 
@@ -67,27 +65,6 @@ def to_html(
         glossary=used(text for section in sections for text in _texts(section)),
         folders=_folders(results, target) if target else {},
     )
-
-
-def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
-    """The same in Markdown; figures are linked as files."""
-    parts = [f"# {markdown(title(results))}", markdown(", ".join(facts(results)) + ".")]
-    if results.left_out:
-        parts += ["**Left out of this report:**", _bullets(results.left_out)]
-    for section in sections:
-        if not (section.figures or section.tables or section.findings):
-            continue
-        parts.append(f"## {section.title}")
-        parts += [_bullets(section.findings)] if section.findings else []
-        for figure in section.figures:
-            parts.append(f"![{markdown(figure.title)}](figures/{figure.name}.png)")
-            parts.append(f"*{markdown(figure.caption)}*")
-        for table in section.tables:
-            parts += [f"### {markdown(table.title)}", to_markdown(table)]
-            parts += [markdown(table.note)] if table.note else []
-    if said := notices(results):
-        parts += ["## Notices", _bullets(said)]
-    return "\n\n".join(parts) + "\n"
 
 
 def title(results: Results) -> str:
@@ -199,10 +176,6 @@ def _repeats(table: Table) -> list[int]:
 def _breakable(text: str) -> Markup:
     """Lets long names break behind their underscores."""
     return Markup(str(escape(text)).replace("_", "_<wbr>"))
-
-
-def _bullets(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {markdown(text)}" for text in texts)
 
 
 def _plural(number: int, noun: str) -> str:
