@@ -159,11 +159,16 @@ def test_a_link_to_one_item(answered: Results, tmp_path: Path, tab: Tab) -> None
 
 
 def test_what_is_not_there_is_said(answered: Results, tmp_path: Path, tab: Tab) -> None:
-    tab.open(written(answered, tmp_path / "out"), "probe=hypernmy&model=n&show=losts&run=x")
+    path = written(answered, tmp_path / "out")
+    tab.open(path, "probe=hypernmy&model=n&show=losts&run=x")
     said = tab.text("[role=alert]")
     for part in ("no probe “hypernmy”", "“n”", "“losts” is none of", "no answers “x”"):
         assert part in said
     assert len(tab.shown) == 4
+    tab.choose("q", "1")  # what the reader does next begins from what is shown
+    assert tab.text("[role=alert]") == ""
+    tab.open(path, "probe=hypernymy&hops=7&page=x")
+    assert tab.text("[role=alert]") == "No item of hypernymy has “7” hops."
 
 
 def test_contexts_show_words(answered: Results, tmp_path: Path, tab: Tab) -> None:
@@ -275,12 +280,13 @@ def test_twenty_thousand_items_stay_quick(
             const field = document.querySelector(`#items [name=${name}]`);
             field.value = value || [...field.options].at(-1).value;
             field.dispatchEvent(new Event("input", { bubbles: true }));
-        } else window.location.hash = "#items";
+        } else window.location.hash = "#items?";
         await done;
         return performance.now() - begun;
     }"""
     steps = [("", ""), ("against", ""), ("show", "lost"), ("show", "all"), ("q", "eta"), ("q", "e")]
-    took = [tab.page.evaluate(answered_in, step) for step in steps]
+    tries = [[tab.page.evaluate(answered_in, step) for step in steps] for _ in range(2)]
+    took = [tries[0][0], *map(min, *(one[1:] for one in tries))]
     named = zip(["open", *(" ".join(step) for step in steps[1:])], took, strict=True)
     figures = {"megabytes": path.stat().st_size / 1e6, "interactive ms": loaded, **dict(named)}
     print(json.dumps({name: round(number, 1) for name, number in figures.items()}))

@@ -16,6 +16,19 @@ function options(select, pairsOfNames, value) {
 
 const sheetOptions = (model) => model.sheets.map((sheet) => [sheet.name, sheet.label]);
 
+const known = (column) => [...new Set(column || [])].filter((each) => each !== null);
+
+function fillFacts(view, columns) {
+  fields.hops.dataset.probe = view.probe.name;
+  const hops = known(columns.hops).sort((a, b) => a - b);
+  options(fields.hops, [["", "all"], ...hops.map((each) => [String(each), String(each)])], "");
+  fields.hops.parentNode.hidden = !hops.length;
+  const clusters = known(columns.group).sort();
+  fields.cluster.parentNode.hidden = !clusters.length;
+  document.getElementById("items-clusters").replaceChildren(
+    ...clusters.slice(0, MOST_CONCEPTS).map((name) => make("option", { value: name })));
+}
+
 function fillForm(view, columns, all) {
   options(fields.probe, index.probes.map(({ name }) => [name, name]), view.probe.name);
   options(fields.model, view.probe.models.map(({ name }) => [name, name]), view.model.name);
@@ -32,13 +45,8 @@ function fillForm(view, columns, all) {
     const num = all.filter(([, i, was]) => kinds[kind](view, i, was)).length;
     return [kind, `${kind} (${format(num)})`];
   }), view.show);
-  const hops = [...new Set(columns.hops || [])].filter((each) => each !== null).sort((a, b) => a - b);
-  options(fields.hops, [["", "all"], ...hops.map((each) => [String(each), String(each)])], view.hops);
-  fields.hops.parentNode.hidden = !hops.length;
-  const clusters = [...new Set(columns.group || [])].filter((each) => each !== null).sort();
-  fields.cluster.parentNode.hidden = !clusters.length;
-  document.getElementById("items-clusters").replaceChildren(
-    ...clusters.slice(0, MOST_CONCEPTS).map((name) => make("option", { value: name })));
+  if (fields.hops.dataset.probe !== view.probe.name) fillFacts(view, columns);
+  fields.hops.value = view.hops;
   for (const name of ["cluster", "q"]) {
     if (document.activeElement !== fields[name]) fields[name].value = view[name];
   }
@@ -83,6 +91,9 @@ async function render() {
     const start = (view.page - 1) * PER_PAGE;
     const some = found.slice(start, start + PER_PAGE);
     if (view.item && !found.length) view.problems.push(`${view.run.label} of ${view.model.name} has no item ${view.item}.`);
+    if (view.hops && !known(columns.hops).map(String).includes(view.hops)) {
+      view.problems.push(`No item of ${view.probe.name} has “${view.hops}” hops.`);
+    }
     complain(view.problems);
     fillForm(view, columns, all);
     status.textContent = `${format(found.length)} of ${format(all.length)} items`
