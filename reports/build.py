@@ -20,7 +20,7 @@ def build_report(
     """Makes a report from every result file below a folder, or below several.
 
     Writes `report.html`, `report.md`, `tables/*.csv` with the same as `.md` and `.tex`,
-    `figures/*.png` and `.svg`, and `items/*.js` where the page cannot hold all items, each
+    `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items, each
     atomically; the same results give the same bytes. The page comes last: when it is there, the
     rest is too.
 
@@ -49,6 +49,7 @@ def build_report(
     for figure in (figure for section in made for figure in section.figures):
         write_text_atomic(target / "figures" / f"{figure.name}.svg", figure.svg)
         write_bytes_atomic(target / "figures" / f"{figure.name}.png", figure.png)
+        write_bytes_atomic(target / "figures" / f"{figure.name}.pdf", figure.pdf())
     for table in (table for section in made for table in section.tables):
         write_text_atomic(target / "tables" / f"{table.name}.csv", to_csv(table))
         write_text_atomic(target / "tables" / f"{table.name}.md", to_markdown(table) + "\n")

@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
@@ -41,6 +41,7 @@ STYLE: Any = {  # matplotlib types its keys as literals that differ between vers
     "text.parse_math": False,  # names may hold dollar signs
     "svg.fonttype": "none",
     "svg.hashsalt": "probelight",
+    "pdf.fonttype": 42,  # publishers refuse fonts of type 3
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture on every machine
     "font.size": 8.5,
     "text.color": INK,
@@ -80,6 +81,7 @@ class Figure:
         name: Name of its files.
         title: What it shows, in a few words.
         caption: How to read it.
+        canvas: What it was rendered from.
     """
 
     name: str
@@ -87,6 +89,17 @@ class Figure:
     caption: str
     svg: str
     png: bytes
+    canvas: Canvas | None = field(default=None, repr=False, compare=False)
+
+    def pdf(self) -> bytes:
+        """The same as PDF, its letters embedded; made when asked for, as it takes the longest."""
+        if self.canvas is None:
+            raise ValueError(f"figure {self.name}: it has no canvas to be rendered from")
+        file = io.BytesIO()
+        unsaid = dict.fromkeys(("CreationDate", "Creator", "Producer"))
+        with styled():
+            self.canvas.savefig(file, format="pdf", metadata=unsaid)
+        return file.getvalue()
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,7 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
     canvas.savefig(svg, format="svg", metadata={"Date": None})
     canvas.savefig(png, format="png", dpi=200, metadata={"Software": None})
     text = "\n".join(line.rstrip() for line in svg.getvalue().splitlines())
-    return Figure(name, title, caption, text + "\n", png.getvalue())
+    return Figure(name, title, caption, text + "\n", png.getvalue(), canvas)
 
 
 def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canvas, list[Axes]]:

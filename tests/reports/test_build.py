@@ -21,7 +21,7 @@ def test_everything_is_written(demo_folder: Path, tmp_path: Path) -> None:
         "predicted_shares runs software verdicts zero_shot zero_shot_parts"
     ).split()
     assert found == sorted(
-        [f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg")]
+        [f"figures/{name}.{kind}" for name in figures for kind in ("pdf", "png", "svg")]
         + [f"tables/{name}.{kind}" for name in tables for kind in ("csv", "md", "tex")]
         + ["report.html", "report.md"]
     )

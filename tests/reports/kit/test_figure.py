@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from reports.kit.figure import head, panels
+import pytest
+
+from reports.kit.figure import Figure, drawn, head, panels, styled
 
 
 def test_small_print_of_a_head_is_wrapped() -> None:
@@ -13,3 +15,21 @@ def test_small_print_of_a_head_is_wrapped() -> None:
         "science · test",
         "rate 1e-5",
     ]
+
+
+def test_a_pdf_embeds_its_letters_and_is_the_same_bytes_each_time() -> None:
+    with styled():
+        canvas = panels(1)[0]
+        canvas.text(0, 0, "−1.6 ≥ é $")
+        figure = drawn("f", "t", "c", canvas)
+    made = figure.pdf()
+    assert made.startswith(b"%PDF")
+    assert b"/FontFile2" in made  # a TrueType font: Type 42
+    assert b"/Type3" not in made
+    assert b"CreationDate" not in made
+    assert figure.pdf() == made
+
+
+def test_a_figure_that_was_not_drawn_has_no_pdf() -> None:
+    with pytest.raises(ValueError, match="figure f: it has no canvas"):
+        Figure("f", "t", "c", "<svg/>", b"").pdf()
