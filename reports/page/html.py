@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
@@ -15,7 +16,7 @@ from markupsafe import Markup, escape
 from reports.kit.figure import PALETTE, Figure
 from reports.kit.section import Made
 from reports.kit.table import Cell, Table
-from reports.kit.text import count, percent
+from reports.kit.text import ABSENT, count, percent
 from reports.overview.grid import grid
 from reports.page.glossary import linked, used
 from reports.page.provenance import commits, duration, notices, total_seconds
@@ -42,6 +43,7 @@ def to_html(
         "strong_numbers": strong_numbers,
         "groups": _groups,
         "repeats": _repeats,
+        "measured": measured,
         "breakable": _breakable,
         "percent": percent,
         "lead": _lead,
@@ -149,6 +151,17 @@ def _folders(results: Results, target: Path) -> dict[str, str]:
         return {}
     root = os.path.relpath(results.folder, target.resolve())
     return {run.key: quote(f"{Path(root, run.path).as_posix()}/") for run in results.runs}
+
+
+def measured(table: Table) -> Table:
+    """The table without the columns that nothing was measured for; its files keep them."""
+    columns = [
+        (column, cells)
+        for column, *cells in zip(table.columns, *table.rows, strict=True)
+        if any(cell.text != ABSENT for cell in cells)
+    ]
+    rows = tuple(zip(*(cells for _, cells in columns), strict=True))
+    return replace(table, columns=tuple(column for column, _ in columns), rows=rows)
 
 
 def _groups(table: Table) -> list[tuple[str, int]]:

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from reports.build import build_report
-from reports.page.html import facts, strong_numbers, title
+from reports.kit.table import Cell, Heading, Table
+from reports.page.html import facts, measured, strong_numbers, title
 from results.load import load_results
 from tests.fixtures.diagnostics import share
 
@@ -173,3 +174,10 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
     assert strong_numbers("scored 61.3% (57.3–65.1, chance 33.3%) & more") == (
         "scored <strong>61.3%</strong> (57.3–65.1, chance 33.3%) &amp; more"
     )
+
+
+def test_columns_that_nothing_was_measured_for_are_left_out() -> None:
+    rows = ((Cell("p"), Cell("–"), Cell("1.0")), (Cell("q"), Cell("–"), Cell("–")))
+    shown = measured(Table("t", "", "", (Heading("a"), Heading("b"), Heading("c")), rows, ()))
+    assert [heading.label for heading in shown.columns] == ["a", "c"]
+    assert shown.rows == ((Cell("p"), Cell("1.0")), (Cell("q"), Cell("–")))
