@@ -23,7 +23,7 @@ LINE = 66  # characters of an article's line in its own type
 SURE = 50  # characters that fit on it whatever they are
 MOST = 140  # characters that are still read when they are made as small as that line
 MOST_LONG = 74  # characters of a line in the small type of a long table, which cannot be scaled
-MANY_LINES = 40  # what about fits on a page
+MANY_LINES = 34  # what fits on a page with headings and a caption
 PROSE = 36  # characters on a line of a cell that goes on in further lines
 GAP = 2  # characters between two columns
 LEAST = 16  # of them where there is little room
@@ -145,9 +145,11 @@ def _tabular(
 def _longtable(
     table: Table, columns: Sequence[_Column], rows: Sequence[Sequence[Cell]], continued: bool
 ) -> Iterator[str]:
-    title, num_columns = escaped(table.title), sum(column.span for column in columns)
-    first = rf"\caption{{{title}}}\label{{tab:{table.name}}}\\"
-    again = rf"\multicolumn{{{num_columns}}}{{@{{}}l}}{{{title} (continued)}}{END}"
+    title = escaped(table.title)
+    first = rf"\caption{{{title}}}\label{{tab:{table.name}}}{END}"
+    again = rf"\caption[]{{{title} (continued)}}{END}"
+    if continued:  # under the number of the first one
+        yield r"\addtocounter{table}{-1}"
     yield r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}"
     yield f"\\begin{{longtable}}{{@{{}}{''.join(c.spec for c in columns)}@{{}}}}"
     for above, end in ((again if continued else first, "firsthead"), (again, "head")):
