@@ -140,7 +140,7 @@ def test_figures_are_xml_and_pages_have_no_elements_of_the_texts(written: Path) 
     said = markdown.read_text()
     assert "HYPERLINK" in said
     assert "http://e" not in said
-    assert re.findall(r"(?<!\\)\]\((?!figures/)", said) == []
+    assert re.findall(r"(?<!\\)\]\((?!figures/|tables/)", said) == []
 
 
 def test_the_terminal_shows_texts_as_they_are(
