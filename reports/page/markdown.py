@@ -16,6 +16,7 @@ from storage.escaping import markdown, visible
 
 OPEN_FIRST = "overview"  # the section whose tables are seen at once
 MOST_SHOWN = 4_000  # characters of a table; GitHub takes 65,536 of a description
+_NO_LINK = str.maketrans({"[": "&#91;", "]": "&#93;"})
 
 
 def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
@@ -58,8 +59,8 @@ def _shown(table: Table) -> str:
 
 
 def _folded(summary: str, parts: Sequence[str], opened: bool = False) -> str:
-    # GitHub reads Markdown in it only behind an empty line.
-    said = escape(visible(summary), quote=False)
+    # GitHub reads Markdown in it only behind an empty line; others make links of the first, too.
+    said = escape(visible(summary), quote=False).translate(_NO_LINK)
     opening = f"<details{' open' if opened else ''}><summary>{said}</summary>"
     return "\n\n".join([opening, *parts, "</details>"])
 
