@@ -131,9 +131,15 @@ GLOSSARY = (
     Term(
         "p",
         "p, adjusted p",
-        "how often a difference as large would come by chance alone; adjusted for the number of "
-        "comparisons in the table (Benjamini & Hochberg)",
+        "how often a difference as large would come by chance alone if there were none; adjusted "
+        "for the number of comparisons in the table (Benjamini & Hochberg)",
         "p",
+    ),
+    Term(
+        "letters",
+        "letters",
+        "systems that share one are not told apart, which does not say that they are equally good",
+        "letters",
     ),
 )
 _BY_HEADING = {word: term for term in GLOSSARY for word in term.headings.split()}

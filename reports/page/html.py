@@ -81,6 +81,8 @@ def title(results: Results) -> str:
         return f"What {who} knew{also}"
     if results.of("inoculation"):
         return f"What inoculation gave {who}, and what it cost"
+    if all(run.protocol == "compare" for run in results.runs):
+        return "Which systems differ on the same items"
     expected = results.of("diagnose") and not results.of("curve")
     return f"What {who} {'expected' if expected else 'learned'}"
 

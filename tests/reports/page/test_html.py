@@ -181,3 +181,17 @@ def test_columns_that_nothing_was_measured_for_are_left_out() -> None:
     shown = measured(Table("t", "", "", (Heading("a"), Heading("b"), Heading("c")), rows, ()))
     assert [heading.label for heading in shown.columns] == ["a", "c"]
     assert shown.rows == ((Cell("p"), Cell("1.0")), (Cell("q"), Cell("–")))
+
+
+def test_a_page_of_comparisons_alone_asks_which_systems_differ(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    row = {
+        "protocol": "compare",
+        "model": "a - b",
+        "probe": "p",
+        "metric": "difference",
+        "value": 0,
+    }
+    write_run(tmp_path, "d", [row])
+    assert title(load_results(tmp_path)) == "Which systems differ on the same items"
