@@ -2,8 +2,9 @@ r"""A table for a paper in LaTeX, ready to be `\input`: booktabs rules, interval
 
 A short table is a tabular without a float, so that its place, caption and label are the author's;
 a title and a label stand above it in a comment, with the packages that it needs. What is wider than
-a line is scaled down to it; columns that would be too small then go on in a further tabular.
-What has many lines is one longtable or several, which break between pages and have a caption.
+a line is scaled down to it; columns that would be too small then go on in a further tabular, behind
+the first ones or, where these do not tell the rows apart, behind the rows' numbers. What has many
+lines is one longtable or several, which break between pages and have a caption.
 """
 
 from __future__ import annotations
@@ -34,13 +35,12 @@ END = r" \tabularnewline"  # \raggedright in a cell takes \\ for the end of its 
 
 def to_latex(table: Table) -> str:
     """The table as one or several tabulars, or longtables where it has many lines."""
-    columns = _laid_out(table, LINE, MOST)
-    if long := sum(_num_lines(columns, row) for row in table.rows) > MANY_LINES:
-        columns = _laid_out(table, MOST_LONG, MOST_LONG)
-    widths = [column.width + GAP for column in columns]
-    telling = num_telling([[cell.text for cell in row] for row in table.rows])
+    columns, parts, long = _parts(table)
+    if len(parts) > 1 and not _tells(table, parts):
+        table = _numbered(table)
+        columns, parts, long = _parts(table)
     lines: list[str] = []
-    for places in fitting(widths, telling, MOST_LONG if long else MOST):
+    for places in parts:
         own = [columns[place] for place in places]
         rows = [[row[place] for place in places] for row in table.rows]
         continued = bool(lines)
@@ -48,9 +48,31 @@ def to_latex(table: Table) -> str:
         if long:
             lines += _longtable(table, own, rows, continued)
         else:
-            lines += _tabular(own, rows, sum(widths[place] for place in places) > SURE)
+            lines += _tabular(own, rows, sum(column.width + GAP for column in own) > SURE)
     # The end of the last line would be a blank at the end of the author's.
     return "\n".join([*_comment(table, lines), *lines]) + "%\n"
+
+
+def _parts(table: Table) -> tuple[list[_Column], list[list[int]], bool]:
+    """The columns, places of those of each part, and whether it breaks between pages."""
+    columns, most = _laid_out(table, LINE, MOST), MOST
+    if long := sum(_num_lines(columns, row) for row in table.rows) > MANY_LINES:
+        columns, most = _laid_out(table, MOST_LONG, MOST_LONG), MOST_LONG
+    widths = [column.width + GAP for column in columns]
+    telling = num_telling([[cell.text for cell in row] for row in table.rows])
+    return columns, list(fitting(widths, telling, most)), long
+
+
+def _tells(table: Table, parts: Sequence[Sequence[int]]) -> bool:
+    """Whether the columns that stand in every part tell the rows apart."""
+    repeated = set(parts[0]).intersection(*parts)
+    return len({tuple(row[place] for place in repeated) for row in table.rows}) == len(table.rows)
+
+
+def _numbered(table: Table) -> Table:
+    """The same with the number of each row before it."""
+    rows = tuple((Cell(str(number)), *row) for number, row in enumerate(table.rows, 1))
+    return replace(table, columns=(Heading("row"), *table.columns), rows=rows)
 
 
 @dataclass(frozen=True)
@@ -109,7 +131,9 @@ def _laid_out(table: Table, line: int, most: int) -> list[_Column]:
     columns = columns if any(column.wraps for column in stacked) else stacked
     fixed = sum(column.width for column in columns if not column.wraps) + GAP * len(columns)
     num_wrapping = sum(column.wraps for column in columns)
-    share = max(LEAST, (most - fixed) // max(1, num_wrapping))
+    share = (most - fixed) // max(1, num_wrapping)
+    if share < LEAST:  # they go on in a further part, where there is room for them
+        return columns
     return [replace(c, width=min(c.width, share)) if c.wraps else c for c in columns]
 
 

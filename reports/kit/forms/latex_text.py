@@ -67,6 +67,12 @@ _MATHS = {
     "↑": r"\uparrow",
     "↓": r"\downarrow",
     "↔": r"\leftrightarrow",
+    "↗": r"\nearrow",
+    "↘": r"\searrow",
+    "✓": r"\surd",  # a check mark is in amssymb alone
+    "✗": r"\times",
+    "○": r"\circ",
+    "●": r"\bullet",
     "∞": r"\infty",
     "°": r"^\circ",
     "¹": "^1",

@@ -56,6 +56,16 @@ def test_columns_that_would_be_too_small_go_on_in_a_further_tabular() -> None:
     assert made.count("p & ") == 3
 
 
+def test_rows_are_numbered_where_what_is_repeated_does_not_tell_them_apart() -> None:
+    headings = [Heading("model", "left"), *(Heading(f"number-{n:02}") for n in range(30))]
+    row = (Cell("m"), *(Cell(str(n)) for n in range(30)))
+    made = to_latex(table(*headings, rows=(row, row)))
+    assert made.count(r"\begin{tabular}") == 3
+    assert made.count("\n1 & ") == made.count("\n2 & ") == 3
+    assert made.count("& m &") == 2
+    assert made.count("row & ") == 3
+
+
 def test_many_lines_are_a_longtable_with_its_own_caption() -> None:
     rows = tuple((Cell(f"p{n}"), Cell("word " * 20)) for n in range(20))
     made = to_latex(table(Heading("probe", "left"), Heading("said", "left", prose=True), rows=rows))

@@ -15,6 +15,7 @@ from reports.kit.forms.latex_text import escaped
         ("40.7–59.3, −1.6 ± 2 × 3 ≥ 0", r"40.7--59.3, $-$1.6 $\pm$ 2 $\times$ 3 $\geq$ 0"),
         ("a → b α Σ ς λ Ω Α ο", r"a $\rightarrow$ b $\alpha$ $\Sigma$ $\varsigma$ $\lambda$ "
          r"$\Omega$ A $o$"),
+        ("✓ ↗ ○", r"$\surd$ $\nearrow$ $\circ$"),
         ("é É ç ü ø ß Å", r"\'{e} \'{E} \c{c} \"{u} \o{} \ss{} \r{A}"),
         ("cafe\u0301", r"caf\'{e}"),
         ("--model [MASK] * `a`", r"-{}-model {[}MASK] {*} {`}a{`}"),
