@@ -28,6 +28,7 @@ MANY_LINES = 34  # what fits on a page with headings and a caption
 PROSE = 36  # characters on a line of a cell that goes on in further lines
 GAP = 2  # characters between two columns
 LEAST = 16  # of them where there is little room
+PIECE = 8  # of a code behind which it may break
 FIXED = 1.25  # of the width of a letter has one of fixed width
 SMALL = 0.7  # of the width of a number's type has that of its detail
 END = r" \tabularnewline"  # \raggedright in a cell takes \\ for the end of its own line
@@ -113,7 +114,7 @@ class _Column:
         """What stands in a row of it, the detail too unless that has a row of its own."""
         text, detail = escaped(cell.text), _small(cell)
         if self.heading.code and text:
-            text = rf"\texttt{{{text}}}"
+            text = rf"\texttt{{{_in_pieces(cell.text) if self.wraps else text}}}"
         if self.details == "beside":
             return f"{text} & {detail}"
         said = text if self.details == "below" else " ".join(filter(None, (text, detail)))
@@ -142,7 +143,7 @@ def _column(table: Table, place: int, *, below: bool) -> _Column:
     cells = [row[place] for row in table.rows]
     number = heading.align == "right"
     width = max((_length(one, below) for one in cells), default=0)
-    wraps = heading.prose or (not number and not heading.code and width > PROSE)
+    wraps = heading.prose or (not number and width > PROSE)
     width = round(min(width, PROSE) if wraps else width * (FIXED if heading.code else 1))
     sharing = sum(one.group == heading.group for one in table.columns)
     width = max([width, *map(len, heading.label.split())])
@@ -260,6 +261,12 @@ def _folded(label: str, width: int) -> list[str]:
 def _stacked(lines: Sequence[str], align: str) -> str:
     joined = r"\\".join(lines)
     return rf"\shortstack[{align}]{{\strut {joined}}}" if len(lines) > 1 else joined
+
+
+def _in_pieces(code: str) -> str:
+    """Lets a checksum or a key break behind every few characters."""
+    pieces = (code[start : start + PIECE] for start in range(0, len(code), PIECE))
+    return r"\allowbreak ".join(escaped(piece) for piece in pieces)
 
 
 def _breakable(text: str) -> str:

@@ -75,6 +75,13 @@ def test_many_lines_are_a_longtable_with_its_own_caption() -> None:
     assert r"p0 & \raggedright word word" in made
 
 
+def test_a_long_code_may_break_in_its_cell() -> None:
+    made = to_latex(table(Heading("sha", "left", code=True), rows=((Cell("ab" * 20),),)))
+    assert r"\begin{tabular}{@{}p{18em}@{}}" in made
+    pieces = r"\allowbreak ".join(["abababab"] * 5)
+    assert rf"\raggedright \texttt{{{pieces}}} \tabularnewline" in made
+
+
 def test_what_no_font_has_is_counted() -> None:
     made = to_latex(table(Heading("probe", "left"), rows=((Cell("中文"),),)))
     assert "% 2 characters that LaTeX's own fonts lack stand as U+ and a code." in made
