@@ -57,7 +57,10 @@ def to_latex(table: Table) -> str:
 def _parts(table: Table) -> tuple[list[_Column], list[list[int]], bool]:
     """The columns, places of those of each part, and whether it breaks between pages."""
     columns, most = _laid_out(table, LINE, MOST), MOST
-    if long := sum(_num_lines(columns, row) for row in table.rows) > MANY_LINES:
+    width = sum(column.width + GAP for column in columns)
+    # What is scaled down to the width of a line is as much less high, where it is one part.
+    scale = LINE / width if LINE < width < MOST else 1.0
+    if long := scale * sum(_num_lines(columns, row) for row in table.rows) > MANY_LINES:
         columns, most = _laid_out(table, MOST_LONG, MOST_LONG), MOST_LONG
     widths = [column.width + GAP for column in columns]
     telling = num_telling([[cell.text for cell in row] for row in table.rows])

@@ -82,6 +82,17 @@ def test_a_long_code_may_break_in_its_cell() -> None:
     assert rf"\raggedright \texttt{{{pieces}}} \tabularnewline" in made
 
 
+def test_lines_that_are_scaled_down_take_less_of_a_page() -> None:
+    def made(num_columns: int) -> str:
+        headings = [Heading("probe", "left"), *[Heading("number-00")] * num_columns]
+        rows = tuple((Cell(f"p{n}"), *[Cell("5")] * num_columns) for n in range(50))
+        return to_latex(table(*headings, rows=rows))
+
+    # 7 + 11 * 9 characters are 66 / 106 of the size: 50 lines are as high as 31.
+    assert r"\resizebox" in made(9)
+    assert r"\begin{longtable}" in made(5)
+
+
 def test_what_no_font_has_is_counted() -> None:
     made = to_latex(table(Heading("probe", "left"), rows=((Cell("中文"),),)))
     assert "% 2 characters that LaTeX's own fonts lack stand as U+ and a code." in made
