@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reports.build import build_report
 from results.load import Results
+from tests.fixtures.results import WriteRun
 
 pytestmark = pytest.mark.browser
-DESKTOP, PHONE, PAPER = 1300, 390, 700  # CSS pixels; A4 without its margins
+DESKTOP, PHONE = 1300, 390
+PAPER, ACROSS = 688, 1016  # CSS pixels; A4 without its margins, upright and across
 OVERFLOW = """() => [...document.querySelectorAll('body *')].filter(element => {
     if (element.closest('.scroll, .plot, .skip')) return false;
     const box = element.getBoundingClientRect();
@@ -85,6 +88,19 @@ def test_on_paper_tables_are_whole_and_what_is_folded_is_there(
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate(WIDE_TABLES) == []
         assert page.locator("details.long:not([open])").count() == 0
+
+
+def test_a_table_of_many_models_is_whole_on_a_page_across(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, opened: Any
+) -> None:
+    for place in range(5):
+        found = rows.zero_shot("a_probe", 5, 10, 2, model=f"model-of-a-long-name-{place}")
+        write_run(tmp_path, str(place), found)
+    page = opened(build_report(tmp_path).as_uri(), ACROSS)
+    page.emulate_media(media="print")
+    assert page.locator(".across #table-zero_shot").count() == 1
+    assert page.locator(".across").evaluate("one => getComputedStyle(one).page") == "across"
+    assert page.evaluate(WIDE_TABLES) == []
 
 
 def test_links_lead_somewhere_and_open_what_is_folded(addresses: list[str], opened: Any) -> None:
