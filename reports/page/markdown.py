@@ -44,6 +44,9 @@ def _section(section: Made) -> Iterator[str]:
         yield f"![{markdown(figure.title)}](figures/{figure.name}.png)"
         yield _folded("How to read the figure", [markdown(figure.caption)])
     for table in tables:
+        if not table.rows:  # its note says why
+            yield _folded(table.title, [markdown(table.note)])
+            continue
         rows = f"{count(len(table.rows))} row{'' if len(table.rows) == 1 else 's'}"
         note = [markdown(table.note)] if table.note else []
         yield _folded(f"{table.title} ({rows})", [_shown(table), *note])

@@ -53,6 +53,11 @@ def test_a_long_table_is_linked(results: Results) -> None:
     assert len(text) < 1000
 
 
+def test_of_a_table_without_rows_stands_the_note(results: Results) -> None:
+    text = markdown.to_markdown_report(results, [made(rows=())])
+    assert text.endswith("<summary>A &lt;t&gt;</summary>\n\n\\*a\\*\n\n</details>\n")
+
+
 def test_what_runs_noticed_is_folded(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markdown, "notices", lambda results: ["a", "b"])
     text = markdown.to_markdown_report(results, [])
