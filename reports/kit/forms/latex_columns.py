@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reports.kit.forms.latex_text import escaped
+from reports.kit.forms.latex_text import WRITTEN_OUT, escaped, num_letters
 from reports.kit.table import Cell, Heading, Table
 
 PROSE = 36  # characters on a line of a cell that goes on in further lines
@@ -56,8 +56,10 @@ class Column:
     def cells(self, cell: Cell) -> str:
         """What stands in a row of it, the detail too unless that has a row of its own."""
         text, detail = escaped(cell.text), small(cell)
+        if self.wraps:
+            text = " ".join(map(_in_pieces if self.heading.code else _word, cell.text.split(" ")))
         if self.heading.code and text:
-            text = rf"\texttt{{{_in_pieces(cell.text) if self.wraps else text}}}"
+            text = rf"\texttt{{{text}}}"
         if self.details == "beside":
             return f"{text} & {detail}"
         said = text if self.details == "below" else " ".join(filter(None, (text, detail)))
@@ -106,8 +108,9 @@ def num_lines(columns: Sequence[Column], row: Sequence[Cell]) -> int:
 
 def _length(cell: Cell, below: bool = False) -> int:
     """Characters of a cell's line, in the type of its text."""
-    detail = round(SMALL * len(f" ({cell.detail})")) if cell.detail else 0
-    return max(len(cell.text), detail) if below else len(cell.text) + detail
+    text = num_letters(cell.text)
+    detail = round(SMALL * num_letters(f" ({cell.detail})")) if cell.detail else 0
+    return max(text, detail) if below else text + detail
 
 
 def small(cell: Cell) -> str:
@@ -134,6 +137,12 @@ def _in_pieces(code: str) -> str:
     return r"\allowbreak ".join(escaped(piece) for piece in pieces)
 
 
+def _word(word: str) -> str:
+    """Lets a word break that is longer than any line."""
+    return _in_pieces(word) if len(word) > PROSE else escaped(word)
+
+
 def _breakable(text: str) -> str:
-    """Lets long names break behind their underscores and slashes."""
+    """Lets long names break behind their underscores and slashes, code points before each."""
+    text = text.replace(f"}}{WRITTEN_OUT}", rf"}}\allowbreak {WRITTEN_OUT}")
     return text.replace(r"\_", r"\_\allowbreak ").replace("/", r"/\allowbreak ")

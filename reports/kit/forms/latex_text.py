@@ -111,6 +111,11 @@ def escaped(text: str) -> str:
     return "".join(_character(one) for one in apart)
 
 
+def num_letters(text: str) -> int:
+    """About as many letters as it is wide: a code point in fixed width is as wide as nine."""
+    return len(text) + 8 * escaped(text).count(WRITTEN_OUT)
+
+
 @cache
 def _character(one: str) -> str:
     if one == "\0":  # between two hyphens, which would be set as a dash

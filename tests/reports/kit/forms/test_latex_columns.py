@@ -26,3 +26,14 @@ def test_a_column_without_a_word_has_a_width(prose: bool) -> None:
     columns = laid_out(made, 66, 140)
     assert [column.width for column in columns] == [1]
     assert num_lines(columns, made.rows[0]) == 1
+
+
+def test_what_has_no_blank_may_break() -> None:
+    made = table(Heading("said", "left"), row=(Cell("x" * 40 + " 中文" * 3),))
+    (column,) = laid_out(made, 66, 140)
+    assert column.wraps
+    pieces = r"\allowbreak ".join(["x" * 8] * 5)
+    code_points = r"\texttt{U+4E2D}\allowbreak \texttt{U+6587}"
+    assert column.cells(made.rows[0][0]) == " ".join(
+        [rf"\raggedright {pieces}", *[code_points] * 3]
+    )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.kit.forms.latex_text import escaped
+from reports.kit.forms.latex_text import escaped, num_letters
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,7 @@ from reports.kit.forms.latex_text import escaped
 def test_nothing_of_a_text_acts_and_all_of_it_is_seen(text: str, latex: str) -> None:
     assert escaped(text) == latex
     assert latex.isascii()
+
+
+def test_a_code_point_is_as_wide_as_nine_letters() -> None:
+    assert [num_letters(text) for text in ("", "aé−", "a中")] == [0, 3, 10]
