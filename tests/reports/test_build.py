@@ -11,10 +11,8 @@ from reports.build import build_report
 WriteRun = Callable[..., Path]
 
 
-def test_everything_is_written(demo_folder: Path, tmp_path: Path) -> None:
-    path = build_report(demo_folder, tmp_path / "out")
-    assert path == tmp_path / "out" / "report.html"
-    found = sorted(p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*.*"))
+def test_everything_is_written(demo_report: Path) -> None:
+    found = sorted(p.relative_to(demo_report).as_posix() for p in demo_report.rglob("*.*"))
     figures = ("arrows", "inoculation", "learning_curve", "selection", "zero_shot")
     tables = (
         "curve_medals curve_summary_age_comparison data inoculation learning_curve models "
@@ -43,9 +41,8 @@ def test_two_builds_give_the_same_bytes(demo_folder: Path, tmp_path: Path) -> No
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
-def test_csv_holds_fractions_at_full_precision(demo_folder: Path, tmp_path: Path) -> None:
-    build_report(demo_folder, tmp_path / "out")
-    with (tmp_path / "out" / "tables" / "zero_shot.csv").open(encoding="utf-8") as file:
+def test_csv_holds_fractions_at_full_precision(demo_report: Path) -> None:
+    with (demo_report / "tables" / "zero_shot.csv").open(encoding="utf-8") as file:
         rows = {row["probe"]: row for row in csv.DictReader(file)}
     assert float(rows["taxonomy_conjunction"]["accuracy"]) == 367 / 599
     assert rows["taxonomy_conjunction"]["num_items"] == "599"

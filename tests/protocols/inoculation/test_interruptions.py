@@ -164,6 +164,7 @@ def test_sigterm_in_each_validation_changes_nothing(
     assert_same(stopped, whole)
 
 
+@pytest.mark.slow
 def test_a_damaged_state_is_said_and_the_run_ends_the_same(
     finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -65,8 +65,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def page(demo_folder: Path, tmp_path: Path) -> Page:
-    return Page(build_report(demo_folder, tmp_path / "out").read_text(encoding="utf-8"))
+def page(demo_report: Path) -> Page:
+    return Page((demo_report / "report.html").read_text(encoding="utf-8"))
 
 
 def test_page_is_whole(page: Page) -> None:
@@ -77,16 +77,16 @@ def test_page_is_whole(page: Page) -> None:
     assert "metadata" not in page.tags
 
 
-def test_page_asks_for_nothing_outside(page: Page, demo_folder: Path, tmp_path: Path) -> None:
+def test_page_asks_for_nothing_outside(page: Page, demo_report: Path) -> None:
     assert page.addresses
     inside = {address for address in page.addresses if address.startswith("#")}
     inside = {address for address in inside if not address.startswith("#items?")}
     assert {address[1:] for address in inside} <= set(page.ids)
     folders = {address for address in page.addresses if not address.startswith("#")}
-    runs = (demo_folder / "runs").iterdir()
-    assert folders == {os.path.relpath(run, tmp_path / "out") + "/" for run in runs}
+    runs = (demo_report.parent / "demo" / "runs").iterdir()
+    assert folders == {os.path.relpath(run, demo_report) + "/" for run in runs}
     assert not {"img", "link", "iframe", "object"} & set(page.tags)
-    text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    text = (demo_report / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\((?!#)", text)
     used = set(re.findall(r"url\(#([^)]+)\)", text))
     assert used <= set(page.ids)
@@ -102,8 +102,8 @@ def test_page_opens_with_what_was_found(page: Page) -> None:
     assert "1,024 candidate texts were encoded once" in text
 
 
-def test_colours_follow_the_theme(demo_folder: Path, tmp_path: Path) -> None:
-    text = build_report(demo_folder, tmp_path / "out").read_text(encoding="utf-8")
+def test_colours_follow_the_theme(demo_report: Path) -> None:
+    text = (demo_report / "report.html").read_text(encoding="utf-8")
     figures = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
     assert "var(--blue)" in figures
     left = set(re.findall(r"#[0-9a-f]{6}\b", figures))
@@ -122,16 +122,15 @@ def test_what_is_left_out_is_said_on_the_page(demo_folder: Path, tmp_path: Path)
 
 
 def test_names_are_escaped(
-    demo_folder: Path, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    page: Page, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     write_run(
         tmp_path / "a", "a", rows.zero_shot("p", 5, 10, 2, model="<script>alert(1)</script>&")
     )
-    page = Page(build_report(tmp_path / "a").read_text(encoding="utf-8"))
-    assert page.open == []
-    own = Page(build_report(demo_folder, tmp_path / "demo").read_text(encoding="utf-8"))
-    assert page.tags.count("script") == own.tags.count("script")
-    assert "<script>alert(1)</script>&" in page.text
+    hostile = Page(build_report(tmp_path / "a").read_text(encoding="utf-8"))
+    assert hostile.open == []
+    assert hostile.tags.count("script") == page.tags.count("script")
+    assert "<script>alert(1)</script>&" in hostile.text
 
 
 def test_section_without_numbers_is_left_out(

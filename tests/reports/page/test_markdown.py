@@ -5,21 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import build_report
 from reports.kit.section import Made
 from reports.kit.table import Cell, Heading, Table
 from reports.page import markdown
 from results.load import Results
 
 
-def test_the_report_opens_with_the_verdicts_and_links_its_files(
-    demo_folder: Path, tmp_path: Path
-) -> None:
-    build_report(demo_folder, tmp_path / "out")
-    text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Path) -> None:
+    text = (demo_report / "report.md").read_text(encoding="utf-8")
     assert "embedded chose the right word on 61.3%" in text
     for name in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", text):
-        assert (tmp_path / "out" / name).is_file()
+        assert (demo_report / name).is_file()
     before, _, folded = text.partition("<details")
     assert "| skill " in before
     assert "| taxonomy_conjunction (dev)" in folded
