@@ -172,6 +172,7 @@ def test_what_no_node_has_is_refused_before_anything_runs(
     assert sweep.run() == 0
 
 
+@pytest.mark.slow
 def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
     good, other = cells(2)
     [once] = cells(1, failing_once=True)
