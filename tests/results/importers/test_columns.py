@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from results.importers.columns import Table, read_table
+from storage.errors import RecordError
+
+KNOWN = {"item": ("id", "item"), "score": ("score", "logprob")}
+
+
+def table(folder: Path, text: str, name: str = "a.csv") -> Table:
+    (folder / name).write_text(text, encoding="utf-8")
+    return read_table(folder / name)
+
+
+def test_rows_keep_their_lines_and_columns_are_found_by_name(tmp_path: Path) -> None:
+    read = table(tmp_path, 'ID,Score,more\n\n1,0.5,"two\nlines"\n2,0.25,\n')
+    assert read.rows == ((3, ("1", "0.5", "two\nlines")), (5, ("2", "0.25", "")))
+    places = read.places(KNOWN)
+    assert places == {"item": 0, "score": 1}
+    assert read.unread(places) == ("columns that are not read: more",)
+
+
+def test_tabs_leave_quotation_marks_alone(tmp_path: Path) -> None:
+    assert table(tmp_path, 'id\tscore\n"1\t2\n', "a.tsv").rows == ((2, ('"1', "2")),)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,score\n1\n", r"a\.csv:2: 1 cell\(s\), where the header has 2"),
+        ("id,\n1,2\n", r"a\.csv:1: column 2 has no name"),
+        ("id,score\n", r"a\.csv:1: a header and rows are needed"),
+        ('id,score\n1,"2\n', r"a\.csv:2: unexpected end"),
+    ],
+)
+def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        table(tmp_path, text)
+
+
+def test_two_columns_of_one_kind_are_refused_and_one_that_lacks_is_named(tmp_path: Path) -> None:
+    twice = table(tmp_path, "id,item\n1,2\n")
+    with pytest.raises(RecordError, match="the columns id and item are both the item"):
+        twice.places(KNOWN)
+    assert "called score or logprob, and here are id, item" in str(
+        twice.lacking("score", KNOWN["score"])
+    )
