@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -12,6 +12,13 @@ from storage.escaping import all_visible
 from storage.typed import STRICT, typed
 
 PREDICTIONS = "predictions.jsonl"
+# What a file of items says of them may be of another type there: a cluster that is a number.
+_FACTS: Mapping[str, Callable[[Any], object]] = {
+    "group": str,
+    "hops": int,
+    "distractor_type": str,
+    "distractor_hops": int,
+}
 Line = TypeVar("Line", "ItemLine", "ContextLine")
 
 
@@ -126,9 +133,11 @@ def _typed(kind: type[Line], line: Any, place: str) -> Line:
     names = {one.name for one in fields(kind)}
     known = {name: all_visible(value) for name, value in line.items() if name in names}
     try:
-        return typed(kind, known, place)
-    except ValueError as error:
-        raise UnreadableResultError(str(error)) from error
+        facts = {name: _FACTS[name](known[name]) for name in known.keys() & _FACTS.keys()}
+        return typed(kind, known | facts, place)
+    except (TypeError, ValueError) as error:
+        said = str(error)
+        raise UnreadableResultError(said if place in said else f"{place}: {said}") from error
 
 
 def _item(line: Any, place: str) -> ItemLine:

@@ -39,6 +39,11 @@ def test_a_line_holds_what_was_asked_and_said(tmp_path: Path) -> None:
     assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
 
 
+def test_facts_of_an_item_may_be_of_another_type_in_the_file(tmp_path: Path) -> None:
+    [line] = read(tmp_path, LINE | {"group": 7, "hops": "2", "distractor_type": 3})
+    assert (line.group, line.hops, line.distractor_type) == ("7", 2, "3")
+
+
 def test_questions_without_choices_are_none_of_these(tmp_path: Path) -> None:
     assert read(tmp_path, {"context": "He", "target": "ran", "predictions": ["ran"]}) == ()
 
@@ -51,6 +56,8 @@ def test_questions_without_choices_are_none_of_these(tmp_path: Path) -> None:
         (LINE | {"scores": [0.5]}, "1 scores"),
         (LINE | {"correct": 1.5}, "not between 0 and 1"),
         (LINE | {"choices": "bird"}, "choices"),
+        (LINE | {"hops": "two"}, "two"),
+        (LINE | {"hops": [1]}, "list"),
         ({"set": "made", "choices": ["a", "b"]}, "id"),
     ],
 )
