@@ -14,6 +14,7 @@ from reports.inoculation.doses import doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
 from reports.zero_shot.facts import zero_shots
+from results.items.lines import ItemLine, read_item_lines
 from results.load import Results, Run, UnreadableResultError
 from results.subset import Difficulty
 from storage.escaping import visible
@@ -131,14 +132,14 @@ def gathered(results: Results) -> Gathered:
     cut: set[Series] = set()
     for series, run, sets, whole in _sources(results):
         try:
-            lines = results.read(run, "predictions.jsonl") or []
+            lines = read_item_lines(results, run)
         except UnreadableResultError as error:
             unread[f"Not counted by concept: {visible(results.below(str(error)))}."] = None
             continue
         if not whole:
             cut.add(series)
         for dose, name in sets.items():
-            own = [line for line in lines if "group" in line and name in ("", line["set"])]
+            own = [line for line in lines if line.group and name in ("", line.set)]
             if own:
                 questions, answers = _of(own, run.key)
                 found.setdefault((series, questions), {}).setdefault(dose, []).append(answers)
@@ -167,19 +168,13 @@ def _sources(results: Results) -> Iterable[tuple[Series, Run, Mapping[int, str],
         yield Series(entry.label, entry.probe, "", "", split), entry.run, {UNTRAINED: ""}, True
 
 
-def _of(lines: Sequence[Mapping[str, Any]], run: str) -> tuple[tuple[Question, ...], Answers]:
+def _of(lines: Sequence[ItemLine], run: str) -> tuple[tuple[Question, ...], Answers]:
     questions = tuple(
-        Question(
-            visible(line["question"]),
-            tuple(map(visible, line["choices"])),
-            line["answer"],
-            visible(str(line["group"])),
-            Difficulty.of(line),
-        )
+        Question(line.question, line.choices, line.answer, line.group, Difficulty.of(vars(line)))
         for line in lines
     )
-    credit = tuple(float(line["correct"]) for line in lines)
-    return questions, Answers(credit, tuple(line["prediction"] for line in lines), run)
+    credit = tuple(line.correct for line in lines)
+    return questions, Answers(credit, tuple(line.prediction for line in lines), run)
 
 
 def _at(places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from probes.diagnostics.sets import SETS
 from reports.diagnostics.runs import labelled_runs
 from reports.kit.columns import column, field, prose, text
 from reports.kit.table import Across, Cell, Declared, Heading, Table
 from reports.kit.text import ABSENT, count
+from results.items.lines import ContextLine, read_context_lines
 from results.load import Results
-from storage.escaping import all_visible
 
 TOP = 5
 MOST_CONTEXTS = 100  # more than that are read in predictions.jsonl
@@ -43,22 +42,19 @@ class Said:
         return f"{self.words[places[0]]} is no. {places[0] + 1}" if places else ""
 
     @staticmethod
-    def of(label: str, context: str, lines: Sequence[Mapping[str, Any]], run: str = "") -> Said:
+    def of(label: str, context: str, lines: Sequence[ContextLine], run: str) -> Said:
         """Of a context's lines in predictions.jsonl; what an earlier version lacks is absent."""
-        expected = dict.fromkeys(word for line in lines for word in line.get("expected", ()))
-        return Said(
-            label, context, tuple(expected), tuple(lines[0].get("predictions", ())[:TOP]), run
-        )
+        expected = dict.fromkeys(word for line in lines for word in line.expected)
+        return Said(label, context, tuple(expected), lines[0].predictions[:TOP], run)
 
 
 def words_tables(results: Results) -> list[Table]:
     """A table a set: rows are contexts, columns are models."""
     by_set: dict[str, dict[str, list[Said]]] = {}
     for run, label in labelled_runs(results):
-        asked: dict[str, list[Mapping[str, Any]]] = {}  # several targets of one context may be
-        for line in all_visible(results.read(run, "predictions.jsonl") or []):
-            if "context" in line:
-                asked.setdefault(line["context"], []).append(line)
+        asked: dict[str, list[ContextLine]] = {}  # several targets of one context may be
+        for line in read_context_lines(results, run):
+            asked.setdefault(line.context, []).append(line)
         for context, lines in asked.items():
             said = Said.of(label, context, lines, run.key)
             by_set.setdefault(run.probe, {}).setdefault(context, []).append(said)
