@@ -21,7 +21,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
-from callbacks.predictions import scores_by_item
+from callbacks.predictions.writer import scores_by_item
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
 from lightning_modules.checkpoints.source import EMBEDDED

@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 
-from callbacks.prediction_rows import prediction_rows
+from callbacks.predictions.rows import prediction_rows
 from probes.catalog import load_probe_config
 from probes.controls import no_language, perturbed_language
 from probes.importers.ai2 import read_ai2, write_ai2

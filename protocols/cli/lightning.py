@@ -13,7 +13,7 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveCon
 from callbacks.agreed_stop import AgreedStop, stoppable
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
-from callbacks.predictions import PredictionWriter
+from callbacks.predictions.writer import PredictionWriter
 from callbacks.run_metrics import RunMetrics
 from callbacks.step_seed import StepSeed
 from lightning_modules.checkpoints.folder import PretrainedError

@@ -7,7 +7,7 @@ from typing import Any
 
 from callbacks.agreed_stop import stoppable
 from callbacks.freed_memory import FreedMemory
-from callbacks.predictions import gather_scores, scores_by_item
+from callbacks.predictions.writer import gather_scores, scores_by_item
 from datamodules.choices import ChoiceDataModule
 from jobs.context import TrainerSettings
 from lightning_modules.scorers.asked import Asked

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from callbacks.prediction_rows import prediction_rows
+from callbacks.predictions.rows import prediction_rows
 from metrics.intervals import accuracy_interval, num_groups, wilson
 from metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probes.record import Record

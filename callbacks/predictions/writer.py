@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 
-from callbacks.prediction_rows import prediction_rows
+from callbacks.predictions.rows import prediction_rows
 from probes.record import Record
 from storage.escaping import json_text
 from storage.files import write_text_atomic

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from callbacks.prediction_rows import prediction_rows
-from callbacks.predictions import scores_by_item
+from callbacks.predictions.rows import prediction_rows
+from callbacks.predictions.writer import scores_by_item
 from probes.record import Record
 from storage.escaping import json_text
 
