@@ -137,11 +137,22 @@ def check_mask(stem: str) -> None:
         )
 
 
+def with_mask(text: str) -> str:
+    """Return a text with `[MASK]` for its one blank, however another program writes that."""
+    found = [] if MASK in text else OTHER_MASK.findall(text)
+    return text.replace(found[0], MASK) if len(found) == 1 else text
+
+
 def _mask_hint(stem: str) -> str:
     """What to write for another program's mask; "" where there is none."""
     if found := OTHER_MASK.search(stem.replace(MASK, "")):
         return f": write {MASK} in place of {found[0]!r}; it becomes the mask of each model"
     return ""
+
+
+def share_choices(records: Sequence[Record]) -> bool:
+    """Whether all items have the same choices, in whatever order: each is then an answer class."""
+    return len({frozenset(record.choices) for record in records}) == 1
 
 
 def chance_of(records: Sequence[Record]) -> float:

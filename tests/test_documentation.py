@@ -18,6 +18,7 @@ from probes.controls import no_language, perturbed_language
 from probes.importers.ai2 import read_ai2, write_ai2
 from probes.record import Record
 from results.run_folder import RunFolder
+from tests.fixtures.rows import read_results
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -111,6 +112,23 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
             own = {i for i in ids if i.startswith("dev")} if small else ids
             known = {"agreement-0"} if "minimal_pair" in arguments else {"1"}
             assert len(own) == 4 if small else own == known
+
+
+def test_files_of_two_models_are_imported_and_compared_as_importing_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import train
+
+    [row] = blocks("docs/importing.md", "json")
+    for name in ("bert", "roberta"):
+        (tmp_path / f"{name}.jsonl").write_text(row, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for line in blocks("docs/importing.md", "bash")[-1].splitlines():
+        python, script, *arguments = line.split()
+        assert (python, script) == ("python", "train.py")
+        assert train.main(arguments) == 0, capsys.readouterr().err
+    rows = read_results(tmp_path / "runs/legs-compared/results.csv")
+    assert [row["value"] for row in rows if row["metric"] == "difference"] == ["0.0"]
 
 
 def test_the_loop_of_the_tutorial_shows_what_was_wrong(

@@ -112,6 +112,7 @@ def _check_probes(chosen: Sequence[str], known: Sequence[str]) -> None:
 def _nothing_shared(answers: Sequence[Answers], said: Sequence[str]) -> str:
     """Why nothing is compared: what each folder holds, or what was too many."""
     from protocols.compare.blocks import ALONE
+    from protocols.imports.run import IMPORTED
 
     by_folder: dict[str, list[str]] = {}
     for one in answers:
@@ -126,6 +127,11 @@ def _nothing_shared(answers: Sequence[Answers], said: Sequence[str]) -> str:
         )
     held = [f"{folder}: {', '.join(sorted(set(own)))}" for folder, own in by_folder.items()]
     lines = [*(one for one in said if not one.startswith(ALONE)), *held]
+    if any(one.setting.get("scored by", "").startswith(IMPORTED) for one in answers):
+        lines.append(
+            "imported files are sets of their own: to make files of the same items one probe, "
+            "import them together as FILE=MODEL FILE=MODEL with --data.name NAME, or with --probe"
+        )
     return "no two systems answered the same set, or none in several folders:\n  " + "\n  ".join(
         lines
     )

@@ -17,6 +17,7 @@ from protocols.engine.model_source import source_of
 from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
+    classes_are_positions,
     grouped_row,
     score_notices,
     subset_rows,
@@ -176,7 +177,8 @@ def choice_sets(records: Sequence[Record]) -> list[Subset | None]:
 
 def _level_rows(data: CurveData, point: Point) -> list[Row]:
     records = data.evaluation
-    gold = [r.gold if data.config.candidates else f"choice {r.answer + 1}" for r in records]
+    by_position = classes_are_positions(data.config, records)
+    gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
     row = replace(_base(data, point), num_items=len(records))
     levels = {"chance": chance_of(records), "majority_accuracy": majority_accuracy(gold)}
     return [replace(row, metric=metric, value=value) for metric, value in levels.items()]

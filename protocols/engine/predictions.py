@@ -11,7 +11,8 @@ from typing import Any
 from callbacks.predictions.rows import prediction_rows
 from metrics.intervals import accuracy_interval, num_groups, wilson
 from metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
-from probes.record import Record
+from probes.catalog import ProbeConfig
+from probes.record import Record, share_choices
 from results.row import Row
 from results.subset import Subset, Template, Untouched
 
@@ -172,6 +173,11 @@ def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
     """The places of the items of each part, the parts by their texts; None is in no part."""
     known = sorted({own for own in subsets if own is not None}, key=lambda own: own.text)
     return {part: [i for i, own in enumerate(subsets) if own == part] for part in known}
+
+
+def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> bool:
+    """Whether items have choices of their own, so that only positions can be answer classes."""
+    return not config.candidates and not share_choices(records)
 
 
 def untouched_of(clean: Sequence[bool]) -> list[Subset | None]:

@@ -123,11 +123,13 @@ class FileSettings:
         setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences);
             a table needs none if it is mc_mlm.
         choices: Those of every item of a table that has no column of them, by commas.
+        name: The probe's name in tables; none takes that of the file.
     """
 
     path: str | None = None
     setup: Setup | None = None
     choices: str | list[str] = ""
+    name: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from protocols.cli.command import Command, command
 from protocols.engine.settings import DEFAULT_FILE, FileSettings, listed
+from protocols.imports.fit import refuse_other_questions
 from protocols.imports.kept_scores import Kept
+from protocols.imports.own_items import own_items
 from protocols.imports.run import Asked, asked_of, make_run
 from protocols.zero_shot.data import LoadedSet, load_sets
+from results.importers.answers import Imported, with_gold
 from results.importers.formats.plain import read_gold
 from results.importers.registry import reader_of
 from results.row import Row
@@ -23,7 +28,8 @@ from storage.escaping import visible
         "other programs' results on items as runs of ours",
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
-        shown="format files output_dir probe model gold scores mirror data.path data.setup",
+        shown="format files output_dir probe model gold scores mirror data.path data.setup "
+        "data.name",
         positional=True,
     )
 )
@@ -45,7 +51,7 @@ def import_results(
     Args:
         format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
             (NumPy files of Trainer.predict) or plain (JSON lines or a table).
-        files: Files in that format, a run each.
+        files: Files in that format, a run each; `FILE=MODEL` says whose answers one holds.
         output_dir: Folder of the results.
         probe: The probe whose items were answered, `name` or `name:split`; none takes the items
             as the files have them.
@@ -55,7 +61,8 @@ def import_results(
         scores: What is kept of each: itself, the higher the better, the "logarithm" of a
             probability, or the score "per_character" of its choice (acc_norm of lm_eval).
         mirror: Folder or address that stands for the addresses of the released files.
-        data: A file of one's own in place of `probe`.
+        data: A file of one's own in place of `probe`; its name alone, for files that all answer the
+            items of the first one, makes these one probe, which `compare` needs.
 
     Returns:
         The rows of results.csv.
@@ -72,13 +79,26 @@ def import_results(
         raise UsageError("--output_dir is required: the folder of the results")
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else read_gold(gold)
-    found = [read(path) for path in files]
-    names = _models(listed(model), [one.model for one in found], files)
+    paths, own_names = zip(*map(_file_and_model, files), strict=True)
+    found = [read(path) for path in paths]
+    names = _models(listed(model), own_names, [one.model for one in found], paths)
+    if golden:
+        found = [replace(one, answers=with_gold(one.answers, golden)) for one in found]
+    if chosen:
+        sets = [chosen] * len(found)
+    elif data.name:
+        sets = [_own_set(found[0], data.name)] * len(found)
+        refuse_other_questions(found)
+    else:
+        sets = [_own_set(one, one.name) for one in found]
     asked = [
-        asked_of(format, one, name, chosen, golden, scores)
-        for one, name in zip(found, names, strict=True)
+        asked_of(format, *own, golden, scores, given=chosen is not None)
+        for own in zip(found, names, sets, strict=True)
     ]
     _refuse_repeated(asked)
+    # Where choices stand in the order of one model's scores, positions are ranks for all models.
+    ranked = {one.one.name for one in asked if one.ranked}
+    asked = [replace(one, ranked=one.one.name in ranked) for one in asked]
     config = {"command": "import", "runs": [dict(one.config) for one in asked]}
     folder = CommandFolder(Path(output_dir), config, [used for one in asked for used in one.files])
     for one in asked:
@@ -94,7 +114,11 @@ def import_results(
 
 def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet | None:
     if not probe and not data.path:
+        if data.setup or data.choices:
+            raise UsageError("--data.setup and .choices are of a file given as --data.path")
         return None
+    if probe and data.name:
+        raise UsageError("--data.name names items that are no probe yet; leave it, or --probe")
     if probe and data.path:
         raise UsageError("give --probe or --data.path, not both")
     if "," in probe:
@@ -103,18 +127,49 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
     return chosen
 
 
-def _models(given: list[str], said: list[str], files: list[Path]) -> list[str]:
-    """The model of each file.
+def _own_set(found: Imported, name: str) -> LoadedSet:
+    """Return the items of a file as a set."""
+    name = visible(name)
+    return LoadedSet(name, "", own_items(replace(found, name=name)))
+
+
+def _file_and_model(given: Path) -> tuple[Path, str]:
+    """Split FILE=MODEL; the model of a file alone is empty."""
+    path, equals, model = str(given).rpartition("=")
+    if not equals or given.exists():
+        return given, ""
+    if not path or not model.strip():
+        raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both")
+    return Path(path), model.strip()
+
+
+def _models(
+    given: list[str], own: Sequence[str], said: Sequence[str], files: Sequence[Path]
+) -> list[str]:
+    """Return the model of each file.
+
+    Args:
+        given: The names of --model.
+        own: Of each file, the one of FILE=MODEL.
+        said: Of each file, the one that stands in it.
+        files: The files.
 
     Raises:
-        UsageError: If it is not said of one, or there are others than one a file.
+        UsageError: If it is not said of one, is said in two ways, or --model has others than one a
+            file.
     """
+    if given and any(own):
+        raise UsageError("--model and FILE=MODEL both say whose results they are; give one of them")
     if len(given) not in (0, 1, len(files)):
         raise UsageError(f"--model: {len(given)} names, but {len(files)} files; give one a file")
-    names = given * (len(files) if len(given) == 1 else 1) or said
+    names = given * (len(files) if len(given) == 1 else 1)
+    names = names or [first or second for first, second in zip(own, said, strict=True)]
     for name, path in zip(names, files, strict=True):
         if not name:
-            raise UsageError(f"{path}: it does not say whose results they are; give --model NAME")
+            raise UsageError(
+                f"{path}: it does not say whose results they are; give --model NAME, or the file "
+                f"as {path}=NAME"
+            )
     return [visible(name) for name in names]
 
 
@@ -124,5 +179,5 @@ def _refuse_repeated(asked: list[Asked]) -> None:
     if number > 1:
         raise UsageError(
             f"{number} files have results of {model} on {probe}, which tables could not tell "
-            "apart; give a name a file: --model a,b"
+            "apart; give a name a file: FILE=MODEL, or --model a,b"
         )

@@ -67,6 +67,23 @@ def fitted(found: Imported, data: ProbeData) -> Fitted:
     )
 
 
+def refuse_other_questions(files: Sequence[Imported]) -> None:
+    """Refuse files of which one asks something else under an id of the first.
+
+    Raises:
+        RecordError: If there is such an item; the message names file and line.
+    """
+    asked = {one.id: one for one in files[0].answers if one.id and one.texts}
+    for answer in (answer for found in files[1:] for answer in found.answers):
+        first = asked.get(answer.id)
+        if first and answer.texts and plain(first.texts[0]) != plain(answer.texts[0]):
+            raise RecordError(
+                f"{answer.where}: the item {answer.id!r} asks {_short(answer.texts[0])}, but "
+                f"{_short(first.texts[0])} at {first.where}; --data.name is for files that answer "
+                "the same items"
+            )
+
+
 def _asked(text: str, choices: Iterable[str]) -> str:
     """What tells questions apart."""
     return "\n".join([plain(text), *sorted(map(plain, choices))])

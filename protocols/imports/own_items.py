@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.record import MASK, Record, Setup, validate
+from probes.record import MASK, Record, Setup, validate, with_mask
 from probes.source import ProbeData, config_of
 from results.importers.answers import Answer, Imported, at
 from storage.errors import RecordError
@@ -21,7 +21,7 @@ def own_items(found: Imported) -> ProbeData:
     records = []
     for number, answer in enumerate(found.answers, start=1):
         with at(answer.where):
-            records.append(validate(_record(answer, number), setup))
+            records.append(validate(_record(answer, number, setup), setup))
     first: dict[str, str] = {}
     for record, answer in zip(records, found.answers, strict=True):
         if (other := first.setdefault(record.id, answer.where)) != answer.where:
@@ -29,7 +29,9 @@ def own_items(found: Imported) -> ProbeData:
                 f"{answer.where}: the id {record.id!r} stands at {other} too; an item has one row"
             )
     config = config_of(found.name, setup, records, ())
-    return ProbeData(config, tuple(records), found.files, ())
+    blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
+    notices = (f"the blank of {blanks} items is written {MASK} here",) if blanks else ()
+    return ProbeData(config, tuple(records), found.files, notices)
 
 
 def _setup(answers: Sequence[Answer]) -> Setup:
@@ -37,10 +39,10 @@ def _setup(answers: Sequence[Answer]) -> Setup:
     questions = [answer.texts[0] for answer in answers if answer.texts]
     if not any(question.strip() for question in questions):
         return "minimal_pair"
-    return "mc_mlm" if all(text.count(MASK) == 1 for text in questions) else "mc_qa"
+    return "mc_mlm" if all(with_mask(text).count(MASK) == 1 for text in questions) else "mc_qa"
 
 
-def _record(answer: Answer, number: int) -> Record:
+def _record(answer: Answer, number: int, setup: Setup) -> Record:
     lacking = [
         *([] if answer.texts else ["question"]),
         *([] if answer.choices else ["candidates"]),
@@ -55,7 +57,7 @@ def _record(answer: Answer, number: int) -> Record:
     assert answer.gold is not None
     return Record(
         id=answer.id or f"item-{number}",
-        stem=answer.texts[0],
+        stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
         choices=answer.choices,
         answer=answer.gold,
         meta={"paradigm": answer.paradigm} if answer.paradigm else {},

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from probes.splits import groups_of
-from protocols.engine.predictions import Predictions, near_tie_notices, score_notices
+from protocols.engine.predictions import (
+    Predictions,
+    classes_are_positions,
+    near_tie_notices,
+    score_notices,
+)
 from protocols.imports.fit import fitted
 from protocols.imports.kept_scores import Kept, kept
-from protocols.imports.own_items import own_items
 from protocols.zero_shot.data import LoadedSet, checksums
 from protocols.zero_shot.jobs import PROTOCOL
 from protocols.zero_shot.pairs import pair_notices, pair_rows
 from protocols.zero_shot.rows import zero_shot_rows
-from results.importers.answers import Gold, Imported, with_gold
+from results.importers.answers import Gold, Imported
 from results.provenance import FromFiles, data_files
 from results.record import ModelSource, RunRecord
 from results.row import Row
 from results.run_folder import RunFolder
-from storage.escaping import visible
 
+BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
 
@@ -37,6 +42,7 @@ class Asked:
         files: The files that the numbers come from.
         origin: Where they come from, readable.
         notices: What else is to be said of the files.
+        ranked: Whether each item's choices stand in the order of these scores.
     """
 
     config: Mapping[str, Any]
@@ -45,6 +51,7 @@ class Asked:
     files: tuple[FromFiles, ...]
     origin: str
     notices: tuple[str, ...]
+    ranked: bool
 
     @property
     def of(self) -> tuple[str, str]:
@@ -67,9 +74,11 @@ def asked_of(
     form: str,
     found: Imported,
     model: str,
-    chosen: LoadedSet | None,
+    one: LoadedSet,
     gold: Gold | None,
     scores: Kept,
+    *,
+    given: bool,
 ) -> Asked:
     """The run that a file makes; everything is checked before the first one is made.
 
@@ -77,17 +86,17 @@ def asked_of(
         form: The format.
         found: What the file says.
         model: What tables call the model.
-        chosen: The set; None takes the items of the file.
-        gold: A second file of right choices.
+        one: The set.
+        gold: A second file of right choices, which the answers have by now.
         scores: What is kept of its scores.
+        given: Whether the set is a probe, and not the items of a file of scores.
 
     Raises:
         RecordError: If what the file says does not fit the items one to one.
     """
-    answers = with_gold(found.answers, gold) if gold else found.answers
-    found = replace(found, answers=kept(answers, scores), name=visible(found.name))
-    one = chosen or LoadedSet(found.name, "", own_items(found))
-    fit = fitted(found, one.data)
+    # The harness has the choices in the order of its documents.
+    ranked = _are_ranked(fitted(found, one.data).scores, free=not given and form != "lm_eval")
+    fit = fitted(replace(found, answers=kept(found.answers, scores)), one.data)
     records = one.data.records
     config = {
         "protocol": PROTOCOL,
@@ -102,16 +111,32 @@ def asked_of(
     origin = (
         f"{model} on {one.name}: imported from {Path(found.file.path).name} ({form}), measured by "
         f"another program; {len(records)} item{'s' * (len(records) > 1)} "
-        + (f"fitted by their {fit.by}" if chosen else "as the file has them")
+        + (f"fitted by their {fit.by}" if one.data.files != found.files else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
     files: tuple[FromFiles, ...] = (one.data, found, *([gold] if gold else []))
     said = Predictions(one.name, records, fit.scores)
-    return Asked(config, one, said, files, origin, (*one.data.notices, *found.notices))
+    notices = (*one.data.notices, *found.notices)
+    return Asked(config, one, said, files, origin, notices, ranked)
+
+
+def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
+    """Whether each item's choices stand in the order of their scores, and hardly by chance.
+
+    Args:
+        scores: Of each item, in the order of its choices.
+        free: Whether that order is the file's own. In a given order a model may answer the first
+            choice always, so that only how the others stand tells of ranks.
+    """
+    falls = all(row == sorted(row, reverse=True) for row in map(list, scores))
+    rises = all(row == sorted(row) for row in map(list, scores))
+    # Of n different scores, n! orders are as likely; of more than ten, ten are enough to tell.
+    orders = (math.factorial(min(10, len(set(row)) - (not free))) for row in scores)
+    return (falls or rises) and math.prod(1 / number for number in orders) < BY_CHANCE
 
 
 def make_run(run: RunFolder, asked: Asked) -> None:
-    """Writes the run: rows as those of a zero-shot run, and every item's scores."""
+    """Write the run: rows as those of a zero-shot run, and every item's scores."""
     said, data = asked.said, asked.one.data
     model, probe = asked.of
     row = Row(
@@ -125,10 +150,19 @@ def make_run(run: RunFolder, asked: Asked) -> None:
         role="model",
         kind=IMPORTED,
     )
-    rows = (pair_rows if data.config.setup == "minimal_pair" else zero_shot_rows)(said, data, row)
+    notices = [*score_notices(said), *near_tie_notices(said), *pair_notices(said.records)]
+    if data.config.setup == "minimal_pair":
+        rows = pair_rows(said, data, row)
+    else:
+        rows = zero_shot_rows(said, data, row, ranked=asked.ranked)
+        if asked.ranked and classes_are_positions(data.config, said.records):
+            notices.append(
+                f"the choices of each item of {probe} stand in the order of a model's scores: "
+                "their positions are ranks, so that there is no majority, macro accuracy or share "
+                "by position"
+            )
     run.write_metrics(rows)
     run.write_lines("predictions.jsonl", said.rows(groups_of(said.records, data.config.group_by)))
-    notices = [*score_notices(said), *near_tie_notices(said), *pair_notices(said.records)]
     imported = asked.config[IMPORTED]
     run.finish(
         RunRecord(

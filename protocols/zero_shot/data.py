@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -44,7 +45,8 @@ def load_sets(
 
     Raises:
         UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
-            without `data.setup` and is no table, or two probes have one name.
+            without `data.setup` and is no table, `data.name` comes without `data.path`, or two
+            probes have one name.
     """
     names = listed(probes)
     if bool(names) == bool(data.path):
@@ -58,10 +60,14 @@ def load_sets(
                 f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "
                 ".csv or .tsv table of sentences with a mask"
             )
-        name = visible(re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
-        return [LoadedSet(name, "", load_file(path, setup, choices), is_own=True)]
-    if choices:
-        raise UsageError("--data.choices are of a table that is given as --data.path")
+        loaded = load_file(path, setup, choices)
+        name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
+        if data.name:
+            loaded = replace(loaded, config=replace(loaded.config, name=name))
+        return [LoadedSet(name, "", loaded, is_own=True)]
+    if choices or data.name:
+        said = "choices are of a table" if choices else "name is of a file"
+        raise UsageError(f"--data.{said} that is given as --data.path")
     found = []
     for entry in names:
         name, _, own_split = entry.partition(":")

@@ -12,6 +12,7 @@ from probes.splits import groups_of
 from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
+    classes_are_positions,
     near_tied_row,
     subset_rows,
     templates_of,
@@ -21,17 +22,24 @@ from results.row import Row
 from results.subset import Answered
 
 
-def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
+def zero_shot_rows(
+    predictions: Predictions, data: ProbeData, row: Row, *, ranked: bool = False
+) -> list[Row]:
     """Accuracy with what it must be read beside: chance, majority, macro, predicted shares.
+
+    The classes of majority, macro accuracy and shares are the choices' texts where all items share
+    them, else their positions.
 
     Args:
         predictions: What was said.
         data: The probe.
         row: The columns that all rows share.
+        ranked: Whether each item's choices stand in the order of a model's scores. Positions are
+            then that model's ranks and no classes: always the first one is its own accuracy.
     """
     records = predictions.records
     num_items = len(records)
-    by_position = not data.config.candidates
+    by_position = classes_are_positions(data.config, records)
     gold = [_class(r.answer, r.choices, by_position) for r in records]
     said = [
         [_class(choice, record.choices, by_position) for choice in best]
@@ -41,13 +49,14 @@ def zero_shot_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[
     rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
     rows.append(near_tied_row(predictions, row))
     row = replace(row, num_items=num_items)
-    for metric, value in (
-        ("chance", chance_of(records)),
-        ("majority_accuracy", majority_accuracy(gold)),
-        ("macro_accuracy", macro_accuracy(predictions.credit, gold)),
-    ):
-        rows.append(replace(row, metric=metric, value=value))
-    for answer, share in predicted_shares(said).items():
+    levels = {"chance": chance_of(records)}
+    shares: dict[str, float] = {}
+    if not (ranked and by_position):
+        levels["majority_accuracy"] = majority_accuracy(gold)
+        levels["macro_accuracy"] = macro_accuracy(predictions.credit, gold)
+        shares = predicted_shares(said)
+    rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
+    for answer, share in shares.items():
         rows.append(replace(row, metric="predicted_share", subset=Answered(answer), value=share))
     # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
     row = replace(row, metric="accuracy")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from probes.record import with_mask
 from storage.errors import RecordError
 from storage.files import DataFile
 
@@ -78,8 +79,8 @@ class Gold:
 
 
 def plain(text: str) -> str:
-    """A text with single spaces between its words: how texts of files are compared."""
-    return " ".join(text.split())
+    """A text as those of files are compared: single spaces between words, one form of a blank."""
+    return with_mask(" ".join(text.split()))
 
 
 def score_of(value: object, what: str = "the score") -> float:

@@ -50,16 +50,16 @@ def read_gold(path: Path) -> Gold:
     """The right candidates of a second file, by id or text, and where each stands.
 
     Raises:
-        RecordError: If a line names no item or no gold, or an item stands there twice.
+        RecordError: If a line names no item or no gold, or an item has two.
     """
     found: dict[str, tuple[str, str]] = {}
     for where, row in _named(path):
         key = row.get("id") or plain(row.get("text", ""))
         if not key or not row.get("gold"):
             raise RecordError(f"{where}: `{'gold' if key else 'id` or `text'}` is missing or empty")
-        if key in found:
-            raise RecordError(f"{where}: {key!r} stands at {found[key][1]} too")
-        found[key] = row["gold"], where
+        gold, earlier = found.setdefault(key, (row["gold"], where))
+        if plain(gold) != plain(row["gold"]):
+            raise RecordError(f"{where}: {key!r} has another gold, {gold!r}, at {earlier}")
     if not found:
         raise RecordError(f"{path}:1: the file is empty; it holds no gold")
     return Gold(DataFile(str(path), content_sha256(path), len(found)), found)

@@ -116,3 +116,141 @@ def test_mistaken_commands_end_with_one_line(
     assert train.main(["import", f"--output_dir={out}", *line]) == train.USAGE_ERROR
     assert said in " ".join(capsys.readouterr().err.split())
     assert not out.exists()
+
+
+LEGS = ["two", "four", "six", "eight"]
+# Thing, gold, and what each of two models ranks first; by hand 5 of 6 and 2 of 6 are right, four of
+# the gold answers are "four", and their classes are right in 4/4, 1/1, 0/1 and 1/4, 1/1, 0/1.
+THINGS = [
+    ("cat", "four", "four", "six"),
+    ("dog", "four", "four", "four"),
+    ("cow", "four", "four", "two"),
+    ("pig", "four", "four", "six"),
+    ("hen", "two", "two", "two"),
+    ("bee", "six", "four", "eight"),
+]
+
+
+def ranked(folder: Path, model: int, blank: str, choices: list[str] | None = None) -> Path:
+    """The answers of a model as a fill-mask pipeline gives them, best first."""
+    path = folder / f"model{model}.jsonl"
+    rows = []
+    for thing, gold, *firsts in THINGS:
+        own = [f"{leg} {thing}" for leg in LEGS] if choices is None else choices
+        best = next(one for one in own if one.startswith(firsts[model]))
+        rest = [one for one in own if one != best]
+        order = [best, *(rest if model == 0 else reversed(rest))]
+        right = next(one for one in own if one.startswith(gold))
+        scores = {one: 0.9 - place / 5 for place, one in enumerate(order)}
+        rows.append({"text": f"A {thing} has {blank} legs.", "scores": scores, "gold": right})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("blank", ["[MASK]", "<mask>", "____"])
+def test_ranked_candidates_of_one_set_are_classes_by_their_texts(
+    blank: str, tmp_path: Path
+) -> None:
+    path = ranked(tmp_path, 0, blank, LEGS)
+    command = ["import", "plain", f"{path}=first", f"--output_dir={tmp_path / 'out'}"]
+    assert train.main(command) == 0
+    found = numbers(tmp_path / "out")
+    assert found["model0", "accuracy"] == pytest.approx(5 / 6)
+    assert found["model0", "majority_accuracy"] == pytest.approx(4 / 6)
+    assert found["model0", "macro_accuracy"] == pytest.approx((1 + 1 + 0) / 3)
+    shares = [row for row in read_results(tmp_path / "out" / "results.csv") if row["subset"]]
+    assert {row["subset"]: float(row["value"]) for row in shares} == pytest.approx(
+        {"four": 5 / 6, "two": 1 / 6}
+    )
+    results = load_results(tmp_path / "out")
+    lines = read_item_lines(results, results.runs[0])
+    assert lines[0].question == "A cat has [MASK] legs."
+
+
+def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
+    files = [f"{ranked(tmp_path, model, '<mask>')}=model{model}" for model in (0, 1)]
+    out = tmp_path / "out"
+    assert train.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
+    rows = read_results(out / "results.csv")
+    # The second model's scores are in no order of the first one's file, but that is one of ranks.
+    assert {row["metric"] for row in rows} == {
+        "accuracy",
+        "tied_share",
+        "near_tied_share",
+        "chance",
+    }
+    for run in load_results(out).runs:
+        assert any("their positions are ranks" in notice for notice in run.notices)
+
+
+@pytest.mark.parametrize("scores", ["as_given", "per_character"])
+def test_an_order_is_told_by_the_scores_of_the_file(scores: str, tmp_path: Path) -> None:
+    path, out = ranked(tmp_path, 1, "<mask>"), tmp_path / "out"
+    command = ["import", "plain", str(path), "--model=m", f"--scores={scores}"]
+    assert train.main([*command, f"--output_dir={out}"]) == 0
+    assert ("model1", "majority_accuracy") not in numbers(out)
+
+
+def test_a_file_whose_order_is_no_rank_has_a_majority(tmp_path: Path) -> None:
+    path, out = ranked(tmp_path, 0, "<mask>"), tmp_path / "out"
+    *first, last = path.read_text(encoding="utf-8").splitlines()
+    row = json.loads(last)
+    row["scores"] = dict(sorted(row["scores"].items()))
+    path.write_text("\n".join([*first, json.dumps(row)]), encoding="utf-8")
+    assert train.main(["import", "plain", f"{path}=m", f"--output_dir={out}"]) == 0
+    assert ("model0", "majority_accuracy") in numbers(out)
+
+
+def test_files_of_one_command_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [f"{ranked(tmp_path, m, '<mask>', LEGS)}=model{m}" for m in (0, 1)]
+    lines = (tmp_path / "model1.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines[::-1]]  # in another order, another form of a blank
+    for row in rows:
+        row["text"] = row["text"].replace("<mask>", "[MASK]")
+    (tmp_path / "model1.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    apart, out, compared = (tmp_path / name for name in ("apart", "out", "compared"))
+    assert train.main(["import", "plain", *files, f"--output_dir={apart}"]) == 0
+    compare = ["compare", str(apart), f"--output_dir={compared}"]
+    assert train.main(compare) == train.USAGE_ERROR
+    assert "FILE=MODEL with --data.name NAME, or with --probe" in capsys.readouterr().err
+    assert train.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
+    compare = ["compare", str(out), f"--output_dir={compared}"]
+    assert train.main(compare) == 0
+    found = {(r["metric"], r["subset"]): r["value"] for r in read_results(compared / "results.csv")}
+    assert float(found["difference", "model0 − model1"]) == pytest.approx(5 / 6 - 2 / 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["FILE=a", "--model=b"], "--model and FILE=MODEL both say whose results they are"),
+        (["FILE="], "FILE=MODEL needs both"),
+        (["FILE=a", "OTHER=b", "--data.name=x"], "other.jsonl:1: it fits no item of x"),
+        (["FILE=a", "IDS=b", "--data.name=x"], "it fits no item of x"),
+        (["IDS=a", "OTHER_IDS=b", "--data.name=x"], "the item '1' asks 'Two?', but 'One?'"),
+        (["FILE=a", "--data.name=x", "--probe=age_small"], "--data.name names items that are no"),
+        (["FILE=a", "--data.setup=mc_qa"], "--data.setup and .choices are of a file given as"),
+    ],
+)
+def test_mistaken_names_end_with_one_line(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = {"scores": {"yes": 0.9, "no": 0.1}, "gold": "yes"}
+    for name, own in {
+        "file": {"text": "Is it?"},
+        "other": {"text": "Is it not?"},
+        "ids": {"id": "1", "text": "One?"},
+        "other_ids": {"id": "1", "text": "Two?"},
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({**own, **item}), encoding="utf-8")
+    line = []
+    for word in arguments:
+        name, equals, model = word.partition("=")
+        path = tmp_path / f"{name.lower()}.jsonl"
+        line.append(f"{path}{equals}{model}" if path.exists() else word)
+    out = tmp_path / "out"
+    assert train.main(["import", "plain", *line, f"--output_dir={out}"]) != 0
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,14 +32,21 @@ RECORDS = tuple(
 SAID = Predictions("said", RECORDS, [[2.0, 1.0], [1.0, 2.0], [3.0, 3.0], [2.0, 0.0]])
 
 
+# Choices of its own for one item: what all items share is then a position.
+MIXED = (replace(RECORDS[0], choices=("heavier", "lighter")), *RECORDS[1:])
+POSITIONS = ("choice 1", "choice 2")
+
+
 @pytest.mark.parametrize(
-    ("candidates", "classes"), [(SIZES, SIZES), ((), ("choice 1", "choice 2"))]
+    ("candidates", "records", "classes"),
+    [(SIZES, RECORDS, SIZES), ((), RECORDS, SIZES), ((), MIXED, POSITIONS)],
 )
 def test_an_accuracy_has_what_it_must_be_read_beside(
-    candidates: tuple[str, ...], classes: tuple[str, str]
+    candidates: tuple[str, ...], records: tuple[Record, ...], classes: tuple[str, str]
 ) -> None:
     config = ProbeConfig("sizes", "mc_mlm", 2, 0.5, candidates=candidates, group_by="stem")
-    rows = zero_shot_rows(SAID, ProbeData(config, RECORDS, (), ()), Row(model="m"))
+    said = replace(SAID, records=records)
+    rows = zero_shot_rows(said, ProbeData(config, records, (), ()), Row(model="m"))
     values = {(row.metric, row.subset_text): (row.value, row.num_items) for row in rows}
     assert values == {
         ("accuracy", ""): (0.625, 4),

@@ -87,14 +87,15 @@ def test_golds_of_a_second_file(tmp_path: Path) -> None:
     path = written(tmp_path, '{"text": "A  cat", "gold": "x"}\n{"id": 2, "gold": "y"}\n')
     found = read_gold(path)
     assert found.right == {"A cat": ("x", f"{path}:1"), "2": ("y", f"{path}:2")}
-    table = written(tmp_path, "id,gold\n1,x\n2,y\n", "gold.csv")
+    # The same gold twice is no conflict.
+    table = written(tmp_path, "id,gold\n1,x\n2,y\n1,x \n", "gold.csv")
     assert read_gold(table).right["2"] == ("y", f"{table}:3")
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,gold\n1,x\n1,y\n", ":3: '1' stands at .*:2 too"),
+        ("id,gold\n1,x\n1,y\n", ":3: '1' has another gold, 'x', at .*:2"),
         ("id,gold\n1,\n", ":2: `gold` is missing"),
         ("name,gold\n1,x\n", ":2: `id` or `text` is missing"),
     ],
