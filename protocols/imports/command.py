@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from probes.record import with_mask
 from protocols.cli.command import Command, command
 from protocols.engine.settings import DEFAULT_FILE, FileSettings, listed
 from protocols.imports.fit import refuse_other_questions
@@ -80,9 +81,10 @@ def import_results(
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else read_gold(gold)
     paths, own_names = zip(*map(_file_and_model, files), strict=True)
-    found = [read(path) for path in paths]
+    found = [_with_masks(read(path)) for path in paths]
     names = _models(listed(model), own_names, [one.model for one in found], paths)
     if golden:
+        golden = replace(golden, right={with_mask(of): one for of, one in golden.right.items()})
         found = [replace(one, answers=with_gold(one.answers, golden)) for one in found]
     if chosen:
         sets = [chosen] * len(found)
@@ -125,6 +127,15 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
         raise UsageError("--probe: one probe a command; give another --output_dir to the next one")
     [chosen] = load_sets(probe, data, None, mirror)
     return chosen
+
+
+def _with_masks(found: Imported) -> Imported:
+    """Let items be called by their questions with `[MASK]` too, for another program's blank."""
+    answers = (
+        replace(one, texts=tuple(dict.fromkeys([*one.texts, *map(with_mask, one.texts)])))
+        for one in found.answers
+    )
+    return replace(found, answers=tuple(answers))
 
 
 def _own_set(found: Imported, name: str) -> LoadedSet:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from probes.record import Record
+from probes.record import Record, with_mask
 from probes.source import ProbeData
 from results.importers.answers import Answer, Imported, plain
 from storage.errors import RecordError, nearest
@@ -76,7 +76,8 @@ def refuse_other_questions(files: Sequence[Imported]) -> None:
     asked = {one.id: one for one in files[0].answers if one.id and one.texts}
     for answer in (answer for found in files[1:] for answer in found.answers):
         first = asked.get(answer.id)
-        if first and answer.texts and plain(first.texts[0]) != plain(answer.texts[0]):
+        texts = [with_mask(plain(one.texts[0])) for one in (first, answer) if one and one.texts]
+        if first and len(set(texts)) == 2:
             raise RecordError(
                 f"{answer.where}: the item {answer.id!r} asks {_short(answer.texts[0])}, but "
                 f"{_short(first.texts[0])} at {first.where}; --data.name is for files that answer "
@@ -86,7 +87,7 @@ def refuse_other_questions(files: Sequence[Imported]) -> None:
 
 def _asked(text: str, choices: Iterable[str]) -> str:
     """What tells questions apart."""
-    return "\n".join([plain(text), *sorted(map(plain, choices))])
+    return "\n".join([with_mask(plain(text)), *sorted(map(plain, choices))])
 
 
 def _by(
@@ -112,8 +113,9 @@ def _one(answer: Answer, own: Sequence[Record], data: ProbeData, by_id: bool) ->
     if by_id or not answer.texts:
         near = nearest(answer.id, [record.id for record in data.records])
         raise RecordError(f"{answer.where}: the id {answer.id!r} is none of {name}{near}")
-    texts = {plain(text) for text in answer.texts if text}
-    if same := next((r for r in data.records if r.stem and plain(r.stem) in texts), None):
+    texts = {with_mask(plain(text)) for text in answer.texts if text}
+    stems = ((r, with_mask(plain(r.stem))) for r in data.records if r.stem)
+    if same := next((r for r, stem in stems if stem in texts), None):
         raise _other_candidates(answer, same)
     example = data.records[0]
     raise RecordError(

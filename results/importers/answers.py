@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from probes.record import with_mask
 from storage.errors import RecordError
 from storage.files import DataFile
 
@@ -79,8 +78,8 @@ class Gold:
 
 
 def plain(text: str) -> str:
-    """A text as those of files are compared: single spaces between words, one form of a blank."""
-    return with_mask(" ".join(text.split()))
+    """A text with single spaces between its words: how texts of files are compared."""
+    return " ".join(text.split())
 
 
 def score_of(value: object, what: str = "the score") -> float:

@@ -204,12 +204,14 @@ def test_a_file_whose_order_is_no_rank_has_a_majority(tmp_path: Path) -> None:
 def test_files_of_one_command_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [f"{ranked(tmp_path, m, '<mask>', LEGS)}=model{m}" for m in (0, 1)]
-    lines = (tmp_path / "model1.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines[::-1]]  # in another order, another form of a blank
-    for row in rows:
-        row["text"] = row["text"].replace("<mask>", "[MASK]")
-    (tmp_path / "model1.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    # The second one in another order, with another form of a blank, and its gold in a file.
+    files = [f"{ranked(tmp_path, m, '____' if m else '<mask>', LEGS)}=model{m}" for m in (0, 1)]
+    path = tmp_path / "model1.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    path.write_text("\n".join(map(json.dumps, rows[::-1])), encoding="utf-8")
+    golds = [f"A {thing} has [MASK] legs.,{gold}\n" for thing, gold, *_ in THINGS]
+    (tmp_path / "gold.csv").write_text("".join(["text,gold\n", *golds]), encoding="utf-8")
+    files.append(f"--gold={tmp_path / 'gold.csv'}")
     apart, out, compared = (tmp_path / name for name in ("apart", "out", "compared"))
     assert train.main(["import", "plain", *files, f"--output_dir={apart}"]) == 0
     compare = ["compare", str(apart), f"--output_dir={compared}"]
