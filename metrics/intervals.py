@@ -5,11 +5,15 @@ formula, the same on every machine, and takes a fraction of a millisecond.
 
 - The variance over groups is that of the delete-one-group jackknife (CR3 of Bell & McCaffrey 2002:
   the percentile bootstrap's is too small where groups are few), and is never below that of
-  independent items. Answers that are all alike tell nothing of how groups differ: two answers, the
-  one right and the other wrong, are added to the variance as if they stood for whole groups (after
-  Bonett & Price 2012; as many groups as Kish's effective number), which no longer shows where
-  groups are many.
-- Quantiles are Student's, with the number of groups less one as degrees of freedom.
+  independent items, nor below the one of items that are alike in all groups as they are within them
+  (the design effect of Kish 1965 with the intraclass correlation): the jackknife's is too small
+  where most groups have one item and none of the few large ones happens to differ. Groups of one
+  size change nothing of it. Answers that are all alike tell nothing of how groups differ: two
+  answers, the one right and the other wrong, are added to the variance as if they stood for whole
+  groups (after Bonett & Price 2012; as many groups as Kish's effective number), which no longer
+  shows where groups are many.
+- Quantiles are Student's, with Kish's effective number of groups, (sum n)^2 / sum n^2 for groups of
+  n items, less one as degrees of freedom: the number of groups where all have one size.
 - Seeds and items are crossed, and both are drawn (Owen 2007; Sellam et al. 2022). The variance over
   seeds holds the interaction of seeds and items too, so that is taken out of the other. The two are
   put together as squares of half-widths, each with its own quantile: that covers at least as often
@@ -79,6 +83,21 @@ class _Grouping(NamedTuple):
         left_out = residuals / (len(values) - self.sizes)
         return float((left_out**2).sum() * (1 - 1 / len(self.sizes)))
 
+    def variance_if_alike(self, values: Floats) -> float:
+        """Variance of the mean of (N,) values whose intraclass correlation is that of all groups.
+
+        It is estimated within groups, where that of few large groups is seen even if these do not
+        differ; 0 where every group has one item, of which nothing is known within.
+        """
+        num_items, within_groups = len(values), len(values) - len(self.sizes)
+        total = float(values.var())
+        if not within_groups or not total:
+            return 0.0
+        totals = np.bincount(self.member, values, len(self.sizes))
+        within = float((values**2).sum() - (totals**2 / self.sizes).sum()) / within_groups
+        correlation = min(1.0, max(0.0, 1 - within / total))
+        return total / num_items * (1 + (num_items / self.effective - 1) * correlation)
+
 
 class _Sum:
     """A sum of means, and what its variance is made of."""
@@ -92,8 +111,12 @@ class _Sum:
         if self.num_groups == 1:
             return
         self._effective = grouping.effective
-        alone = float(composite.var()) / self.num_items
-        self._over_groups = max(grouping.variance(composite), alone)
+        self._freedom = max(1.0, grouping.effective - 1)  # that of two groups of one size
+        self._over_groups = max(
+            grouping.variance(composite),
+            float(composite.var()) / self.num_items,
+            grouping.variance_if_alike(composite),
+        )
         effects = _seed_effects(terms)
         self._num_seeds = min((len(runs) for _, runs in terms if len(runs) > 1), default=1)
         self._interaction = sum(map(grouping.variance, effects))
@@ -101,7 +124,7 @@ class _Sum:
 
     def squared_half(self, upper: float) -> float:
         """Square of half a width whose upper end is a quantile."""
-        squared = float(stdtrit(self.num_groups - 1, upper)) ** 2
+        squared = float(stdtrit(self._freedom, upper)) ** 2
         half = squared * self._over_groups
         if self._num_seeds == 1:
             return half
@@ -116,7 +139,7 @@ class _Sum:
         upper = 1 - level / 2
         z = NormalDist().inv_cdf(upper)
         added = _ADDED / (self.num_items * self._effective)
-        squared = float(stdtrit(self.num_groups - 1, upper)) ** 2
+        squared = float(stdtrit(self._freedom, upper)) ** 2
         low, high = bounds
         width = high - low
         share = min(1.0, max(0.0, (self.value - low) / width))

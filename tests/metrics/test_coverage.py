@@ -22,6 +22,13 @@ def grouping(num_groups: int) -> Ints:
     return np.repeat(np.arange(num_groups), np.resize(SIZES, num_groups))
 
 
+def uneven(num_groups: int, singles: float) -> Ints:
+    """Groups of which a share has one item, and the others from 5 to 40."""
+    alone = round(num_groups * singles)
+    large = np.resize(SIZES, num_groups - alone)
+    return np.repeat(np.arange(num_groups), np.concatenate([np.ones(alone, dtype=int), large]))
+
+
 def held(truth: float, draw: Callable[[], Interval], times: int = DRAWN) -> float:
     found = [draw() for _ in range(times)]
     return float(np.mean([one.low <= truth <= one.high for one in found]))
@@ -36,6 +43,8 @@ def percentile(credit: Floats, groups: Ints, counts: Ints) -> Interval:
 
 def chances(rng: np.random.Generator, share: float, alike: float, number: int) -> Floats:
     """Accuracy of each group; `alike` is the correlation of two answers of a group."""
+    if alike in (0, 1):
+        return 1.0 * (rng.random(number) < share) if alike else np.full(number, share)
     total = 1 / alike - 1
     return rng.beta(share * total, (1 - share) * total, size=number)
 
@@ -217,3 +226,75 @@ def test_the_smallest_difference_is_found_about_as_often_as_said(
         return  # the gap would not fit between 0 and 1
     found = [draw(smallest).p_value < 0.05 for _ in range(300)]
     assert 0.65 < np.mean(found) < 0.95, (smallest, np.mean(found))
+
+
+def test_of_uneven_groups_that_share_their_outcome() -> None:
+    # Four of five groups have one item: what the others share is seen within them alone.
+    rng, groups = np.random.default_rng(11), uneven(64, 0.8)
+
+    def draw() -> Interval:
+        return accuracy_interval(chances(rng, 0.8, 1, 64)[groups], groups)
+
+    assert held(0.8, draw) >= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("alike", [0, 0.5, 1])
+@pytest.mark.parametrize("singles", [0.0, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("num_groups", [16, 64, 256])
+def test_of_an_accuracy_by_uneven_groups(
+    num_groups: int, singles: float, alike: float, share: float
+) -> None:
+    rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 12])
+    groups = uneven(num_groups, singles)
+
+    def draw() -> Interval:
+        known = chances(rng, share, alike, num_groups)
+        return accuracy_interval(rng.random(len(groups)) < known[groups], groups)
+
+    assert held(share, draw, 1000) >= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0, 0.5, 1])
+@pytest.mark.parametrize("flips", [0.1, 0.3])
+@pytest.mark.parametrize("singles", [0.5, 0.8])
+@pytest.mark.parametrize("num_groups", [16, 64, 256])
+def test_of_a_paired_difference_by_uneven_groups(
+    num_groups: int, singles: float, flips: float, alike: float
+) -> None:
+    # A third of the changes are gains, of whole groups with 1.
+    rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 13])
+    groups = uneven(num_groups, singles)
+
+    def draw() -> Interval:
+        changed = rng.random(len(groups)) < chances(rng, flips, alike, num_groups)[groups]
+        gains = rng.random(len(groups)) < chances(rng, 1 / 3, alike, num_groups)[groups]
+        before = np.where(changed, ~gains, rng.random(len(groups)) < 0.5)
+        found = paired_difference(before, np.where(changed, gains, before), groups=groups)
+        return Interval(found.difference, found.low, found.high)
+
+    assert held(-flips / 3, draw, 1000) >= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_seeds", [2, 3, 6])
+@pytest.mark.parametrize("of_seeds", [0.0, 0.05])
+@pytest.mark.parametrize("alike", [0, 0.5, 1])
+@pytest.mark.parametrize("singles", [0.5, 0.8])
+@pytest.mark.parametrize("num_groups", [16, 64, 256])
+def test_of_a_mean_over_seeds_by_uneven_groups(
+    num_groups: int, singles: float, alike: float, of_seeds: float, num_seeds: int
+) -> None:
+    # Items are known or not with their groups; each seed loses some of what is known, or few.
+    rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), num_seeds, 14])
+    groups = uneven(num_groups, singles)
+
+    def draw() -> Interval:
+        known = rng.random(len(groups)) < chances(rng, 0.8, alike, num_groups)[groups]
+        kept = rng.normal(0.85, of_seeds, size=(num_seeds, 1))
+        hits = known & (rng.random((num_seeds, len(groups))) < kept)
+        return sum_interval([Term(1.0, dict(enumerate(1.0 * hits)))], groups)
+
+    assert held(0.8 * 0.85, draw) >= 0.93
