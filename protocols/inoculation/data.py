@@ -38,6 +38,7 @@ class Splits:
         chance: Of the items reported.
         train_files: Where all but `report` come from, and `report` too if there are no others.
         report_files: Where `report` comes from.
+        num_left_out: Items of the report split that `report_items` left out.
     """
 
     train: tuple[Record, ...]
@@ -47,6 +48,7 @@ class Splits:
     chance: float
     train_files: tuple[ProbeData, ...]
     report_files: tuple[ProbeData, ...] = ()
+    num_left_out: int = 0
 
     @property
     def files(self) -> tuple[ProbeData, ...]:
@@ -185,6 +187,7 @@ def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
     else:
         report_files = [load_probe(source, probe.report_split, mirror=context.mirror)]
         reported = [_in_set(record, data) for data in report_files for record in data.records]
+    num_reported = len(reported)
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]
     if probe.selection == "paper":
@@ -201,6 +204,7 @@ def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
         chance_of(reported),
         (train,),
         tuple(report_files),
+        num_reported - len(reported),
     )
 
 

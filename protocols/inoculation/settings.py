@@ -95,7 +95,8 @@ class InoculatedProbe(Settings):
         train_split: Split that doses and selection items come from.
         report_split: Split reported on; none keeps a share of the train split for it.
         report_share: That share, whole groups.
-        report_items: Report on at most so many; none takes all.
+        report_items: Report on at most so many; none takes all. Fewer than there are cut concepts,
+            which then have no strict accuracy.
         selection_items: Items kept for selection, whole groups, in no dose.
         selection: "train" keeps selection apart from the report; "paper" selects on the reported
             items, as the paper did on its development set, and is labelled so.

@@ -204,7 +204,7 @@ class InoculationSteps:
         )
         row = self.row(INOCULATION, setting)
         rows = selection_rows(row, before, history)
-        whole = self.subject.probe.report_items is None
+        whole = not self.parts.probe.num_left_out
         measured, interpretable = report_rows(
             row, self.parts, before, after, history, whole_clusters=whole
         )
@@ -212,6 +212,14 @@ class InoculationSteps:
         scores = [
             f"before inoculation: {n}" for n in score_notices(*(before[one] for one in reported))
         ]
+        cut = []
+        if not whole and all("cluster" in record.meta for record in self.parts.probe.report):
+            num_items, num_cut = len(self.parts.probe.report), self.parts.probe.num_left_out
+            cut.append(
+                f"no strict cluster accuracy: probe.report_items {num_items} leaves out {num_cut} "
+                f"of {num_items + num_cut} report items, and with them questions about the same "
+                "concepts; without it there is one"
+            )
         facts = replace(
             self.facts(before),
             cost_interpretable=interpretable,
@@ -222,7 +230,12 @@ class InoculationSteps:
         record = RunRecord(
             protocol=INOCULATION,
             rows=(*rows, *measured),
-            notices=(*chosen.problems, *scores, *score_notices(*(after[one] for one in reported))),
+            notices=(
+                *chosen.problems,
+                *cut,
+                *scores,
+                *score_notices(*(after[one] for one in reported)),
+            ),
             seeds=(setting.seed, self.original.seed),
             hits_file=HITS,
             inoculation=facts,
@@ -237,7 +250,7 @@ class InoculationSteps:
             original_task=self.original.name,
             selection=probe.selection,
             report_split=probe.report_split,
-            report_items=probe.report_items,
+            report_items=probe.report_items if self.parts.probe.num_left_out else None,
             setup=setup_of(before),
         )
 

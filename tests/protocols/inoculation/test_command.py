@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -15,6 +16,16 @@ from reports.concepts.facts import gathered
 from results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run
+
+
+@pytest.fixture
+def theirs(tiny_model: Path, tmp_path: Path) -> Path:
+    """A model with a multiple-choice head, as somebody else has trained it."""
+    folder = tmp_path / "theirs"
+    model = AutoModelForMultipleChoice.from_config(AutoConfig.from_pretrained(tiny_model))
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(folder)
+    return folder
 
 
 def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None:
@@ -155,6 +166,40 @@ def test_the_same_command_is_complete_and_another_one_refused(
     assert "-dose: 24\n+dose: 25" in capsys.readouterr().err
 
 
+def test_report_items_that_cut_concepts_leave_no_strict_accuracy_and_say_so(
+    inoculation_config: dict[str, Any], theirs: Path, tmp_path: Path
+) -> None:
+    inoculation_config["original"]["checkpoint"] = str(theirs)
+    inoculation_config["epochs"] = 1
+    found = []
+    for number in (7, 1000):  # of 22 report items
+        inoculation_config["probe"]["report_items"] = number
+        out = tmp_path / str(number)
+        assert run(inoculation_config, out, tmp_path) == 0
+        [folder] = out.glob("runs/inoculate-*")
+        lines = map(json.loads, (folder / "predictions.jsonl").read_text().splitlines())
+        clusters: dict[str, float] = {}
+        for line in lines:
+            if line["set"] == "report_probe":
+                clusters[line["group"]] = clusters.get(line["group"], 1.0) * line["correct"]
+        rows = read_results(out / "results.csv")
+        values = [
+            float(row["value"])
+            for row in rows
+            if row["metric"] == "strict_cluster_accuracy" and not row["subset"]
+        ]
+        notices = json.loads((folder / "result.json").read_text()).get("notices", [])
+        found.append((values, [n for n in notices if n.startswith("no strict cluster")]))
+    assert found[0] == (
+        [],
+        [
+            "no strict cluster accuracy: probe.report_items 7 leaves out 15 of 22 report items, "
+            "and with them questions about the same concepts; without it there is one"
+        ],
+    )
+    assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])
+
+
 def test_a_dose_that_is_too_large_is_a_usage_error(
     inoculation_config: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,16 +210,14 @@ def test_a_dose_that_is_too_large_is_a_usage_error(
 
 
 def test_a_model_that_was_fine_tuned_elsewhere_is_inoculated(
-    inoculation_config: dict[str, Any], tiny_model: Path, tmp_path: Path
+    inoculation_config: dict[str, Any], theirs: Path, tmp_path: Path
 ) -> None:
-    theirs = AutoModelForMultipleChoice.from_config(AutoConfig.from_pretrained(tiny_model))
-    theirs.save_pretrained(tmp_path / "theirs")
-    AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path / "theirs")
-    inoculation_config["original"]["checkpoint"] = str(tmp_path / "theirs")
+    inoculation_config["original"]["checkpoint"] = str(theirs)
     inoculation_config["epochs"] = 1
     assert run(inoculation_config, tmp_path / "out", tmp_path) == 0
     [best] = (tmp_path / "out" / "runs").glob("inoculate-*/checkpoints/best")
     inoculated = AutoModelForMultipleChoice.from_pretrained(best)
-    weights = inoculated.classifier.weight, theirs.classifier.weight
+    before = AutoModelForMultipleChoice.from_pretrained(theirs)
+    weights = inoculated.classifier.weight, before.classifier.weight
     assert not torch.equal(*weights)
     assert saved_module(best).num_choices == 5
