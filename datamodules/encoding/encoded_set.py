@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from datamodules.sampler import PADDING_ITEM
-from probes.record import Record, check_mask
+from probes.record import MASK, Record, check_mask
 from storage.errors import RecordError
 
 Ids = NDArray[np.int64]
@@ -43,6 +43,27 @@ def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...
     names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
     why = "because a candidate is not one vocabulary item"
     return (f"{len(skipped)} of {num_records} records were skipped, {why}: {names}",)
+
+
+def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
+    """Say how many records have white space around a text that likelihoods leave out.
+
+    It is that behind a choice, behind a stem without a mask (one space stands there), and around a
+    whole sentence.
+    """
+    concerned = [
+        record
+        for record in records
+        if (MASK not in record.stem and record.stem != record.stem.rstrip())
+        or any(one != (one.rstrip() if record.stem else one.strip()) for one in record.choices)
+    ]
+    if not concerned:
+        return ()
+    return (
+        f"{len(concerned)} of {len(records)} items have white space at the end of a choice or stem "
+        f"or around a sentence, which is not scored (the first one: {concerned[0].where}); "
+        "minicons and lm-evaluation-harness score it where the tokenizer keeps it",
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, distinct
+from datamodules.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    distinct,
+    white_space_notice,
+)
 from datamodules.encoding.special_tokens import Template, longest_first
 from probes.record import MASK, Record
 from storage.errors import RecordError
@@ -146,7 +152,7 @@ class LikelihoodEncoder:
             num_sequences=self._num_sequences(num_scored, lengths),
             num_choices=width,
             kept=list(range(len(records))),
-            notices=self._notices(texts),
+            notices=self._notices(texts) + white_space_notice(records),
             padding=self.padding,
             texts=tuple(texts),
             choice_text=choice_text,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datamodules.encoding.candidates import Blank, CandidateTable
-from datamodules.encoding.encoded_set import Ids, Skipped, skip_notices
+from datamodules.encoding.encoded_set import Ids, Skipped, skip_notices, white_space_notice
 from datamodules.encoding.infilling.infilling_set import Infilling
 from datamodules.encoding.likelihood import tokens_of
 from datamodules.encoding.token_store import tokenise, unknown_notice
@@ -55,6 +55,7 @@ class PosedTexts:
         cache_dir: str | Path | None,
     ) -> None:
         self.tokenizer, self.form, self.asks = tokenizer, form, asks
+        self._white_space = white_space_notice(records)
         self.records = [replace(r, choices=tuple(c.strip() for c in r.choices)) for r in records]
         self.stems = [_with_blank(record) for record in records]
         blanks = [Blank.of(stem, self.form.blank) for stem in self.stems]
@@ -157,7 +158,7 @@ class PosedTexts:
         """What there is to say of the texts, and of the records skipped."""
         own = [[self.texts[i]] for i in kept]
         said = self._notices + unknown_notice(self.tokenizer, self.store, own, "texts")
-        return (*said, *skip_notices(len(self.records), skipped))
+        return (*said, *self._white_space, *skip_notices(len(self.records), skipped))
 
 
 def _plain(ids: NDArray[Any]) -> tuple[int, ...]:

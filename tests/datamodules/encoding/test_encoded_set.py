@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding
+from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, white_space_notice
 from datamodules.sampler import PADDING_ITEM
+from probes.record import Record
 
 PADDING = Padding(token_id=9, type_id=3, with_types=True)
 
@@ -93,3 +94,25 @@ def test_a_tokenizer_that_can_not_pad_is_refused(make_tokenizer: Callable[..., A
     tokenizer.pad_token = None
     with pytest.raises(ValueError, match="no padding token; set pad_token"):
         Padding.of(tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("stem", "choices", "is_said"),
+    [
+        ("A cat is", ("big", "small"), False),
+        ("A cat is", (" big", " small", ""), False),  # one space stands there anyway
+        ("A cat is ", ("big", "small"), True),
+        ("A cat is\n", ("big", "small"), True),
+        ("A cat is", ("big", "small\t"), True),
+        ("A cat is [MASK]. ", ("big", "small"), False),  # scored as it stands
+        ("", ("It is. ", "It are."), True),
+        ("", ("It is.", " It are."), True),
+    ],
+)
+def test_white_space_that_is_left_out_is_said(
+    stem: str, choices: tuple[str, ...], is_said: bool
+) -> None:
+    clean = Record("0", "One", ("two", "three"), 0)
+    said = white_space_notice([clean, Record("1", stem, choices, 0, position=7)])
+    assert [one.partition(" items")[0] for one in said] == ["1 of 2"] * is_said
+    assert all("(the first one: 1@7)" in one for one in said)
