@@ -160,3 +160,22 @@ def test_values_are_found_in_their_bounds() -> None:
     assert gap.value == gap.high == 1.0
     assert -1 < gap.low < 0.8
     assert isinstance(gap, Interval)
+
+
+def test_uneven_groups_of_which_no_large_one_differs_by_hand() -> None:
+    # Two groups of four, all right; four of one item, of which one is wrong: N = 12, G = 6.
+    groups = [0] * 4 + [1] * 4 + [2, 3, 4, 5]
+    credit = [1.0] * 11 + [0.0]
+    effective = 12**2 / (2 * 4**2 + 4)  # Kish: 4
+    # Nothing varies within groups, so their items are wholly alike: p q / 4, above the jackknife's.
+    share = 11 / 12
+    alike = share * (1 - share) / effective
+    left_out = [(4 / 12 / 8) ** 2 * 2, (1 / 12 / 11) ** 2 * 3, (11 / 12 / 11) ** 2]
+    assert alike > 5 / 6 * sum(left_out)
+    quantile, z = 3.182446305284263, 1.959963984540054  # Student's with 3 degrees of freedom
+    trials = (share * (1 - share) + 2 / 12) * z**2
+    trials /= quantile**2 * (alike + 2 / 12 / effective)
+    centre = (share * trials + z**2 / 2) / (trials + z**2)
+    half = z * (share * (1 - share) * trials + z**2 / 4) ** 0.5 / (trials + z**2)
+    found = accuracy_interval(credit, groups)
+    assert found == pytest.approx((share, centre - half, min(1, centre + half)), abs=1e-9)
