@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytorch_lightning as pl
+import torch
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
@@ -79,3 +81,47 @@ class RunMetrics(Logger):
     def finalize(self, status: str) -> None:
         """Writes the file at the end of a run, whatever the end."""
         self.save()
+
+
+class StepMetrics(pl.Callback):
+    """Logs the learning rate, and all metrics of a step often enough for a fit of few steps.
+
+    The rate is `lr-AdamW`, by the name that Lightning's `LearningRateMonitor` gives it; groups of
+    parameters with rates of their own are `lr-AdamW/pg1`, `lr-AdamW/pg2`. That callback would log
+    it anew for each of the batches that are accumulated, and count it among the scores.
+
+    Args:
+        every: Steps between two logged ones; 0 logs no step, None goes by the length of the fit,
+            see `log_every`.
+    """
+
+    def __init__(self, every: int | None = None) -> None:
+        self.every = every
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Tells Lightning how often to log."""
+        steps = trainer.estimated_stepping_batches
+        trainer.log_every_n_steps = log_every(steps) if self.every is None else self.every
+
+    def on_before_optimizer_step(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Logs the rate of the step that is about to be taken."""
+        every = trainer.log_every_n_steps
+        if not every or (trainer.global_step + 1) % every:
+            return
+        name = f"lr-{type(optimizer).__name__}"
+        rates = [float(group["lr"]) for group in optimizer.param_groups]
+        values = {name: rates[0]}
+        if len(set(rates)) > 1:
+            values = {f"{name}/pg{place}": rate for place, rate in enumerate(rates, 1)}
+        for logger in trainer.loggers:
+            logger.log_metrics(values, trainer.global_step)
+
+
+def log_every(num_steps: float) -> int:
+    """Steps between two logged ones: 10, or fewer where that would leave fewer than 50 points.
+
+    It divides 10, so that what is logged of a long fit is logged of a shorter one too.
+    """
+    return next((every for every in (10, 5, 2) if num_steps >= 50 * every), 1)

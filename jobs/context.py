@@ -39,6 +39,8 @@ class TrainerSettings(Settings):
             of its items weighs the same.
         max_eval_tokens: Padded tokens in an evaluation batch.
         checkpoint_every: Steps between two states to resume from.
+        log_every_n_steps: Steps between two that are logged, with training loss and learning rate;
+            none takes 10, and 5, 2 or 1 where that would leave fewer than 50 points.
         num_workers: Loader processes.
         threads: CPU threads of each process; none leaves it to torch.
         compile: Compile the transformer with torch.compile before training it.
@@ -52,6 +54,7 @@ class TrainerSettings(Settings):
     accumulate: BatchSize = 1
     max_eval_tokens: NumTokens = 8192
     checkpoint_every: NumSteps = 50
+    log_every_n_steps: NumSteps | None = None
     num_workers: NumProcesses = 0
     threads: NumThreads | None = None
     compile: bool = False

@@ -14,7 +14,7 @@ from callbacks.agreed_stop import AgreedStop, stoppable
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
 from callbacks.predictions.writer import PredictionWriter
-from callbacks.run_metrics import RunMetrics
+from callbacks.run_metrics import RunMetrics, StepMetrics
 from callbacks.step_seed import StepSeed
 from lightning_modules.checkpoints.folder import PretrainedError
 from lightning_modules.checkpoints.weights import model_fingerprint
@@ -83,6 +83,7 @@ class ProbelightCLI(LightningCLI):
                 print(problem)
             metrics.resume_from(read_state(state)["global_step"] if state else 0)
             options["logger"] = [metrics]
+            options["callbacks"].append(StepMetrics(config.get("log_every_n_steps")))
         options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]
         options["default_root_dir"] = str(folder)
         trainer = super().instantiate_trainer(**options)

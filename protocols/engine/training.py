@@ -21,7 +21,7 @@ from callbacks.aggregate_checkpoint import AggregateCheckpoint
 from callbacks.agreed_stop import AgreedStop, stoppable
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, previous_of, read_state
 from callbacks.last_state import LAST_NAME, LastState
-from callbacks.run_metrics import RunMetrics
+from callbacks.run_metrics import RunMetrics, StepMetrics
 from callbacks.step_seed import StepSeed
 from callbacks.wandb.ending import follow
 from datamodules.choices import ChoiceDataModule
@@ -109,10 +109,10 @@ def fit(
         callbacks=[
             *plan.callbacks,
             StepSeed(plan.seed),
+            StepMetrics(settings.log_every_n_steps),
             LastState(str(run.checkpoint_dir), settings.checkpoint_every),
         ],
         enable_checkpointing=True,
-        log_every_n_steps=10,
         default_root_dir=str(run.path),
     )
     if trainer.is_global_zero and settings.progress_bar:

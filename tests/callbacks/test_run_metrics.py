@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import pytorch_lightning as pl
+import torch
 
-from callbacks.run_metrics import RunMetrics
+from callbacks.run_metrics import RunMetrics, StepMetrics, log_every
+from tests.callbacks.line import Line, batches
 
 
 def test_values_are_written_one_a_line(tmp_path: Path) -> None:
@@ -35,3 +40,50 @@ def test_a_damaged_file_is_named_before_it_is_gone_on_with(tmp_path: Path) -> No
     (tmp_path / "metrics.csv").write_text("step,epoch\n")
     with pytest.raises(ValueError, match=r"metrics.csv: its lines .*; remove "):
         RunMetrics(tmp_path / "metrics.csv")
+
+
+class Falling(Line):
+    """Its rate halves with each step; the bias has one of its own if it is told so."""
+
+    def __init__(self, bias_rate: float = 0.5) -> None:
+        super().__init__()
+        self.bias_rate = bias_rate
+
+    def configure_optimizers(self) -> Any:
+        groups = [
+            {"params": [self.layer.weight]},
+            {"params": [self.layer.bias], "lr": self.bias_rate},
+        ]
+        optimizer = torch.optim.SGD(groups, lr=0.5)
+        rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rate, "interval": "step"}}
+
+
+@pytest.mark.parametrize(
+    ("every", "bias_rate", "expected"),
+    [
+        (None, 0.5, [(0, "lr-SGD", 0.5), (1, "lr-SGD", 0.25), (2, "lr-SGD", 0.125)]),
+        (2, 0.5, [(1, "lr-SGD", 0.25)]),
+        (3, 0.25, [(2, "lr-SGD/pg1", 0.125), (2, "lr-SGD/pg2", 0.0625)]),
+        (0, 0.5, []),
+    ],
+)
+def test_the_rate_of_a_step_is_logged_once_however_many_batches_it_is_of(
+    every: int | None,
+    bias_rate: float,
+    expected: list[tuple[int, str, float]],
+    quiet_trainer: Callable[..., pl.Trainer],
+    tmp_path: Path,
+) -> None:
+    metrics = RunMetrics(tmp_path / "metrics.csv")
+    trainer = quiet_trainer(
+        logger=[metrics], callbacks=[StepMetrics(every)], accumulate_grad_batches=2
+    )
+    trainer.fit(Falling(bias_rate), batches(6))
+    assert [(step, name, value) for step, _, name, value in metrics.rows] == expected
+    assert not trainer.callback_metrics  # a rate is no score
+
+
+def test_a_short_fit_is_logged_at_more_of_its_steps_and_a_long_one_at_the_same() -> None:
+    steps = [1, 99, 100, 249, 250, 499, 500, 100_000, float("inf")]
+    assert [log_every(number) for number in steps] == [1, 1, 2, 2, 5, 5, 10, 10, 10]
