@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from callbacks.wandb.settings import WandbSettings
+from callbacks.stop_signals import is_first_process
+from callbacks.wandb.settings import PENDING, WandbSettings
 from jobs.cells.attempt import AttemptLostError
 from jobs.context import RunContext
 from results.run_folder import RunFolder, run_key
 from storage.files import read_json
+
+if TYPE_CHECKING:
+    from callbacks.wandb.guard import WandbGuard
 
 Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], None]
 
@@ -98,8 +103,39 @@ def make_run(runner: str, run: RunFolder, config: Mapping[str, Any], context: Ru
         raise
 
 
-def _follow(run: RunFolder, wandb: WandbSettings) -> None:
+def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
+    """Records in W&B the finished runs that it does not have, or not all of.
+
+    Their process was killed between `result.json` and the end of the run there, or W&B failed or
+    took too long. A run that is not finished goes on, and records itself.
+
+    Args:
+        runs_dir: Folder of the run folders.
+        wandb: Where the runs appear; without a project nothing is done.
+    """
+    if not wandb.project or wandb.disabled or not is_first_process():
+        return
+    for path in sorted(runs_dir.glob(f"*/{PENDING}")):
+        folder = path.parent.parent
+        try:
+            run = RunFolder.at(folder)
+            if (record := run.result()) is None:
+                continue
+            run.config = drawn_config(run.config, folder)
+            summary = read_json(path)["summary"]
+            print(f"{folder.name}: recorded in Weights & Biases, which did not have all of it")
+            _follow(run, wandb).summarise(summary)
+            run.tell(record)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            warnings.warn(
+                f"Weights & Biases does not get the run of {folder}: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _follow(run: RunFolder, wandb: WandbSettings) -> WandbGuard:
     # Only now: it imports Lightning.
     from callbacks.wandb.ending import follow
 
-    follow(run, wandb)
+    return follow(run, wandb)

@@ -10,7 +10,7 @@ from functools import partial
 from jobs.cells.driver_claim import refuse_driven
 from jobs.context import RunContext
 from jobs.here import run_here
-from jobs.job import Job
+from jobs.job import Job, record_pending
 from results.run_folder import CommandFolder, RunFolder
 
 
@@ -48,6 +48,7 @@ def run_jobs(plan: Sequence[Part], folder: CommandFolder, context: RunContext) -
     if context.engine.kind == "ray":
         return _on_ray([job for part in plan for job in part.jobs], folder, context)
     refuse_driven(folder.path)
+    record_pending(folder.runs_dir, context.wandb)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     shown = context.trainer.progress_bar
     made: list[RunFolder] = []
@@ -75,6 +76,8 @@ def _on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> 
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     view = RunView(context.trainer.progress_bar)
     code = drive(folder.path, Planned(quiet, context.engine, plan.cells), view) if missing else 0
+    if code in (0, 1):  # else it was stopped, and time is short
+        record_pending(folder.runs_dir, context.wandb)
     folder.write_results()
     if code:
         sys.exit(code)

@@ -5,40 +5,49 @@ from __future__ import annotations
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from callbacks.stop_signals import SENTENCES
 from callbacks.wandb.courier import Courier, shared_courier
-from callbacks.wandb.settings import FINISH_SECONDS, WandbSettings, client_settings, wandb_id
+from callbacks.wandb.settings import (
+    FINISH_SECONDS,
+    OFFLINE_SECONDS,
+    PENDING,
+    WandbSettings,
+    open_run,
+    wandb_id,
+)
 from results.metrics_file import Logged
+from storage.escaping import json_text
+from storage.files import write_text_atomic
 
 CURVE = "learning_curve"
+STEP = "trainer/global_step"
 
 
 class WandbGuard(Logger):
-    """A `WandbLogger` on a thread of its own, whose failures become one warning.
+    """A run in W&B, kept by a thread of its own, whose failures become one warning.
 
-    The local files are the truth. No method waits for W&B but `close`, and that one not for long:
-    what is not sent by then lies in `save_dir` for `wandb sync`.
+    The local files are the truth. No method waits for W&B but `close`, and that one not for long.
+    As long as W&B does not have all of the run, `wandb/pending.json` lies in its folder with the
+    summary so far: with `metrics.csv` and `result.json` the run can be recorded again.
 
     Args:
         settings: Project and mode.
         run_id: Fixed id, so that a resumed run goes on in the same W&B run.
         config: The run's resolved config.
-        save_dir: Where offline runs are written.
-        before: What earlier starts of the run have logged. Online W&B has it; offline, where a run
-            cannot be resumed, it is logged again, so that the newest folder holds all of it.
-        make: Makes the inner logger; a parameter for tests.
+        save_dir: The run's folder.
+        before: What earlier starts of the run have logged. It is logged again where W&B does not
+            have it: offline, where a run cannot be resumed, so that the newest folder holds all of
+            it; and online if no earlier start got there.
+        client: Gives the wandb package; a parameter for tests.
         courier: The thread that talks to W&B; the process has one.
-
-    Attributes:
-        patience: Seconds that `close` waits.
     """
 
     def __init__(
@@ -48,7 +57,7 @@ class WandbGuard(Logger):
         config: Mapping[str, Any],
         save_dir: Path,
         before: Sequence[Logged] = (),
-        make: Callable[..., Any] = WandbLogger,
+        client: Callable[[], Any] | None = None,
         courier: Courier | None = None,
     ) -> None:
         super().__init__()
@@ -57,12 +66,13 @@ class WandbGuard(Logger):
         self._config = dict(config)
         self._dir = save_dir
         self._before = before
-        self._make = make
+        self._client = client or _client
         self._courier = courier or shared_courier()
-        self.patience = FINISH_SECONDS
-        self._inner: Any = None
-        self._problem: Exception | None = None
-        self._started = self._warned = False
+        self._run: Any = None
+        self._summary: dict[str, Any] = {}
+        self._problem: Exception | None = None  # nothing more is sent
+        self._not_online: Exception | None = None  # it is written to disk instead
+        self._is_online = self._started = self._warned = False
         self._num_lost = 0
 
     @property
@@ -81,7 +91,7 @@ class WandbGuard(Logger):
         values = dict(metrics)
         if "epoch" in values:
             values["epoch"] += 1
-        self._send(lambda: self._inner.log_metrics(values, step))
+        self._send(lambda: self._log(values, step))
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
@@ -91,25 +101,39 @@ class WandbGuard(Logger):
     def summarise(self, values: Mapping[str, Any]) -> None:
         """Puts final values into the run's summary."""
         final = dict(values)
-        self._send(lambda: self._inner.experiment.summary.update(final))
+        self._summary |= final
+        self._send(lambda: self._run.summary.update(final))
+        self._note_pending()
 
     @rank_zero_only
     def close(self, exit_code: int = 0) -> None:
         """Ends the W&B run, and says what went wrong with it.
 
+        A run that is only written to disk is waited for longer, as nothing else would write it;
+        but not if it was interrupted: then it goes on later, and time is short.
+
         Args:
             exit_code: 0 for a finished run. One that was interrupted goes on later: W&B is told so,
                 unless it was told nothing yet. With any other the run has failed.
         """
-        if exit_code in SENTENCES and not self._started:
+        interrupted = exit_code in SENTENCES
+        if interrupted and not self._started:
             return
         self._send(lambda: self._finish(exit_code))
-        finished = self._courier.wait(self.patience)
+        waited = FINISH_SECONDS
+        finished = self._courier.wait(waited)
+        if not finished and not interrupted and not self._is_online:
+            waited = OFFLINE_SECONDS
+            finished = self._courier.wait(waited - FINISH_SECONDS)
         self._warn()
-        if not finished and not self._warned:
-            _warn(f"Weights & Biases has not ended after {self.patience:g} s; not waited for")
+        if self._problem is not None:
+            return
+        if not finished:
+            _warn(f"Weights & Biases has not ended after {waited:g} s; not waited for. {_AGAIN}")
         elif self._num_lost:
-            _warn(f"Weights & Biases was too slow: {self._num_lost:,} calls were left out")
+            _warn(
+                f"Weights & Biases was too slow: {self._num_lost:,} calls were left out. {_AGAIN}"
+            )
 
     def _send(self, act: Callable[[], Any]) -> None:
         self._warn()
@@ -117,43 +141,54 @@ class WandbGuard(Logger):
             return
         if not self._started:
             self._started = True
+            self._note_pending()
             self._courier.send(lambda: self._attempt(self._start))
         self._num_lost += not self._courier.send(lambda: self._attempt(act))
 
+    def _note_pending(self) -> None:
+        """Leaves, before W&B is told anything, what a later start needs to tell it again."""
+        if self._settings.disabled:
+            return
+        try:
+            text = json_text({"summary": self._summary}, indent=1) + "\n"
+            write_text_atomic(self._dir / PENDING, text)
+        except (OSError, TypeError, ValueError) as error:
+            self._problem = self._problem or error
+
     def _start(self) -> None:
-        """Makes the inner logger; on the courier's thread, as importing wandb alone takes time."""
-        settings = self._settings
-        offline = settings.offline()
-        self._inner = self._make(
-            project=settings.project,
-            entity=settings.entity,
-            group=settings.group,
+        """Begins the run; on the courier's thread, as importing wandb alone takes time."""
+        wandb = self._client()
+        self._is_online = not self._settings.offline()
+        self._run, self._not_online = open_run(
+            self._settings,
+            wandb,
+            offline=not self._is_online,
+            group=self._settings.group,
             job_type=self._config.get("protocol"),
-            tags=list(settings.tags),
             name=self.run_id,
             id=wandb_id(self.run_id),
-            save_dir=str(self._dir),
-            offline=offline,
-            log_model=False,
-            # An offline run cannot be resumed: a second start writes a second file.
-            resume=None if offline else "allow",
-            settings=client_settings(),
+            dir=str(self._dir),
+            config=self._config,
         )
-        # Lightning asks for hyper-parameters of modules that saved some alone.
-        self._inner.log_hyperparams(self._config)
-        # Everything else has `trainer/global_step` as its x axis, which WandbLogger sees to.
-        run = self._inner.experiment
-        run.define_metric(f"{CURVE}/num_examples")
-        run.define_metric(f"{CURVE}/*", step_metric=f"{CURVE}/num_examples")
-        for (step, epoch), rows in groupby(self._before if offline else (), key=lambda row: row[:2]):
+        self._is_online = not self._run.offline
+        self._run.define_metric(STEP)
+        self._run.define_metric("*", step_metric=STEP, step_sync=True)
+        self._run.define_metric(f"{CURVE}/num_examples")
+        self._run.define_metric(f"{CURVE}/*", step_metric=f"{CURVE}/num_examples")
+        is_there = self._is_online and self._run.resumed
+        for (step, epoch), rows in groupby(() if is_there else self._before, lambda row: row[:2]):
             counted = {"epoch": int(epoch) + 1} if epoch else {}
-            self._inner.log_metrics({name: value for *_, name, value in rows} | counted, step)
+            self._log({name: value for *_, name, value in rows} | counted, step)
+
+    def _log(self, values: Mapping[str, float], step: int | None) -> None:
+        self._run.log({**values, STEP: step})
 
     def _finish(self, exit_code: int) -> None:
-        run = self._inner.experiment
         if exit_code in SENTENCES:
-            run.mark_preempting()
-        run.finish(exit_code=exit_code)
+            self._run.mark_preempting()
+        self._run.finish(exit_code=exit_code)
+        if not self._num_lost and not self._settings.disabled:
+            (self._dir / PENDING).unlink(missing_ok=True)
 
     def _attempt(self, act: Callable[[], Any]) -> None:
         if self._problem is None:
@@ -161,15 +196,33 @@ class WandbGuard(Logger):
                 act()
             except Exception as error:
                 self._problem = error
+                if self._run is not None:  # else the next run of this process would go on in it
+                    with suppress(Exception):
+                        self._run.finish(exit_code=1)
 
     def _warn(self) -> None:
-        """Warns once, on the run's own thread, of what failed on the other one."""
+        """Warns once of each, on the run's own thread, of what failed on the other one."""
+        if self._not_online is not None:
+            _warn(
+                f"Weights & Biases is not online: {self._not_online}. The run is written to "
+                f"{self._dir / 'wandb'}; `wandb sync` sends it"
+            )
+            self._not_online = None
         if self._problem is not None and not self._warned:
             self._warned = True
-            _warn(f"Weights & Biases failed and is left out of this run: {self._problem}")
+            _warn(f"Weights & Biases failed and is left out of this run: {self._problem}. {_AGAIN}")
+
+
+_AGAIN = (
+    "metrics.csv and result.json hold everything; given again, the command records the run there"
+)
+
+
+def _client() -> Any:
+    import wandb
+
+    return wandb
 
 
 def _warn(message: str) -> None:
-    warnings.warn(
-        f"{message}. metrics.csv and result.json hold everything", RuntimeWarning, stacklevel=2
-    )
+    warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from callbacks.wandb.courier import Courier
-from callbacks.wandb.settings import WandbSettings, client_settings, wandb_id
+from callbacks.wandb.settings import WandbSettings, open_run, wandb_id
 from callbacks.wandb.workspace import WorkspaceTemplate
 from storage.escaping import from_cell
 
@@ -42,19 +42,30 @@ def publish(
         Whether everything was logged in time.
     """
     failures: list[Exception] = []
+    not_online: list[Exception] = []
 
     def act() -> None:
         try:
             talk = (client or _client)()
-            _log(report_dir, settings, talk)
+            offline = settings.offline()
+            run, problem = _begin(report_dir, settings, offline, talk)
+            not_online.extend([problem] if problem else [])
+            _log(report_dir, run, talk)
             if workspace:
-                _make(workspace, settings, talk)
+                _make(workspace, settings, offline or problem is not None, talk)
         except Exception as error:
             failures.append(error)
 
     talker = Courier()
     talker.send(act)
     in_time = talker.wait(patience)
+    for problem in not_online:
+        warnings.warn(
+            f"Weights & Biases is not online: {problem}. The report is written to "
+            f"{report_dir / 'wandb'}; `wandb sync` sends it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     if failures or not in_time:
         reason = failures[0] if failures else f"no answer in {patience:g} s"
         warnings.warn(
@@ -71,23 +82,24 @@ def _client() -> Any:
     return wandb
 
 
-def _log(report_dir: Path, settings: WandbSettings, wandb: Any) -> None:
-    offline = settings.offline()
+def _begin(
+    report_dir: Path, settings: WandbSettings, offline: bool, wandb: Any
+) -> tuple[Any, Exception | None]:
     name = report_dir.resolve().name
     digest = hashlib.sha256(str(report_dir.resolve()).encode()).hexdigest()[:12]
-    run = wandb.init(
-        project=settings.project,
-        entity=settings.entity,
+    return open_run(
+        settings,
+        wandb,
+        offline,
         group=settings.group or name,
         job_type="report",
-        tags=list(settings.tags),
         name=f"report-{name}",
         id=wandb_id(f"report-{name}-{digest}"),
         dir=str(report_dir),
-        mode="offline" if offline else None,
-        resume=None if offline else "allow",
-        settings=client_settings(),
     )
+
+
+def _log(report_dir: Path, run: Any, wandb: Any) -> None:
     logged: dict[str, Any] = {}
     for path in sorted((report_dir / "figures").glob("*.png")):
         logged[f"figures/{path.stem}"] = wandb.Image(str(path))
@@ -111,9 +123,11 @@ def _page(report_dir: Path, wandb: Any) -> Any:
     return artifact
 
 
-def _make(workspace: WorkspaceTemplate, settings: WandbSettings, wandb: Any) -> None:
+def _make(
+    workspace: WorkspaceTemplate, settings: WandbSettings, offline: bool, wandb: Any
+) -> None:
     """Makes a workspace, or says why there is none."""
-    if settings.offline() or not settings.project:
+    if offline or not settings.project:
         print(f"workspace {workspace.name}: not made, as W&B is offline here")
         return
     entity = settings.entity or wandb.Api().default_entity

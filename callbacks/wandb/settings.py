@@ -1,15 +1,23 @@
-"""Where runs appear in Weights & Biases; apart from the logger, which imports Lightning."""
+"""Where runs appear in Weights & Biases, and how they begin there; no Lightning is imported."""
 
 from __future__ import annotations
 
 import os
+import ssl
+import urllib.error
+import urllib.request
 from dataclasses import dataclass
 from typing import Any, Literal
 
 INIT_SECONDS = 60.0
-FINISH_SECONDS = 15.0
+FINISH_SECONDS = 15.0  # online: what is not sent by then is on disk
+OFFLINE_SECONDS = 120.0  # offline: the client only writes a file, but may share a busy machine
+REACH_SECONDS = 5.0
 MAX_ID = 64  # characters; longer ones are not everywhere taken
+PENDING = "wandb/pending.json"  # in a run's folder, while W&B does not have all of the run
 HASH = 13  # a run's key ends in a hyphen and 12 digits of its config's hash
+
+Mode = Literal["online", "offline", "disabled"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +28,8 @@ class WandbSettings:
         project: W&B project; no project, no W&B.
         entity: W&B team or user.
         group: Name that gathers the runs of one sweep.
-        mode: "auto" is online with an API key and offline without one.
+        mode: "auto" is online with an API key and offline without one. What is to be online is
+            offline where the server does not answer.
         tags: Tags of the run.
     """
 
@@ -30,12 +39,16 @@ class WandbSettings:
     mode: Literal["auto", "online", "offline"] = "auto"
     tags: tuple[str, ...] = ()
 
+    @property
+    def disabled(self) -> bool:
+        """Whether W&B is switched off, for all that the settings say."""
+        return os.environ.get("WANDB_MODE") == "disabled"
+
     def offline(self) -> bool:
-        """Whether the run is written to disk only, for `wandb sync` later."""
-        said = os.environ.get("WANDB_MODE")
-        if said == "disabled":
+        """Whether a run is written to disk only, for `wandb sync` later."""
+        if self.disabled:
             return False  # then W&B does nothing at all, and no mode of ours may wake it
-        if said in ("offline", "dryrun"):
+        if os.environ.get("WANDB_MODE") in ("offline", "dryrun"):
             return True
         if self.mode != "auto":
             return self.mode == "offline"
@@ -50,7 +63,58 @@ def wandb_id(key: str) -> str:
     return key if len(key) <= MAX_ID else key[: MAX_ID - HASH] + key[-HASH:]
 
 
-def client_settings() -> Any:
+def open_run(
+    settings: WandbSettings, wandb: Any, offline: bool, **about: Any
+) -> tuple[Any, Exception | None]:
+    """Begins a run in W&B, offline where it cannot be online.
+
+    The mode is given to the client itself. Where it is only in the environment, a client that was
+    set up before does not see it, asks for a key and records nothing.
+
+    Args:
+        settings: Where the run appears.
+        wandb: The wandb package.
+        offline: Whether it is to be offline: `settings.offline()`.
+        about: What else `wandb.init` is given.
+
+    Returns:
+        The run; and why it is offline, where it was to be online.
+    """
+    place = {"project": settings.project, "entity": settings.entity, "tags": list(settings.tags)}
+    problem = None
+    if not offline:
+        try:
+            if not settings.disabled:
+                check_server(wandb)
+            mode = "disabled" if settings.disabled else "online"
+            online = client_settings(offline=False)
+            run = wandb.init(**place, **about, mode=mode, resume="allow", settings=online)
+            return run, None
+        except Exception as error:
+            problem = error
+    # An offline run cannot be resumed: a second start writes a second file.
+    alone = client_settings(offline=True)
+    return wandb.init(**place, **about, mode="offline", resume=None, settings=alone), problem
+
+
+def check_server(wandb: Any) -> None:
+    """Raises ConnectionError where W&B's server cannot be reached; any answer of it will do.
+
+    The client itself tries for `INIT_SECONDS`, and a command that ends earlier waits for it.
+    """
+    address = wandb.setup().settings.base_url
+    try:
+        with urllib.request.urlopen(address, timeout=REACH_SECONDS):
+            pass
+    except urllib.error.HTTPError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        if not isinstance(reason, ssl.SSLError):  # the client may know its certificate
+            raise ConnectionError(f"{address} does not answer ({reason})") from error
+
+
+def client_settings(offline: bool) -> Any:
     """Settings of W&B's client: it gives up early, and leaves the terminal alone.
 
     What it could not send is on disk; `wandb sync` sends it.
@@ -59,7 +123,9 @@ def client_settings() -> Any:
 
     wanted: dict[str, Any] = {
         "init_timeout": INIT_SECONDS,
-        "finish_timeout": FINISH_SECONDS,
+        # A little less than the run waits for it: then the client says what is left to do.
+        "finish_timeout": OFFLINE_SECONDS if offline else FINISH_SECONDS - 3,
+        "finish_timeout_raises": offline,  # a file that is not whole is written again
         "console": "off",
     }
     # `finish_timeout` came with a later version than the first one that we take.
@@ -68,11 +134,13 @@ def client_settings() -> Any:
 
 
 def _has_api_key() -> bool:
-    if os.environ.get("WANDB_API_KEY"):
+    if os.environ.get("WANDB_API_KEY") or os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
         return True
-    try:
-        import wandb
+    import wandb
 
+    try:
+        return bool(wandb.login(prompt=False, verify=False))
+    except TypeError:  # a version that cannot be kept from asking on the terminal
         return bool(wandb.api.api_key)
-    except Exception:
-        return False
+    except wandb.Error:  # there is one, which `wandb.init` says what is wrong with
+        return True

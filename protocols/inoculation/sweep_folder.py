@@ -11,6 +11,7 @@ from rich.console import Console
 
 from jobs.cells.driver_claim import without_driver
 from jobs.context import RunContext, TrainerSettings
+from jobs.job import record_pending
 from jobs.on_ray.resources import Need
 from jobs.plan import detectable_table, plan_jobs, plan_lines
 from jobs.planned import Planned, wandb_group
@@ -73,6 +74,8 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     )
     command = CommandFolder(folder, {"command": "sweep"})
     code = drive(folder, replace(planned, context=quiet), RunView(trainer.progress_bar))
+    if code in (0, 1):  # else it was stopped, and time is short
+        record_pending(command.runs_dir, quiet.wandb)
     print(f"results{' so far' if code else ''}: {command.write_results()}")
     if code == 0:
         print(f"next: {_next(folder, is_left=False)}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +13,18 @@ from typing import Any
 
 import pytest
 
-from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from callbacks.wandb.settings import DEFAULT_WANDB, PENDING, WandbSettings
 from jobs.cells.attempt import AttemptLostError
 from jobs.context import RunContext
-from jobs.job import DRAWN_NAME, Job, drawn_config, load_runner, make_run
+from jobs.job import DRAWN_NAME, Job, drawn_config, load_runner, make_run, record_pending
+from results.metrics_file import METRICS_FILE, write_metrics
 from results.record import RunRecord
+from results.row import Row
 from results.run_folder import RunFolder, run_key
+from tests.callbacks.wandb.offline_run import fresh_environment, points_of, read_offline_runs
+from tests.jobs.tiny_training import NUM_STEPS
 from tests.jobs.trivial import RUNNER, run
+from tests.jobs.wandb_kills import PLACES
 
 
 def test_the_key_is_of_the_config_alone() -> None:
@@ -103,3 +111,73 @@ def test_what_fails_is_a_run_in_wandb_and_what_was_one_ends_there(
         (folder / "wandb").mkdir()
     told(tmp_path, how, WandbSettings(project="p"))
     assert len(heard) == expected
+
+
+class Told:
+    """What `WandbGuard` is told of a run."""
+
+    runs: list[Told]
+
+    def __init__(self, _: Any, key: str, config: Any, path: Path, before: Any) -> None:
+        self.key, self.before, self.summary = key, list(before), {}
+        self.codes: list[int] = []
+        self.runs.append(self)
+
+    def summarise(self, values: Mapping[str, Any]) -> None:
+        self.summary |= values
+
+    def close(self, exit_code: int = 0) -> None:
+        self.codes.append(exit_code)
+
+
+def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr("callbacks.wandb.ending.WandbGuard", Told)
+    monkeypatch.setattr(Told, "runs", [], raising=False)
+    rows = [(3, "0", "val/accuracy", 0.25)]
+    keys = {}
+    for name in ("pending", "recorded", "goes on", "damaged"):
+        folder = RunFolder(tmp_path, name, {"name": name})
+        keys[name] = folder.key
+        write_metrics(folder.path / METRICS_FILE, rows)
+        if name != "recorded":
+            folder.write(PENDING, {"summary": {"best_epoch": 1}})
+        if name != "goes on":
+            row = Row(protocol="end", metric="accuracy", value=0.5, split="report")
+            folder.finish(RunRecord(protocol="end", rows=(row,)))
+        if name == "damaged":
+            folder.result_path.write_text("{")
+    record_pending(tmp_path, DEFAULT_WANDB)
+    assert Told.runs == []
+    with pytest.warns(RuntimeWarning, match=keys["damaged"]) as caught:
+        record_pending(tmp_path, WandbSettings(project="p"))
+    assert len(caught) == 1
+    [told] = Told.runs
+    assert (told.key, told.before, told.codes) == (keys["pending"], rows, [0])
+    assert told.summary == {"best_epoch": 1, "report/accuracy": 0.5}
+    assert f"{told.key}: recorded in Weights & Biases" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Path) -> None:
+    def start(*places: str) -> int:
+        command = [sys.executable, "-m", "tests.jobs.wandb_kills", str(tmp_path / "out"), *places]
+        environment = fresh_environment(tmp_path / "home")
+        return subprocess.run(command, env=environment, check=False).returncode
+
+    # What goes on, or makes up for the first, is killed there too.
+    assert [start(place), start(place), start()] == [-signal.SIGKILL, -signal.SIGKILL, 0]
+    [run] = tmp_path.glob("out/runs/*")
+    runs = read_offline_runs(run)
+    assert {one.id for one in runs} == {run.name}
+    points = runs[-1].points()
+    assert (runs[-1].exit_code, points) == (0, points_of(run / METRICS_FILE))
+    losses = [step for step, name, _ in points if name == "train/loss"]
+    assert losses == list(range(NUM_STEPS))
+    assert runs[-1].summary["train/loss"] == points[-1][-1]
+    assert not (run / PENDING).exists()
+    assert start() == 0
+    assert len(read_offline_runs(run)) == len(runs)

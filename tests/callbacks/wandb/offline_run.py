@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wandb.proto import wandb_internal_pb2
+
+from callbacks.wandb.guard import STEP
+from results.metrics_file import read_metrics
+from results.provenance import ROOT
 
 BLOCK, HEADER, FILE_HEADER = 32768, 7, 7
 FULL, LAST = 1, 4
@@ -37,6 +42,28 @@ class OfflineRun:
     def logged(self, name: str) -> list[Any]:
         """The values of one metric, in order."""
         return [row[name] for row in self.history if name in row]
+
+    def points(self) -> list[tuple[int, str, float]]:
+        """(step, metric, value) of all that was logged, sorted; its epochs and clock apart."""
+        return sorted(
+            (row[STEP], name, value)
+            for row in self.history
+            for name, value in row.items()
+            if name not in (STEP, "epoch") and not name.startswith("_")
+        )
+
+
+def points_of(metrics_path: Path) -> list[tuple[int, str, float]]:
+    """(step, metric, value) of all that a metrics.csv holds, sorted."""
+    return sorted((step, name, value) for step, _, name, value in read_metrics(metrics_path))
+
+
+def fresh_environment(home: Path, **more: str) -> dict[str, str]:
+    """The environment of a process that W&B knows nothing of: no key, no mode, no settings."""
+    home.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
+    own = {"HOME": str(home), "NETRC": str(home / ".netrc"), "PYTHONPATH": str(ROOT)}
+    return {**kept, **own, **more}
 
 
 def read_offline_run(folder: Path) -> OfflineRun:

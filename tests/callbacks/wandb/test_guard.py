@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 import time
 import warnings
@@ -10,26 +11,41 @@ from typing import Any
 import pytest
 import wandb
 
+from callbacks.wandb import guard as guard_module
 from callbacks.wandb.courier import Courier
 from callbacks.wandb.guard import WandbGuard
-from callbacks.wandb.settings import WandbSettings
+from callbacks.wandb.settings import PENDING, WandbSettings
 from results.metrics_file import Logged
 from tests.callbacks.wandb.offline_run import read_offline_runs
 
 ONLINE = WandbSettings(project="p", group="sweep", mode="online")
 
 
-class Run:
-    """What `WandbLogger.experiment` is."""
+@pytest.fixture(autouse=True)
+def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """W&B is not switched off, as it is for other tests, and its server answers."""
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr("callbacks.wandb.settings.check_server", lambda wandb: None)
 
-    def __init__(self) -> None:
+
+class Run:
+    """What `wandb.init` returns."""
+
+    def __init__(self, offline: bool = False, resumed: bool = False) -> None:
+        self.offline, self.resumed = offline, resumed
         self.summary: dict[str, Any] = {}
         self.axes: dict[str, str | None] = {}
+        self.logged: list[dict[str, Any]] = []
         self.exit_code: int | None = None
         self.was_interrupted = False
 
-    def define_metric(self, name: str, step_metric: str | None = None) -> None:
+    def define_metric(
+        self, name: str, step_metric: str | None = None, step_sync: bool | None = None
+    ) -> None:
         self.axes[name] = step_metric
+
+    def log(self, values: dict[str, Any]) -> None:
+        self.logged.append(values)
 
     def mark_preempting(self) -> None:
         self.was_interrupted = True
@@ -38,140 +54,208 @@ class Run:
         self.exit_code = exit_code
 
 
-class Recorder:
-    """What `WandbLogger` is."""
+class Client:
+    """What the wandb package is, for one run."""
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, **more: Any) -> None:
+        self.more = more
+        self.modes: list[str] = []
+
+    def init(self, **arguments: Any) -> Any:
         self.arguments = arguments
-        self.experiment = Run()
-        self.logged: list[tuple[dict[str, float], int | None]] = []
+        self.modes.append(arguments["mode"])
+        return self.run(arguments["mode"] == "offline")
 
-    def log_metrics(self, values: dict[str, float], step: int | None) -> None:
-        self.logged.append((values, step))
-
-    def log_hyperparams(self, config: dict[str, Any]) -> None:
-        self.config = config
+    def run(self, offline: bool) -> Run:
+        return Run(offline, **self.more)
 
 
-def guard(tmp_path: Path, make: Any = Recorder, **more: Any) -> WandbGuard:
+def guard(tmp_path: Path, client: Any = None, **more: Any) -> WandbGuard:
     settings = more.pop("settings", ONLINE)
     config = {"protocol": "inoculation_cell", "dose": 3}
     more.setdefault("courier", Courier())
-    patience = more.pop("patience", None)
-    logger = WandbGuard(settings, "run-1", config, tmp_path, make=make, **more)
-    if patience is not None:
-        logger.patience = patience
-    return logger
+    client = client or Client()
+    return WandbGuard(settings, "run-1", config, tmp_path, client=lambda: client, **more)
 
 
-def test_a_run_has_a_fixed_id_a_group_and_no_uploaded_models(tmp_path: Path) -> None:
-    logger = guard(tmp_path)
+def is_pending(tmp_path: Path) -> bool:
+    return (tmp_path / PENDING).exists()
+
+
+def test_a_run_has_a_fixed_id_a_group_and_its_config(tmp_path: Path) -> None:
+    logger = guard(tmp_path, client := Client())
     logger.log_hyperparams({})
     logger.log_metrics({"val/probe_accuracy": 0.5}, 4)
+    assert is_pending(tmp_path)
     logger.summarise({"inoculation_cost": 0.01})
+    assert json.loads((tmp_path / PENDING).read_text()) == {"summary": {"inoculation_cost": 0.01}}
     logger.close()
-    arguments = logger._inner.arguments
+    assert not is_pending(tmp_path)
+    arguments = client.arguments
     assert (arguments["id"], arguments["name"], arguments["group"]) == ("run-1", "run-1", "sweep")
-    assert arguments["job_type"] == "inoculation_cell"
-    assert arguments["log_model"] is False
-    assert arguments["resume"] == "allow"
-    assert arguments["settings"].console == "off"
-    assert logger._inner.config["dose"] == 3
-    assert logger._inner.logged == [({"val/probe_accuracy": 0.5}, 4)]
-    run = logger._inner.experiment
+    assert (arguments["project"], arguments["job_type"]) == ("p", "inoculation_cell")
+    assert (arguments["mode"], arguments["resume"]) == ("online", "allow")
+    assert (arguments["settings"].console, arguments["settings"].finish_timeout) == ("off", 12)
+    assert arguments["config"]["dose"] == 3
+    run = logger._run
+    assert run.logged == [{"val/probe_accuracy": 0.5, "trainer/global_step": 4}]
     assert run.summary == {"inoculation_cost": 0.01}
+    assert run.axes["*"] == "trainer/global_step"
     assert run.axes["learning_curve/*"] == "learning_curve/num_examples"
     assert run.exit_code == 0
 
 
 def test_a_failure_is_one_warning_and_then_silence(tmp_path: Path) -> None:
-    class Unreachable(Recorder):
-        def log_metrics(self, values: dict[str, float], step: int | None) -> None:
+    class Unreachable(Run):
+        def log(self, values: dict[str, Any]) -> None:
             raise ConnectionError("no route to host")
 
-    logger = guard(tmp_path, Unreachable)
+    client = Client()
+    client.run = Unreachable  # type: ignore[method-assign]
+    logger = guard(tmp_path, client)
     logger.log_metrics({"loss": 1.0}, 0)
-    with pytest.warns(RuntimeWarning, match="no route to host") as caught:
+    with pytest.warns(RuntimeWarning, match="no route to host.*given again") as caught:
         logger.close()
     assert len(caught) == 1
+    # In W&B it is no run that the next one of this process could be taken for.
+    assert logger._run.exit_code == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         logger.log_metrics({"loss": 1.0}, 1)
         logger.summarise({"accuracy": 1.0})
         logger.close()
+    # What is missing there can be recorded by a later start.
+    assert json.loads((tmp_path / PENDING).read_text()) == {"summary": {"accuracy": 1.0}}
 
 
 def test_a_failing_start_does_not_stop_a_run(tmp_path: Path) -> None:
-    def broken(**_: Any) -> None:
-        raise RuntimeError("wandb service died")
+    class Broken(Client):
+        def run(self, offline: bool) -> Run:
+            raise RuntimeError("wandb service died")
 
-    logger = guard(tmp_path, broken)
+    logger = guard(tmp_path, client := Broken())
     logger.log_metrics({"loss": 1.0}, 0)
     with pytest.warns(RuntimeWarning, match="wandb service died"):
         logger.close()
+    assert (client.modes, is_pending(tmp_path)) == (["online", "offline"], True)
+
+
+def test_what_cannot_be_online_is_written_to_disk_whole(tmp_path: Path) -> None:
+    class Refused(Client):
+        def run(self, offline: bool) -> Run:
+            if not offline:
+                raise ConnectionError("invalid API key")
+            return Run(offline)
+
+    logger = guard(tmp_path, client := Refused(), before=[(0, "0", "loss", 1.0)])
+    logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
+    with pytest.warns(RuntimeWarning, match="invalid API key.*`wandb sync` sends it") as caught:
+        logger.close()
+    assert len(caught) == 1
+    assert (client.modes, is_pending(tmp_path)) == (["online", "offline"], False)
+    assert (client.arguments["resume"], client.arguments["settings"].finish_timeout) == (None, 120)
+    assert [row["loss"] for row in logger._run.logged] == [1.0, 0.5]
 
 
 @pytest.mark.parametrize("slow", ["start", "log", "finish"])
-def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(tmp_path: Path, slow: str) -> None:
+def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(
+    tmp_path: Path, slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     release = threading.Event()
+    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 0.3)
 
-    class Hanging(Recorder):
-        def __init__(self, **arguments: Any) -> None:
-            if slow == "start":
-                release.wait(30)
-            super().__init__(**arguments)
-            if slow == "finish":
-                self.experiment.finish = lambda exit_code: release.wait(30)  # type: ignore[method-assign]
-
-        def log_metrics(self, values: dict[str, float], step: int | None) -> None:
+    class Hanging(Run):
+        def log(self, values: dict[str, Any]) -> None:
             if slow == "log":
                 release.wait(30)
 
-    logger = guard(tmp_path, Hanging, patience=0.3)
+        def finish(self, exit_code: int) -> None:
+            if slow == "finish":
+                release.wait(30)
+
+    class Slow(Client):
+        def run(self, offline: bool) -> Run:
+            if slow == "start":
+                release.wait(30)
+            return Hanging()
+
+    logger = guard(tmp_path, Slow())
     start = time.perf_counter()
     for step in range(1000):
         logger.log_metrics({"loss": 1.0}, step)
     logged = time.perf_counter() - start
-    with pytest.warns(RuntimeWarning, match="not ended after 0.3 s"):
+    with pytest.warns(RuntimeWarning, match="not ended after 0.3 s.*given again"):
         logger.close()
+    assert is_pending(tmp_path)
     release.set()
     # Idle, it is 3 microseconds a call; a machine may be busy. A call that waited takes 30 s.
     assert logged < 3
     assert time.perf_counter() - start < 6
 
 
-def test_what_a_slow_service_cannot_take_is_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("mode", "code", "waited"), [("offline", 0, 0.6), ("offline", 143, 0.1), ("online", 0, 0.1)]
+)
+def test_what_is_only_written_to_disk_is_waited_for_longer(
+    tmp_path: Path, mode: Any, code: int, waited: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 0.1)
+    monkeypatch.setattr(guard_module, "OFFLINE_SECONDS", 0.6)
     release = threading.Event()
 
-    class Slow(Recorder):
-        def log_metrics(self, values: dict[str, float], step: int | None) -> None:
+    class Hanging(Run):
+        def finish(self, exit_code: int) -> None:
             release.wait(30)
 
-    logger = guard(tmp_path, Slow, courier=Courier(capacity=2), patience=0.1)
+    client = Client()
+    client.run = Hanging  # type: ignore[method-assign]
+    logger = guard(tmp_path, client, settings=WandbSettings(project="p", mode=mode))
+    logger.log_metrics({"loss": 1.0}, 0)
+    with pytest.warns(RuntimeWarning, match=f"not ended after {waited} s"):
+        logger.close(code)
+    release.set()
+
+
+def test_what_a_slow_service_cannot_take_is_counted_and_recorded_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+
+    class Slow(Run):
+        def log(self, values: dict[str, Any]) -> None:
+            release.wait(30)
+
+    client = Client()
+    client.run = Slow  # type: ignore[method-assign]
+    logger = guard(tmp_path, client, courier=Courier(capacity=2))
     for step in range(50):
         logger.log_metrics({"loss": 1.0}, step)
     release.set()
     time.sleep(0.2)
-    with pytest.warns(RuntimeWarning, match=r"too slow: 4\d calls were left out"):
+    with pytest.warns(RuntimeWarning, match=r"too slow: 4\d calls were left out.*given again"):
         logger.close()
+    assert is_pending(tmp_path)
 
 
-def test_the_next_run_begins_when_the_one_before_has_ended(tmp_path: Path) -> None:
+def test_the_next_run_begins_when_the_one_before_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     courier, order = Courier(), []
+    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 0.01)
 
-    class Ordered(Recorder):
-        def __init__(self, **arguments: Any) -> None:
-            super().__init__(**arguments)
+    class Ordered(Run):
+        def __init__(self, offline: bool) -> None:
+            super().__init__(offline)
             order.append("start")
-            finish = self.experiment.finish
-            self.experiment.finish = lambda exit_code: (  # type: ignore[method-assign]
-                time.sleep(0.2),
-                order.append("finish"),
-                finish(exit_code),
-            )[0]
 
+        def finish(self, exit_code: int) -> None:
+            time.sleep(0.2)
+            order.append("finish")
+
+    client = Client()
+    client.run = Ordered  # type: ignore[method-assign]
     for _ in range(2):
-        logger = guard(tmp_path, Ordered, courier=courier, patience=0.01)
+        logger = guard(tmp_path, client, courier=courier)
         logger.log_metrics({"loss": 1.0}, 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -186,25 +270,35 @@ def test_an_interrupted_run_will_go_on_and_one_that_has_not_begun_is_none(
 ) -> None:
     logger = guard(tmp_path)
     logger.close(code)
-    assert logger._inner is None
+    assert logger._run is None
     logger.log_metrics({"loss": 1.0}, 0)
     logger.close(code)
-    run = logger._inner.experiment
-    assert (run.exit_code, run.was_interrupted) == (code, True)
+    assert (logger._run.exit_code, logger._run.was_interrupted) == (code, True)
 
 
 def test_a_failed_run_is_none_that_goes_on_and_begins_if_it_has_not(tmp_path: Path) -> None:
     logger = guard(tmp_path)
     logger.close(1)
-    run = logger._inner.experiment
-    assert (run.exit_code, run.was_interrupted) == (1, False)
+    assert (logger._run.exit_code, logger._run.was_interrupted) == (1, False)
 
 
-def test_online_nothing_is_logged_again(tmp_path: Path) -> None:
-    logger = guard(tmp_path, before=[(0, "0", "loss", 1.0)])
+@pytest.mark.parametrize("resumed", [True, False])
+def test_online_only_what_is_not_there_is_logged_again(tmp_path: Path, resumed: bool) -> None:
+    logger = guard(tmp_path, Client(resumed=resumed), before=[(0, "0", "loss", 1.0)])
     logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
     logger.close()
-    assert logger._inner.logged == [({"loss": 0.5, "epoch": 1}, 1)]
+    found = [(row["loss"], row["epoch"], row["trainer/global_step"]) for row in logger._run.logged]
+    assert found == [(1.0, 1, 0), (0.5, 1, 1)][resumed:]
+
+
+def test_where_wandb_is_switched_off_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    logger = guard(tmp_path, client := Client(), settings=WandbSettings(project="p"))
+    logger.log_metrics({"loss": 0.5}, 1)
+    logger.close()
+    assert (client.modes, list(tmp_path.iterdir())) == (["disabled"], [])
 
 
 def test_other_processes_of_ddp_start_no_run(tmp_path: Path, monkeypatch: Any) -> None:
@@ -220,7 +314,7 @@ def test_other_processes_of_ddp_start_no_run(tmp_path: Path, monkeypatch: Any) -
 def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 60.0)  # a busy machine
     settings = WandbSettings(project="p", group="sweep", mode="offline")
     before: list[Logged] = []
     try:
@@ -228,7 +322,6 @@ def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
             logger = WandbGuard(
                 settings, "cell-0123456789ab", {"dose": 3}, tmp_path, before, courier=Courier()
             )
-            logger.patience = 60
             for step in steps:
                 logger.log_metrics({"loss": 1 / (1 + step), "epoch": step // 2}, step)
             logger.summarise({"code": code})

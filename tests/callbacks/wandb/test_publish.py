@@ -10,8 +10,10 @@ import pytest
 
 from callbacks.wandb.publish import publish, read_table
 from callbacks.wandb.settings import WandbSettings
+from callbacks.wandb.workspace import WorkspaceTemplate
 
 SETTINGS = WandbSettings(project="p", mode="offline")
+ONLINE = WandbSettings(project="p", mode="online")
 
 
 class Client:
@@ -109,7 +111,11 @@ def test_the_costs_of_one_seed_are_those_of_the_chosen_runs(report_dir: Path) ->
     assert client.summary == {"inoculation_cost/hypernymy/test/ESIM/k=100": 0.02}
 
 
-def test_a_report_made_again_is_the_same_run(report_dir: Path) -> None:
+def test_a_report_made_again_is_the_same_run(
+    report_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr("callbacks.wandb.settings.check_server", lambda wandb: None)
     ids = []
     for _ in range(2):
         client = Client()
@@ -124,6 +130,23 @@ def test_a_column_is_all_numbers_or_all_text(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,x\n,2\n", encoding="utf-8")
     assert read_table(path) == (["a", "b"], [[1.0, "x"], [None, "2"]])
+
+
+def test_a_report_that_cannot_be_online_is_written_to_disk(
+    report_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+
+    def refuse(wandb: Any) -> None:
+        raise ConnectionError("https://w.example does not answer")
+
+    monkeypatch.setattr("callbacks.wandb.settings.check_server", refuse)
+    client, template = Client(), WorkspaceTemplate(name="n", sections=())
+    with pytest.warns(RuntimeWarning, match="does not answer.*`wandb sync` sends it"):
+        assert publish(report_dir, ONLINE, template, client=lambda: client)
+    assert client.arguments["mode"] == "offline"
+    assert client.finished
+    assert "workspace n: not made" in capsys.readouterr().out
 
 
 def test_failing_and_hanging_are_a_warning(report_dir: Path) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from callbacks.wandb import settings as wandb_settings
-from callbacks.wandb.settings import WandbSettings, client_settings, wandb_id
+from callbacks.wandb.settings import WandbSettings, check_server, client_settings, wandb_id
 
 
 class Client:
@@ -37,16 +39,43 @@ def test_no_key_means_offline(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_comes_from_the_environment_or_from_the_client(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(api=SimpleNamespace(api_key="")))
+    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    found = SimpleNamespace(Error=KeyError, login=lambda prompt, verify: False)
+    monkeypatch.setitem(sys.modules, "wandb", found)
     assert WandbSettings(project="p").offline()
-    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(api=SimpleNamespace(api_key="k")))
+    found.login = lambda prompt, verify: (prompt, verify) == (False, False)
+    assert not WandbSettings(project="p").offline()
+    # An older client can only be asked for the key itself.
+    found.login, found.api = lambda verify: True, SimpleNamespace(api_key="")
+    assert WandbSettings(project="p").offline()
+    found.api.api_key = "k"
     assert not WandbSettings(project="p").offline()
     monkeypatch.setitem(sys.modules, "wandb", None)  # not installed
-    assert WandbSettings(project="p").offline()
     monkeypatch.setenv("WANDB_API_KEY", "k")
     assert not WandbSettings(project="p").offline()
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.0 404 No\r\n\r\n", b"HTTP/1.0 200 Yes\r\n\r\n"])
+def test_a_server_that_answers_anything_is_there(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        wandb = SimpleNamespace(
+            setup=lambda: SimpleNamespace(settings=SimpleNamespace(base_url=address))
+        )
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        check_server(wandb)
+        thread.join()
+    with pytest.raises(ConnectionError, match=rf"{address} does not answer \(.*refused"):
+        check_server(wandb)
 
 
 def test_ids_are_fixed_and_not_too_long() -> None:
@@ -60,4 +89,4 @@ def test_an_older_client_is_given_the_settings_that_it_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(Settings=Client))
-    assert client_settings().values == {"init_timeout": 60, "console": "off"}
+    assert client_settings(offline=True).values == {"init_timeout": 60, "console": "off"}

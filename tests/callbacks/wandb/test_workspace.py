@@ -74,7 +74,6 @@ def test_a_workspace_needs_a_project_and_the_library(monkeypatch: pytest.MonkeyP
 def test_it_is_made_online_in_the_project_of_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("WANDB_MODE", raising=False)
     made: list[tuple[str, str]] = []
 
     def built(self: WorkspaceTemplate, entity: str, project: str) -> Any:
@@ -84,9 +83,9 @@ def test_it_is_made_online_in_the_project_of_the_run(
     monkeypatch.setattr(WorkspaceTemplate, "built", built)
     template = WorkspaceTemplate(name="n", sections=())
     client = SimpleNamespace(Api=lambda: SimpleNamespace(default_entity="me"))
-    publish._make(template, WandbSettings("p", mode="online"), client)
-    publish._make(template, WandbSettings("p", entity="team", mode="online"), client)
-    publish._make(template, WandbSettings("p", mode="offline"), client)
+    publish._make(template, WandbSettings("p"), False, client)
+    publish._make(template, WandbSettings("p", entity="team"), False, client)
+    publish._make(template, WandbSettings("p"), True, client)
     assert made == [("me", "p"), ("team", "p")]
     said = capsys.readouterr().out.splitlines()
     assert said == [

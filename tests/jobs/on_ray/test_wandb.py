@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from callbacks.wandb.settings import WandbSettings
+from callbacks.wandb.settings import PENDING, WandbSettings
 from jobs.context import RunContext
 from jobs.job import Job
 from jobs.on_ray.watch import Order, cell_environment
 from jobs.planned import wandb_group
 from results.metrics_file import METRICS_FILE, read_metrics
 from results.run_folder import RunFolder
-from tests.callbacks.wandb.offline_run import OfflineRun, read_offline_runs
+from tests.callbacks.wandb.offline_run import OfflineRun, points_of, read_offline_runs
 from tests.jobs import tiny_training
 from tests.jobs.harness import planned, run_to_end, said
 
@@ -59,7 +59,11 @@ def fail(name: str, value: object) -> None:
 def test_each_cell_is_one_run_however_often_it_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WANDB_MODE", "offline")
+    # Nothing tells W&B to be offline but that there is no key.
+    for name in [name for name in os.environ if name.startswith("WANDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NETRC", str(tmp_path / "home" / ".netrc"))
     jobs = [
         Job(end, {"end": end, "learning_rate": 0.01, "seed": 0, "threads": 1}, f"{__name__}:run")
         for end in ENDS
@@ -82,10 +86,12 @@ def test_each_cell_is_one_run_however_often_it_is_started(
     for end in ENDS[:-1]:
         last = found[end][-1]
         assert (last.group, last.config["end"]) == (group, end)
-        rows = [row for row in last.history if "train/loss" in row]
-        assert [row["trainer/global_step"] for row in rows] == [9]
-        [[step, _, _, value]] = read_metrics(tmp_path / "runs" / found[end][0].id / METRICS_FILE)
-        assert (step, rows[0]["train/loss"]) == (9, value)
+        run_dir = tmp_path / "runs" / found[end][0].id
+        points = last.points()
+        assert points == points_of(run_dir / METRICS_FILE)
+        losses = [step for step, name, _ in points if name == "train/loss"]
+        assert losses == list(range(tiny_training.NUM_STEPS))
+        assert not (run_dir / PENDING).exists()
 
 
 def test_a_cell_has_the_drivers_settings_and_a_client_of_its_own() -> None:

@@ -1,52 +1,80 @@
-"""What an inoculation leaves in Weights & Biases: the real command, trainer and client, offline."""
+"""What an inoculation leaves in Weights & Biases: the command in a process of its own, and no key.
+
+Such a process has nothing that tells W&B to be offline: neither a variable that a test sets, nor
+settings that an earlier test left in the client.
+"""
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import wandb
 import yaml
 
-import train
-from callbacks.wandb.guard import WandbGuard
-from tests.callbacks.wandb.offline_run import OfflineRun, read_offline_run
+from results.provenance import ROOT
+from tests.callbacks.wandb.offline_run import (
+    OfflineRun,
+    fresh_environment,
+    points_of,
+    read_offline_run,
+)
+from tests.callbacks.wandb.server import running_server
 from tests.fixtures.rows import read_results
 
 
-class Patient(WandbGuard):
-    """Waits for the client of a busy machine, which is closed at the end of the test."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.patience = 120.0
-
-
-@pytest.fixture
-def offline(
-    inoculation_config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    """The folder of a finished inoculation: 30 items, so that steps are of 16 and 14."""
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setattr("callbacks.wandb.ending.WandbGuard", Patient)
-    config = {**inoculation_config, "dose": 30, "batch_size": 16}
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-    command = ["inoculate", f"--config={tmp_path / 'config.yaml'}", "--wandb.project=p"]
-    out = tmp_path / "out"
-    try:
-        assert train.main([*command, "--wandb.mode=offline", f"--output_dir={out}"]) == 0
-    finally:
-        wandb.teardown()
-    return out
+def inoculate(config: dict[str, Any], folder: Path, *options: str, **variables: str) -> str:
+    """What the command says on 30 items, so that steps are of 16 and 14; it leaves folder/out."""
+    config = {**config, "dose": 30, "batch_size": 16}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    said = subprocess.run(
+        [
+            *(sys.executable, ROOT / "train.py", "inoculate"),
+            *(f"--config={folder / 'config.yaml'}", f"--output_dir={folder / 'out'}"),
+            *("--wandb.project=p", *options),
+        ],
+        env=fresh_environment(folder / "home", **variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout
+    return said.stdout
 
 
-def run_of(folder: Path, name: str) -> OfflineRun:
-    [run] = folder.glob(f"runs/{name}-*")
-    return read_offline_run(run)
+def folder_of(out: Path, name: str) -> Path:
+    [run] = out.glob(f"runs/{name}-*")
+    return run
 
 
-def test_the_runs_hold_their_config_every_epoch_and_the_report(offline: Path) -> None:
+def assert_recorded(out: Path) -> None:
+    """W&B has all that the run's own file has, and nothing is left to be recorded."""
+    for name in ("inoculate", "original"):
+        folder = folder_of(out, name)
+        run = read_offline_run(folder)
+        assert (run.id, run.exit_code) == (folder.name, 0)
+        points = run.points()
+        assert points == points_of(folder / "metrics.csv")
+        assert {"train/loss", "lr-AdamW", "val/original_accuracy"} <= {one[1] for one in points}
+    assert not list(out.glob("runs/*/wandb/pending.json"))
+
+
+def run_of(out: Path, name: str) -> OfflineRun:
+    return read_offline_run(folder_of(out, name))
+
+
+def test_without_a_key_the_runs_are_recorded_offline_with_config_epochs_and_report(
+    inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    said = inoculate(inoculation_config, tmp_path)
+    assert "RuntimeWarning" not in said, said
+    offline = tmp_path / "out"
+    assert_recorded(offline)
     run, original = run_of(offline, "inoculate"), run_of(offline, "original")
     [path] = offline.glob("runs/inoculate-*/config.yaml")
     resolved = yaml.safe_load(path.read_text())
@@ -69,3 +97,65 @@ def test_the_runs_hold_their_config_every_epoch_and_the_report(offline: Path) ->
     assert {k: v for k, v in run.summary.items() if k.startswith("report/")} == shown
     assert "inoculation_cost" not in run.summary
     assert "report/accuracy" in original.summary
+
+
+KEY = "0123456789" * 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "online"])
+@pytest.mark.parametrize("server", ["closed", "silent"])
+def test_with_a_key_and_a_dead_server_the_runs_are_recorded_offline(
+    mode: str, server: str, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        if server == "closed":
+            listening.close()
+            address = "http://127.0.0.1:9"
+        else:
+            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        said = inoculate(
+            inoculation_config,
+            tmp_path,
+            f"--wandb.mode={mode}",
+            WANDB_API_KEY=KEY,
+            WANDB_BASE_URL=address,
+        )
+    assert f"{address} does not answer" in said
+    assert_recorded(tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["mode", "variable"])
+def test_what_is_to_be_offline_is(
+    how: str, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    options, variables = (["--wandb.mode=offline"], {}), ([], {"WANDB_MODE": "offline"})
+    given, told = options if how == "mode" else variables
+    said = inoculate(inoculation_config, tmp_path, *given, WANDB_API_KEY=KEY, **told)
+    assert "RuntimeWarning" not in said, said
+    assert_recorded(tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_server_gets_every_value_at_once_or_from_what_was_written_offline(
+    inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    with running_server() as server:
+        key = {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": server.address}
+        said = inoculate(inoculation_config, tmp_path, **key)
+        assert "RuntimeWarning" not in said, said
+        online = folder_of(tmp_path / "out", "inoculate")
+        assert server.points(online.name) == points_of(online / "metrics.csv") != []
+    (tmp_path / "offline").mkdir()
+    inoculate(inoculation_config, tmp_path / "offline")
+    offline = folder_of(tmp_path / "offline" / "out", "inoculate")
+    [written] = offline.glob("wandb/offline-run-*")
+    with running_server() as server:
+        variables = {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": server.address}
+        subprocess.run(
+            [Path(sys.executable).with_name("wandb"), "sync", written],
+            env=fresh_environment(tmp_path / "home", **variables),
+            check=True,
+        )
+        assert server.points(offline.name) == points_of(offline / "metrics.csv") != []
