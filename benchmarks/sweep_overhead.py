@@ -82,7 +82,7 @@ def idle_ray() -> tuple[int, float]:
     """Processes of a local Ray that has nothing to do, and their megabytes: PSS, as they share."""
     import psutil
 
-    cluster = Cluster(None)
+    cluster = Cluster(None, Path("ray.log"))
     cluster.open()
     try:
         time.sleep(IDLE_SECONDS)

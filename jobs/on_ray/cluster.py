@@ -1,26 +1,33 @@
-"""A Ray to put cells on: a local one that starts and ends with the command, or one that runs."""
+"""A Ray to put cells on, as a command sees it: in a process of its own, which may be lost."""
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import secrets
+import select
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jobs.on_ray.resources import Need, own_cpus
+from jobs.on_ray.ray_process import end_session
+from jobs.on_ray.resources import Need
 from jobs.on_ray.watch import End, Order
 from results.provenance import ROOT
 from storage.errors import UsageError
+from storage.files import write_text_atomic
 from storage.leftovers import is_abandoned, remove, writer
 
-_OBJECT_STORE = 80 * 2**20  # bytes: cells leave files, not objects
-_LOOPBACK = "127.0.0.2"  # 127.0.0.1 Ray replaces by the address of a network card
-# Set before Ray is imported.
 _ALWAYS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it builds environments of its own under `uv run`
@@ -30,85 +37,100 @@ _LOCAL = {
     "RAY_AUTH_MODE": "token",  # its processes listen on all interfaces
     "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",  # little shared memory, as in containers
     "RAY_memory_monitor_refresh_ms": "0",  # it retries without end; the kernel kills the cell
+    "RAY_gcs_server_port_wait_time_s": "90",  # 30 are too few where all CPUs are busy
 }
-_TOKEN = secrets.token_hex(32)  # one a process: Ray remembers the first that it is told
+_SERVE = "import sys; sys.path.insert(0, sys.argv[1]); from jobs.on_ray import ray_process as r"
 _SECONDS_TO_CONNECT = 5.0
+_SECONDS_TO_OPEN = 240.0  # Ray's own limits, 30 to 90 s for each of its processes, come first
+_SECONDS_TO_ANSWER = 60.0
+_SECONDS_TO_CLOSE = 15.0
+_LOG_LINES = 100  # of each of Ray's own logs
+_RAYS_LOGS = ("gcs_server.*", "raylet.*", "python-core-driver-*")
 
-Ref = Any
+Ref = int
+
+
+class RayLostError(ConnectionError):
+    """Ray's processes ended or do not answer; the message says what was seen of it."""
 
 
 class Cluster:
     """A Ray cluster, for as long as a command uses it.
 
     Args:
-        address: "auto" or host:port of a cluster that runs; None starts a local one.
+        address: "auto" or host:port of a cluster that runs; None starts a local one, which ends
+            with the command.
+        log: Where the last lines of Ray's logs are kept when it is lost.
         say: Is told what Ray has to say, in short.
 
     Raises:
         UsageError: If Ray is not installed.
     """
 
-    def __init__(self, address: str | None, say: Callable[[str], None] = print) -> None:
-        self.address = address
-        os.environ.update(_ALWAYS)
-        if address is None:
-            for name in [name for name in os.environ if name.startswith("RAY_AUTH_")]:
-                del os.environ[name]
-            os.environ.update(_LOCAL, RAY_AUTH_TOKEN=_TOKEN)
-        try:
-            import ray
-        except ImportError as error:
-            raise UsageError(
-                f"cells on Ray need Ray ({error}); pip install -e '.[sweep]'"
-            ) from error
-        self._ray: Any = ray
-        _shorten(ray, say)
+    def __init__(self, address: str | None, log: Path, say: Callable[[str], None] = print) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise UsageError("cells on Ray need Ray (it is not there); pip install -e '.[sweep]'")
+        self.address, self.log = address, log
+        self._say = say
+        self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
         self._doors: list[tuple[str, int]] = []
+        self._unread = b""
+        self._lost = ""
+        self._has_gpus = False
+        self._num_put = 0
 
-    def open(self) -> None:
+    def open(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Starts the local Ray, or connects to the one that runs.
 
+        Args:
+            is_stopped: Asked again and again; it comes back at once, with nothing opened, when the
+                command is to end.
+
         Raises:
+            RayLostError: If it does not start, or its processes end meanwhile.
             UsageError: If there is none at the address, or it refuses.
         """
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        if self.address is None:
-            self._directory = _short_directory()
-            self._ray.init(
-                address="local",  # whatever RAY_ADDRESS says
-                num_cpus=own_cpus(),
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE,
-                _temp_dir=str(self._directory),
-                _node_ip_address=_LOOPBACK if Path("/proc").is_dir() else None,
-                **quiet,
+        self.close()
+        self._directory = _short_directory()
+        with (self._directory / "process.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"{_SERVE}; r.serve()", str(ROOT)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(self.address),
+                start_new_session=True,  # no Ctrl-C, and all that it starts is known by it
             )
-            [node] = self._ray.nodes()
-            self._doors = [(node["NodeManagerAddress"], node["NodeManagerPort"])]
-        else:
-            try:
-                self._ray.init(address=self.address, **quiet)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                reason = str(error).strip().split("\n")[0]
-                raise UsageError(
-                    f"--engine.address {self.address}: no Ray that answers ({reason}). Start one, "
-                    "or leave the address out for a local Ray"
-                ) from error
-        host, port = self._ray.get_runtime_context().gcs_address.rsplit(":", 1)
-        self._doors.append((host, int(port)))
+        self._unread, self._lost = b"", ""
+        request = ("open", self.address, str(self._directory))
+        found = self._ask(*request, seconds=_SECONDS_TO_OPEN, is_stopped=is_stopped)
+        if found is not None:
+            self._doors = [(host, port) for host, port in found["doors"]]
+            self._has_gpus = found["has_gpus"]
 
     def close(self) -> None:
         """Ends the local Ray and all that runs on it, or leaves the other one."""
-        with suppress(Exception):  # of one that is already gone
-            self._ray.shutdown()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-        self._directory, self._doors = None, []
+        if self._process is None or self._directory is None:
+            return
+        if self._doors and self.is_alive():
+            with suppress(RayLostError):
+                self._ask("close", seconds=_SECONDS_TO_CLOSE)
+            self._lost = ""  # however it went: nothing was
+        elif self._doors:
+            self._lost = self._lost or "its processes do not answer any more"
+        if self._process.returncode is None:
+            self._process.kill()
+            end_session(self._process.pid)  # before its number is free for another one
+        self._process.communicate()
+        if self._lost:
+            self._keep_log(self._directory)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._process, self._directory, self._doors = None, None, []
 
     def is_alive(self) -> bool:
         """Whether Ray answers; the end of its processes raises nothing here."""
-        return all(map(_answers, self._doors))
+        return not self._lost and self._process is not None and all(map(_answers, self._doors))
 
     def check(self, need: Need, folder: Path, driver: int) -> int:
         """Looks whether some node has what a cell needs, and whether all see the folder.
@@ -117,99 +139,140 @@ class Cluster:
             How many cells fit at once.
 
         Raises:
+            RayLostError: If Ray is gone.
             UsageError: If not, with what there is.
         """
-        nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        at_once = need.check([node["Resources"] for node in nodes])
-        for node in nodes if self.address is not None else ():
-            error = self._ray.get(self._on(node).remote(str(ROOT), str(folder), driver))
-            if error:
-                raise UsageError(f"node {node['NodeManagerHostname']}: {error}")
+        at_once: int = self._ask("check", asdict(need), str(folder), driver)
         return at_once
 
     def has_gpus(self) -> bool:
         """Whether some node has a GPU."""
-        return bool(self._ray.cluster_resources().get("GPU"))
+        return self._has_gpus
+
+    # What follows is asked while cells run. Of a Ray that is lost there is nothing to be had, and
+    # `is_alive` says so: its cells are put on the next one.
 
     def lost_nodes(self) -> set[str]:
         """The nodes that Ray holds for dead. A local Ray has one, and ends with it."""
-        if self.address is None:
-            return set()
-        return {node["NodeID"] for node in self._ray.nodes() if not node["Alive"]}
+        return {*self._ask_or("lost_nodes", otherwise=())}
 
     def put(self, order: Order, need: Need) -> Ref:
         """Has a cell run where there is room; Ray retries lost workers and nodes without limit."""
-        task = self._ray.remote(_task()).options(max_retries=-1, **need.options())
-        return task.remote(str(ROOT), order.dump())
+        self._num_put += 1
+        self._ask_or("put", self._num_put, order.dump(), asdict(need))
+        return self._num_put
 
     def ended(self, refs: Sequence[Ref], seconds: float) -> list[Ref]:
         """Those that have ended, after so many seconds or as soon as one has."""
-        return list(self._ray.wait(list(refs), num_returns=1, timeout=seconds)[0])
+        return list(self._ask_or("ended", list(refs), seconds, otherwise=()))
 
     def end_of(self, ref: Ref) -> tuple[str, str]:
         """How a cell ended, and what of. What Ray itself raises is no fault of the cell."""
-        try:
-            kind, text = self._ray.get(ref)
-            return kind, text
-        except self._ray.exceptions.RayTaskError as error:  # not even our own code was found
-            return End.FAILED, str(error)
-        except self._ray.exceptions.RayError as error:
-            return End.INTERRUPTED, str(error)
+        kind, text = self._ask_or("end_of", ref, otherwise=(End.INTERRUPTED, "Ray was lost"))
+        return kind, text
 
     def cancel(self, ref: Ref) -> None:
         """Has a cell save its state and end, or not begin."""
-        self._ray.cancel(ref)
+        self._ask_or("cancel", ref)
 
-    def _on(self, node: Mapping[str, Any]) -> Any:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        place = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-        return self._ray.remote(_look()).options(num_cpus=0, scheduling_strategy=place)
-
-
-def _shorten(ray: Any, say: Callable[[str], None]) -> None:
-    """Has Ray's messages said in a line; it prints twenty of logs to each, whatever it is told."""
-
-    def shortly(data: Mapping[str, Any], ignore_prefix: bool = False) -> None:
-        text = " ".join(map(str, data.get("lines", ())))
-        say(f"Ray: {text.split('. ')[0]}")
-
-    if hasattr(ray._private.worker, "print_to_stdstream"):  # private: else it stays as it is
-        ray._private.worker.print_to_stdstream = shortly
-
-
-def _task() -> Callable[[str, str], tuple[str, str]]:
-    # A function inside of a function travels by value: the node need not know our modules yet.
-    def watch(root: str, order: str) -> tuple[str, str]:
-        import sys
-
-        import ray
-
-        sys.path[:0] = [] if root in sys.path else [root]
-        from jobs.on_ray.watch import watch_cell
-
-        return watch_cell(order, ray.get_runtime_context().get_node_id())
-
-    return watch
-
-
-def _look() -> Callable[[str, str, int], str]:
-    def look(root: str, folder: str, driver: int) -> str:
-        import sys
-        from pathlib import Path
-
-        if not (Path(root) / "train.py").is_file():
-            return f"{root} is not there: put the same checkout at the same path on every node"
-        sys.path[:0] = [] if root in sys.path else [root]
-        from jobs.cells.driver_claim import DriverLostError, check_driver
-
+    def _ask_or(self, *request: Any, otherwise: Any = None) -> Any:
         try:
-            check_driver(Path(folder), driver)
-        except (DriverLostError, OSError, ValueError) as error:
-            return f"it does not see {folder}, which all nodes must share ({error})"
-        return ""
+            return self._ask(*request)
+        except RayLostError:
+            return otherwise
 
-    return look
+    def _ask(
+        self,
+        *request: Any,
+        seconds: float = _SECONDS_TO_ANSWER,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """Returns what the process answers to a request; None if the command is to end first."""
+        if self._lost:
+            raise RayLostError(self._lost)
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        end = time.monotonic() + seconds
+        try:
+            process.stdin.write(f"{json.dumps(request)}\n".encode())
+            process.stdin.flush()
+            while (line := self._line(process, end, is_stopped)) is not None:
+                match json.loads(line):
+                    case {"say": text}:
+                        self._say(text)
+                    case {"value": value}:
+                        return value
+                    case {"usage": text}:
+                        raise UsageError(text)
+                    case {"lost": text}:
+                        raise RayLostError(text)
+        except (RayLostError, BrokenPipeError) as error:
+            end_session(process.pid)  # before its number is free for another one
+            self._lost = str(error) if isinstance(error, RayLostError) else _ended(process)
+            raise RayLostError(self._lost) from None
+        return None
+
+    def _line(
+        self, process: subprocess.Popen[bytes], end: float, is_stopped: Callable[[], bool]
+    ) -> bytes | None:
+        assert process.stdout is not None
+        while b"\n" not in self._unread:
+            if is_stopped():
+                return None
+            if time.monotonic() > end:
+                raise RayLostError("it did not answer in time")
+            if name := _ended_child(process.pid):
+                raise RayLostError(f"its {name} has ended")
+            if not select.select([process.stdout], [], [], 0.1)[0]:
+                continue
+            if not (read := os.read(process.stdout.fileno(), 2**16)):
+                raise BrokenPipeError
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    def _keep_log(self, directory: Path) -> None:
+        logs = [path for name in _RAYS_LOGS for path in directory.glob(f"session_2*/logs/{name}")]
+        parts = [f"{time.strftime('%Y-%m-%d %H:%M:%S')} Ray was lost: {self._lost}\n"]
+        with suppress(OSError):  # a full disk; the reason was said
+            if self.log.exists():
+                parts.insert(0, self.log.read_text(encoding="utf-8", errors="replace"))
+            for path in [directory / "process.log", *sorted(logs)]:
+                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                if lines:
+                    parts.append("\n".join([f"--- {path.name}", *lines[-_LOG_LINES:], ""]))
+            write_text_atomic(self.log, "".join(parts))
+
+
+def _environment(address: str | None) -> dict[str, str]:
+    """Of the process that holds Ray, and with it of all that a local Ray starts."""
+    found = {**os.environ, **_ALWAYS}
+    if address is None:
+        found = {name: one for name, one in found.items() if not name.startswith("RAY_AUTH_")}
+        found |= _LOCAL | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return found
+
+
+def _ended(process: subprocess.Popen[bytes]) -> str:
+    """How the process that holds Ray has ended, which is seen by the end of its answers."""
+    try:
+        code = process.wait(timeout=_SECONDS_TO_CONNECT)
+    except subprocess.TimeoutExpired:
+        return "its process does not answer any more"
+    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    return f"its process was ended by Ray or from outside, {how}"
+
+
+def _ended_child(pid: int) -> str:
+    """Name of a process of a local Ray that has ended; Ray waits for it up to minutes."""
+    with suppress(OSError):  # not Linux, or gone just now
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            text = Path(f"/proc/{child}/stat").read_text(errors="replace")
+            name, _, rest = text.partition("(")[2].rpartition(")")
+            if rest.split()[0] == "Z" and name in ("gcs_server", "raylet"):
+                return name
+    return ""
 
 
 def _answers(door: tuple[str, int]) -> bool:

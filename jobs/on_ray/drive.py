@@ -13,7 +13,7 @@ from jobs.cells.attempt import check_folder, newest_attempt
 from jobs.cells.driver_claim import check_driver, drive_alone
 from jobs.cells.process import ERROR_NAME
 from jobs.cells.standing import Cell, Failure, is_finished
-from jobs.on_ray.cluster import Cluster, Ref
+from jobs.on_ray.cluster import Cluster, RayLostError, Ref
 from jobs.on_ray.resources import Need
 from jobs.on_ray.stop import Stop
 from jobs.on_ray.watch import End, Order
@@ -21,6 +21,7 @@ from jobs.planned import Planned
 from jobs.progress import counted, last_line
 from jobs.schedule import Schedule
 from jobs.search import draw
+from jobs.settings import EngineSettings
 from jobs.view import RunView
 from results.folder_claim import CONFIG
 from storage.config.yaml_file import read_yaml
@@ -33,6 +34,9 @@ _PAUSE_SECONDS = 2.0  # before a cell that was lost is put on Ray again
 _NODES_SECONDS = 10.0  # between two looks for lost nodes; by the second one Ray has had its time
 _GRACE_SECONDS = 10.0  # beyond what cells have to save their state
 _PATIENCE_SECONDS = 600.0  # for a cluster that is gone to come back
+_TRIES = 3  # at starting Ray, or a Ray that lives on until a cell has ended
+_SOON_SECONDS = 60.0  # a local Ray that is lost sooner, with no cell ended, has not really started
+_LOG = "ray.log"
 # What people set for the programs that cells use, wherever a cell runs.
 _PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_")
 
@@ -50,6 +54,7 @@ def drive(folder: Path, planned: Planned, view: RunView) -> int:
         and 143 after Ctrl-C and SIGTERM.
 
     Raises:
+        RayLostError: If Ray does not start, three times one after the other.
         UsageError: If another driver has the folder, Ray is missing, or no node has what a cell
             needs or sees the folder.
         DriverLostError: If another one has taken the folder over meanwhile.
@@ -63,7 +68,7 @@ def drive(folder: Path, planned: Planned, view: RunView) -> int:
                 view.failed(key, failure)
             if schedule.is_over:
                 return _ended(schedule, view)
-            cluster = Cluster(planned.engine.address, view.say)
+            cluster = Cluster(planned.engine.address, folder / _LOG, view.say)
             try:
                 return _Drive(folder, number, planned, schedule, cluster, view).run()
             finally:
@@ -91,6 +96,7 @@ class _Drive:
         self._stranded: set[Ref] = set()
         self._left_behind: dict[str, int] = {}
         self._next_look = 0.0
+        self._failed_starts, self._opened = 0, 0.0
 
     def run(self) -> int:
         """Stays until all cells have ended, or it is told to stop."""
@@ -111,14 +117,35 @@ class _Drive:
         return _ended(self.schedule, self.view)
 
     def _open(self) -> None:
-        with self._stop.heard_by_ray():
-            self.cluster.open()
-        if self._stop.code:
+        """Starts Ray, or connects to it; what a failed start has left is cleaned up."""
+        while not self._stop.code:
+            try:
+                self.cluster.open(lambda: bool(self._stop.code))
+                if self._stop.code:
+                    return
+                self._need = Need.of(self.engine, self.context.trainer, self.cluster.has_gpus())
+                self.view.at_once = self.cluster.check(self._need, self.folder, self.number)
+            except RayLostError as error:
+                self.cluster.close()
+                self._note_failed_start(str(error))
+                continue
+            cells = counted(self.view.at_once, "cell")
+            self.view.say(f"room for {cells} at once, each with {self._need}")
+            self._opened = time.monotonic()
             return
-        self._need = Need.of(self.engine, self.context.trainer, self.cluster.has_gpus())
-        self.view.at_once = self.cluster.check(self._need, self.folder, self.number)
-        cells = counted(self.view.at_once, "cell")
-        self.view.say(f"room for {cells} at once, each with {self._need}")
+
+    def _note_failed_start(self, reason: str) -> None:
+        self._failed_starts += 1
+        if self._failed_starts < _TRIES:
+            number = self._failed_starts + 1
+            self.view.say(f"Ray did not start ({reason}); trying again, {number} of {_TRIES} times")
+            return
+        go_on = "give the command again when the machine is less busy"
+        if isinstance(self.engine, EngineSettings):
+            go_on += ", or without --engine.kind ray, which needs no Ray"
+        log = self.folder / _LOG
+        see = f"; its last lines are in {log}" if log.exists() else ""
+        raise RayLostError(f"Ray did not start, {_TRIES} times ({reason}){see}; {go_on}")
 
     def _open_again(self) -> None:
         """Starts or finds Ray anew; what its workers ran ends with them, and is put there again."""
@@ -127,11 +154,14 @@ class _Drive:
             self.schedule.give_back(key)
         self._refs.clear()
         self.cluster.close()
+        lived = time.monotonic() - self._opened
+        if self.engine.address is None and lived < _SOON_SECONDS:
+            self._note_failed_start(f"it was lost {lived:.0f} s after it had started")
         end = time.monotonic() + _PATIENCE_SECONDS
         while not self._stop.code:
             try:
                 return self._open()
-            except UsageError:
+            except (RayLostError, UsageError):
                 if self.engine.address is None or time.monotonic() > end:
                     raise
                 time.sleep(_LOOK_SECONDS)
@@ -179,6 +209,8 @@ class _Drive:
         self.view.tick()
 
     def _take(self, key: str, end: str, text: str) -> None:
+        if end in (End.FINISHED, End.FAILED):
+            self._failed_starts = 0
         if end == End.FINISHED or is_finished(self.schedule.runs_dir, key):
             self.schedule.finish(key)
             self.view.finished(key)

@@ -33,16 +33,6 @@ class Stop:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    @contextmanager
-    def heard_by_ray(self) -> Iterator[None]:
-        """The same for a block in which Ray puts a handler of SIGTERM of its own there."""
-        try:
-            yield
-        except SystemExit:  # raised by that handler
-            self._note(signal.SIGTERM, None)
-        finally:
-            self._listen()
-
     def _listen(self) -> None:
         signal.signal(signal.SIGTERM, self._note)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as of a job in the background

@@ -51,11 +51,11 @@ class FakeCluster:
         self.gpus = False
         self._waiting: set[int] = set()
 
-    def __call__(self, address: str | None, say: Callable[[str], None]) -> FakeCluster:
+    def __call__(self, address: str | None, log: Path, say: Callable[[str], None]) -> FakeCluster:
         self.calls.append(f"made for {address}")
         return self
 
-    def open(self) -> None:
+    def open(self, is_stopped: Callable[[], bool]) -> None:
         self.calls.append("opened")
         if self.opened and (error := self.opened.pop(0)) is not None:
             raise error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +15,9 @@ import pytest
 from jobs.cells.driver_claim import DRIVER, Driver, DriverLostError, last_driver
 from jobs.cells.standing import State
 from jobs.on_ray import drive
+from jobs.on_ray.cluster import RayLostError
 from jobs.on_ray.watch import End
+from jobs.settings import EngineSettings
 from storage.errors import UsageError
 from storage.host import this_process
 from tests.jobs.on_ray.fake_cluster import FakeCluster, Sweep
@@ -101,6 +104,43 @@ def test_a_ray_that_is_gone_is_opened_again_and_its_cells_with_it(
     assert cluster.started == [one.key, two.key, two.key]
     assert cluster.calls == ["made for None", "opened", "closed", "opened", "closed"]
     assert "Ray does not answer any more; its cells wait until it does" in sweep.lines
+
+
+def test_a_start_of_ray_is_tried_three_times(tmp_path: Path, cluster: FakeCluster) -> None:
+    jobs, lost = cells(1), RayLostError("its raylet has ended")
+    cluster.opened = [lost, lost]
+    sweep = Sweep(tmp_path / "third", *jobs)
+    assert sweep.run() == 0
+    assert cluster.calls == ["made for None", *["opened", "closed"] * 3]
+    assert [line for line in sweep.lines if "did not start" in line] == [
+        "Ray did not start (its raylet has ended); trying again, 2 of 3 times",
+        "Ray did not start (its raylet has ended); trying again, 3 of 3 times",
+    ]
+    folder = tmp_path / "never"
+    folder.mkdir()
+    (folder / "ray.log").touch()
+    cluster.opened = [lost, lost, lost]
+    said = f"Ray did not start, 3 times (its raylet has ended); its last lines are in {folder}/ray."
+    with pytest.raises(RayLostError, match=re.escape(said)) as raised:
+        Sweep(folder, *jobs).run()
+    assert "--engine.kind" not in str(raised.value)  # a sweep has no other way
+    cluster.opened = [lost, lost, lost]
+    sweep = Sweep(tmp_path / "command", *jobs)
+    sweep.engine = EngineSettings(kind="ray")
+    with pytest.raises(RayLostError, match=r"without --engine\.kind ray, which needs no Ray$"):
+        sweep.run()
+
+
+def test_a_local_ray_that_is_lost_at_once_again_and_again_has_not_started(
+    tmp_path: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.alive, cluster.hung = [False] * 9, {0, 1, 2, 3, 4}
+    with pytest.raises(RayLostError, match=r"3 times \(it was lost 0 s after it had started\)"):
+        Sweep(tmp_path / "soon", *cells(1)).run()
+    assert cluster.calls.count("opened") == 3
+    monkeypatch.setattr(drive, "_SOON_SECONDS", 0.0)
+    cluster.alive, cluster.hung = [False] * 5, {n + len(cluster.orders) for n in range(5)}
+    assert Sweep(tmp_path / "late", *cells(1)).run() == 0
 
 
 def test_a_cluster_is_waited_for_a_while_and_a_local_ray_is_not(
