@@ -13,6 +13,8 @@ from results.load import load_results
 from storage.files import write_bytes_atomic, write_text_atomic
 from storage.leftovers import remove_leftovers
 
+MAX_SAID = 12  # damaged files on the terminal
+
 
 def build_report(
     folder: Path | Sequence[Path], output_dir: Path | None = None, medals: Path | None = None
@@ -22,7 +24,7 @@ def build_report(
     Writes `report.html`, `report.md`, `tables/*.csv` with the same as `.md` and `.tex`,
     `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items, each
     atomically; the same results give the same bytes. The page comes last: when it is there, the
-    rest is too.
+    rest is too. Prints which files could not be read and are left out.
 
     Args:
         folder: Output folder of a command, or one that holds several; any number of them.
@@ -43,6 +45,10 @@ def build_report(
     from reports.page.html import to_html
     from reports.page.markdown import to_markdown_report
 
+    for sentence in results.damaged[:MAX_SAID]:
+        print(f"left out: {sentence}")
+    if len(results.damaged) > MAX_SAID:
+        print(f"left out: {len(results.damaged) - MAX_SAID:,} more files, which the page names")
     made = made_sections(results, rule)
     target = output_dir or (folder if isinstance(folder, Path) else folder[0])
     remove_leftovers(target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os.path
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,13 +11,14 @@ from typing import Any
 from results.items.hits import Hits, read_hits
 from results.items.inoculation_hits import Side, read_sides
 from results.model_names import told_apart, with_distinct_models
-from results.planned import of_earlier_plans
+from results.planned import PLANNED_FILE, of_earlier_plans, planned_cells
 from results.provenance import COMMAND
 from results.record import RunRecord
 from results.row import Role, Row
 from results.unfinished import unfinished
 from storage.escaping import all_visible, visible
-from storage.left_files import change, remedy
+from storage.files import read_json
+from storage.left_files import change, read_result, remedy
 
 RUNS_FOLDER = "runs"
 RESULT_FILE = "result.json"
@@ -66,6 +66,7 @@ class Results:
         name: Name of the folder, or of several.
         runs: One a run key, sorted by key.
         left_out: Sentences about files that are not part of the report, and why.
+        damaged: Those of them that are about files that cannot be read.
         folder: The folder itself, or the nearest one that all of several lie in; None for results
             that were not read from one.
     """
@@ -73,6 +74,7 @@ class Results:
     name: str
     runs: tuple[Run, ...]
     left_out: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
     folder: Path | None = None
 
     @property
@@ -101,17 +103,13 @@ class Results:
         folder = self.folder / run.path
         if said := change(folder, run.files, name):
             raise UnreadableResultError(f"{run.path}/{said}; {remedy(Path(run.path))}")
-        path = folder / name
-        if not path.is_file():
-            return None
         try:
-            text = path.read_text(encoding="utf-8")
-            if path.suffix == ".jsonl":
-                return [json.loads(line) for line in text.split("\n") if line]
-            return json.loads(text)
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            at = f"{run.path}/{name}"  # a page says it: the same wherever the folder lies
-            raise UnreadableResultError(f"{at}: not a whole JSON file ({error})") from error
+            return read_json(folder / name)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            at = f"{run.path}/{name}"
+            raise UnreadableResultError(_unreadable(error, folder / name, at)) from error
 
 
 def load_results(folder: Path | Sequence[Path]) -> Results:
@@ -133,6 +131,8 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     every = sorted({path for own in found.values() for path in own}, key=lambda path: path.parts)
     read: dict[Path, Run] = {}
     left_out: dict[Path, str] = {}
+    damaged = _damaged_plans(every, root)
+    more = [*damaged]
     earlier = of_earlier_plans(every)
     for path in every:
         name = path.relative_to(root).as_posix()
@@ -143,14 +143,18 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
             read[path] = read_run(path, name=name)
         except UnreadableResultError as error:
             left_out[path] = str(error)
+            damaged.append(left_out[path])
     for given, own in found.items():
         if not any(path in read for path in own):
             raise FileNotFoundError(_nothing(given, [left_out[path] for path in own]))
-    runs, more = _once(read.values())
-    runs = with_distinct_models([_with_hits(run, root, more) for run in runs])
-    more += unfinished(roots.values(), root, RUNS_FOLDER, RESULT_FILE)
+    runs, repeated = _once(read.values())
+    unused: list[str] = []
+    runs = with_distinct_models([_with_hits(run, root, unused) for run in runs])
+    more += [*repeated, *unused, *unfinished(roots.values(), root, RUNS_FOLDER, RESULT_FILE)]
     said = tuple(visible(sentence) for sentence in [*left_out.values(), *more])
-    return Results(visible(_name(list(roots.values()))), tuple(runs), said, root)
+    unreadable = tuple(visible(sentence) for sentence in [*damaged, *unused])
+    name = visible(_name(list(roots.values())))
+    return Results(name, tuple(runs), said, unreadable, root)
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:
@@ -165,23 +169,24 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
     """
     name = name or path.as_posix()
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableResultError(f"{name}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UnreadableResultError(f"{name}: not a whole JSON file ({error})") from error
-    if not isinstance(facts, dict) or not isinstance(facts.get("rows"), list):
-        raise UnreadableResultError(f"{name}: not a result file (it has no list of rows)")
-    try:
-        run = Run.from_json(all_visible(facts), name)
-    except ValueError as error:
-        raise UnreadableResultError(str(error)) from error
+        run = Run.from_json(all_visible(read_result(path)), name)
+    except (OSError, ValueError) as error:
+        raise UnreadableResultError(_unreadable(error, path, name)) from error
     return replace(
         run,
         path=name.removesuffix(f"/{RESULT_FILE}"),
         key=run.key or path.parent.name,
         asked=_asked(path.parent.parent.parent / COMMAND),
     )
+
+
+def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
+    """The sentence about a file, which is the same wherever its folder lies: a page says it."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{name}: cannot be read ({error.strerror})"
+    text, root = str(error), str(path).removesuffix(name)
+    text = text.replace(root, "") if root else text
+    return text if text.startswith(name) else f"{name}: {text}"
 
 
 def _asked(path: Path) -> str:
@@ -213,6 +218,17 @@ def _name(roots: Sequence[Path]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
+def _damaged_plans(paths: Iterable[Path], root: Path) -> list[str]:
+    """What is said of the plans of sweeps that cannot be read, some results of which are there."""
+    folders = dict.fromkeys(path.parent.parent.parent for path in paths)
+    return [
+        f"{os.path.relpath(folder / PLANNED_FILE, root)}: damaged, so runs of an earlier plan are "
+        "counted too; give `sweep plan` again"
+        for folder in folders
+        if (folder / PLANNED_FILE).exists() and planned_cells(folder) is None
+    ]
+
+
 def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
     """One run a key, the first by path, and a sentence about each of the others.
 
@@ -240,14 +256,14 @@ def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
         return run
     path = f"{run.path}/{name}"
     try:
-        value = json.loads((root / path).read_text(encoding="utf-8"))
+        value = read_json(root / path)
         if said := change(root / run.path, run.files, name):
             raise ValueError(said)
         if of_curve:
             return replace(run, hits=read_hits(value, sizes.pop(), path))
         return replace(run, sides=read_sides(value, path))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        reason = _unreadable(error, root / path, path).removeprefix(path).lstrip(": ")
         left_out.append(f"{path}: not used, so intervals are from the counts alone ({reason})")
         return run
 

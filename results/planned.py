@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
+
+from storage.files import read_json
 
 PLANNED_FILE = "planned.json"
 
@@ -29,7 +30,7 @@ def of_earlier_plans(result_paths: Iterable[Path]) -> set[Path]:
 def planned_cells(output_dir: Path) -> frozenset[str] | None:
     """Keys of the cells of the last plan; None where no sweep was planned, or it cannot be read."""
     try:
-        found = json.loads((output_dir / PLANNED_FILE).read_text(encoding="utf-8"))
+        found = read_json(output_dir / PLANNED_FILE)
         return frozenset(str(cell["key"]) for cell in found["cells"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from results.provenance import DataUse, git_commit, versions
 from results.row import Row
-from storage.left_files import read_result
+from storage.left_files import Facts, read_result
 from storage.typed import STRICT, typed
 
 FORMAT = 2  # of the file; another number is refused
@@ -181,7 +181,7 @@ class RunRecord:
     versions: Mapping[str, str] = field(default_factory=versions)
     git_commit: str = field(default_factory=git_commit)
     key: str = ""
-    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    files: Mapping[str, Facts] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What the file holds."""

@@ -6,10 +6,11 @@ text apart again. A row of the whole set has none.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -42,15 +43,12 @@ class Subset(ABC):
         Raises:
             ValueError: If it is none.
         """
-        if isinstance(value, dict):
-            kind = str(value.get("kind"))
-            facts: dict[str, Any] = {
-                name: tuple(own) if isinstance(own, list) else own
-                for name, own in value.items()
-                if name != "kind"
-            }
-            with suppress(KeyError, TypeError):
-                return _KINDS[kind](**facts)
+        if isinstance(value, dict) and (kind := _KINDS.get(str(value.get("kind")))):
+            facts = {name: own for name, own in value.items() if name != "kind"}
+            with suppress(TypeError):  # a key that it does not have
+                if all(_CHECKS[p.type](facts.get(p.name, p.default)) for p in fields(kind)):
+                    words = {n: tuple(v) for n, v in facts.items() if isinstance(v, list)}
+                    return kind(**facts | words)
         raise ValueError(f"is {value!r}, which names no part of a set")
 
     @classmethod
@@ -322,6 +320,15 @@ class AnswerPart(Subset):
         return f"{self.of}={self.part}"
 
 
+_CHECKS: dict[Any, Callable[[Any], bool]] = {  # by the type that a part's field is declared with
+    "str": lambda value: isinstance(value, str),
+    "int": lambda value: type(value) is int,
+    "float": lambda value: type(value) in (int, float) and math.isfinite(value),
+    "bool": lambda value: isinstance(value, bool),
+    "tuple[str, ...]": lambda value: (
+        isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
+    ),
+}
 _KINDS: dict[str, type[Subset]] = {
     part.kind: part
     for part in (

@@ -44,5 +44,8 @@ def unfinished(
 
 def _reason(run: Path) -> str:
     """The last line of the traceback, which says what was wrong."""
-    text = (run / ERROR_FILE).read_text(encoding="utf-8", errors="replace").strip()
+    try:
+        text = (run / ERROR_FILE).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:  # a folder, say
+        return f"{ERROR_FILE} cannot be read: {error.strerror}"
     return text.splitlines()[-1] if text else "without a reason"

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import hashlib
 import io
-import json
 import lzma
 import os
 import struct
@@ -21,6 +20,7 @@ from typing import IO, Any, cast
 from storage.bounded import Meter, regular_file
 from storage.disk import written_to
 from storage.errors import RecordError
+from storage.json_object import finite_json
 from storage.leftovers import part_of, remove
 from storage.limits import ITEMS, RESULTS, Limit
 
@@ -97,19 +97,29 @@ def read_text(path: str | Path, limit: Limit) -> str:
     return _decoded(data, path, 1)
 
 
-def read_json(path: str | Path) -> Any:
-    """What a JSON file holds.
+def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
+    """What a JSON file holds; of a JSON Lines file, the list of its lines.
+
+    Args:
+        path: The file.
+        parse: `json.loads` for files of other programs, which may write NaN.
 
     Raises:
-        ValueError: If it is damaged; the message names the file.
+        ValueError: If it is damaged, or no regular file; the message names the file.
         OSError: If it cannot be read.
     """
+    text, line = read_text(path, RESULTS), ""
     try:
-        return json.loads(read_text(path, RESULTS))
-    except RecordError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"{path}: damaged JSON: {error}") from error
+        if Path(path).suffix != ".jsonl":
+            return parse(text)
+        values = []
+        for number, one in enumerate(text.split("\n"), start=1):
+            line = f"line {number}: "
+            if one:
+                values.append(parse(one))
+        return values
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a whole JSON file ({line}{error})") from error
 
 
 def sha256_of(path: str | Path) -> str:

@@ -1,12 +1,14 @@
-"""A line of JSON that must be an object: what is wrong with it if it is none."""
+"""JSON that was written elsewhere: what is wrong with it, said before anything is made of it."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from typing import Any, NoReturn
 
 from storage.errors import RecordError
+from storage.limits import MAX_INTEGER, MAX_JSON_DEPTH
 
 
 def json_object(text: str, needed: str = "an object is needed", hint: str = "") -> dict[str, Any]:
@@ -38,11 +40,52 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     return row
 
 
+def finite_json(text: str) -> Any:
+    """The JSON value that this program wrote: no number is infinite, NaN or of over 64 bits.
+
+    Raises:
+        ValueError: If it is no JSON, holds such a number, or values within values without end.
+    """
+    try:
+        value = json.loads(
+            text, parse_constant=_no_constant, parse_float=_finite, parse_int=_of_64_bits
+        )
+        if isinstance(value, dict | list):
+            _check_depth(value, MAX_JSON_DEPTH)
+    except RecursionError:
+        raise _too_deep() from None
+    return value
+
+
 def kind_of(value: object) -> str:
     """What a JSON value is, for messages."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
     names |= {int: "a number", float: "a number", type(None): "missing or null"}
     return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(value := float(digits)):
+        raise RecordError(f"the number {digits[:40]} is too large")
+    return value
+
+
+def _of_64_bits(digits: str) -> int:
+    if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
+        raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
+    return value
+
+
+def _check_depth(value: dict[str, Any] | list[Any], left: int) -> None:
+    if not left:
+        raise _too_deep()
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            _check_depth(item, left - 1)
+
+
+def _too_deep() -> RecordError:
+    return RecordError(f"values within values more than {MAX_JSON_DEPTH} times")
 
 
 def _no_constant(constant: str) -> NoReturn:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict  # of typing's own pydantic reads none before Python 3.12
+
 from storage.files import read_json, sha256_of
 from storage.folders import user_path
 
@@ -24,7 +26,13 @@ _READ_AGAIN = (
     "grid.json",
     "distances.jsonl",
 )
-Facts = Mapping[str, Any]
+
+
+class Facts(TypedDict):
+    """Size and checksum of a file, as result.json holds them."""
+
+    size: int
+    sha256: str
 
 
 def left_files(run: Path) -> dict[str, Facts]:
@@ -37,7 +45,7 @@ def left_files(run: Path) -> dict[str, Facts]:
     return found
 
 
-def read_result(path: Path) -> Facts:
+def read_result(path: Path) -> Mapping[str, Any]:
     """The result.json of a run.
 
     Raises:
@@ -48,7 +56,9 @@ def read_result(path: Path) -> Facts:
     except ValueError as error:
         raise ValueError(f"{error}; {remedy(path.parent)}") from error
     if not isinstance(result, dict) or not isinstance(result.get("rows"), list):
-        raise ValueError(f"{path}: it holds no result of a run; {remedy(path.parent)}")
+        raise ValueError(
+            f"{path}: not a result file (it has no list of rows); {remedy(path.parent)}"
+        )
     return result
 
 
@@ -71,7 +81,7 @@ def check_left(run: Path, part: str) -> None:
         raise ValueError(f"{run}/{said}; {remedy(run)}")
 
 
-def change(run: Path, recorded: Mapping[str, Facts], part: str) -> str | None:
+def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
     """What has become of a part of a finished run: "NAME: changed since"; None if nothing has.
 
     Args:
@@ -106,9 +116,11 @@ def check_model(folder: str | Path) -> None:
         check_left(run, MODEL)
 
 
-def _problem(path: Path, facts: Mapping[str, Any]) -> str | None:
+def _problem(path: Path, facts: object) -> str | None:
     if not path.is_file():
         return "missing since the run ended"
+    if not isinstance(facts, Mapping) or not facts.keys() >= Facts.__required_keys__:
+        return f"{RESULT} does not say what the run left of it"
     if (size := path.stat().st_size) != facts["size"]:
         return f"changed since the run ended ({size} bytes where it left {facts['size']})"
     return None if sha256_of(path) == facts["sha256"] else "changed since the run ended"

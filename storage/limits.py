@@ -43,6 +43,9 @@ RATIO_FREE = 16 * MIB  # that much any packed file may hold
 HTTP_SLOWEST = 4 * KIB  # bytes a second that a server must send,
 HTTP_PATIENCE = 60.0  # measured over so many seconds
 
+MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
+MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
+
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
 

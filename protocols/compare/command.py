@@ -60,13 +60,13 @@ def compare(
 
     if output_dir is None:
         raise UsageError("where does the comparison go? Give --output_dir FOLDER")
-    answers, left_out = _answers(folders)
+    answers, left_out, damaged = _answers(folders)
     chosen = listed(probes)
     _check_probes(chosen, [one.asked.probe for one in answers])
     systems, said = systems_of([a for a in answers if not chosen or a.asked.probe in chosen])
     blocks, more = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
-        raise UsageError(_nothing_shared(answers, [*said, *more]))
+        raise UsageError(_nothing_shared(answers, [*damaged, *said, *more]))
     measured = [measure(*one) for one in zip(blocks, named(blocks), strict=True)]
     config = {
         "command": PROTOCOL,
@@ -81,10 +81,14 @@ def compare(
     return page
 
 
-def _answers(folders: Sequence[Path]) -> tuple[list[Answers], list[str]]:
-    """The answers in all folders, and what is to be said of results that are not among them."""
+def _answers(folders: Sequence[Path]) -> tuple[list[Answers], list[str], list[str]]:
+    """The answers in all folders, what is said of results left out, and of damaged ones alone.
+
+    Raises:
+        UnreadableResultError: If answers are damaged; the message names folder, file and line.
+    """
     from protocols.compare.answers import answers_of
-    from results.load import load_results
+    from results.load import UnreadableResultError, load_results
     from results.model_names import told_apart
 
     places = [str(folder.resolve()) for folder in folders]
@@ -93,11 +97,16 @@ def _answers(folders: Sequence[Path]) -> tuple[list[Answers], list[str]]:
     names = told_apart(places)
     answers: list[Answers] = []
     said: list[str] = []
+    damaged: list[str] = []
     for folder, place in zip(folders, places, strict=True):
         results = load_results(folder)
-        answers += answers_of(results, visible(names[place]))
+        try:
+            answers += answers_of(results, visible(names[place]))
+        except UnreadableResultError as error:  # it names the run's file alone
+            raise UnreadableResultError(f"{folder}: {error}") from error
         said += [f"{visible(names[place])}: {sentence}" for sentence in results.left_out]
-    return answers, said
+        damaged += [f"{visible(names[place])}: {sentence}" for sentence in results.damaged]
+    return answers, said, damaged
 
 
 def _check_probes(chosen: Sequence[str], known: Sequence[str]) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import ClassVar, Literal, TypeVar
 
 from reports.kit.paper_identity import paper_model
 from reports.kit.published import published_size_errors
-from results.load import GRID_FILE, Results, Run
+from results.load import GRID_FILE, Results, UnreadableResultError
 from results.row import Row
+from storage.escaping import all_visible, visible
+from storage.typed import STRICT, typed
+
+T = TypeVar("T")
+Matrix = tuple[tuple[T | None, ...], ...]
 
 AGE_PANELS = ("A", "B", "C", "D")
 SIZES = "sizes"
@@ -30,30 +36,43 @@ PAPER_SIZES_MODEL = "roberta-large"
 PAPER_SIZES_WRONG = published_size_errors()
 
 
-@dataclass(frozen=True)
-class Grid:
-    """One model's answers to all ordered pairs of values in one sentence.
+@dataclass(frozen=True, kw_only=True)
+class GridFile:
+    """What grid.json holds: the answers to all ordered pairs of values in one sentence.
 
     Attributes:
         name: "A" to "D" (figure 3), or "sizes" (table 4).
         axes: What the first value (rows) and the second (columns) are.
+        values: Ages or years, or the names of objects.
         probability: p(first candidate) of each pair; None on the diagonal.
         prediction: Index of the candidate said; None on the diagonal and where both are as likely.
         answer: Index of the right one.
-        rows: The run's measurements by metric.
-        paper_model: The paper's name of the checkpoint that the run recorded; None for another.
     """
 
-    model: str
+    __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
+
     name: str
     title: str
     wording: str
     axes: tuple[str, str]
     candidates: tuple[str, str]
-    values: tuple[Any, ...]
-    probability: Sequence[Sequence[float | None]]
-    prediction: Sequence[Sequence[int | None]]
-    answer: Sequence[Sequence[int | None]]
+    values: tuple[int, ...] | tuple[str, ...]
+    probability: Matrix[float]
+    prediction: Matrix[Literal[0, 1]]
+    answer: Matrix[Literal[0, 1]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid(GridFile):
+    """A grid, and the run that it is of.
+
+    Attributes:
+        model: The model that answered.
+        rows: The run's measurements by metric.
+        paper_model: The paper's name of the checkpoint that the run recorded; None for another.
+    """
+
+    model: str
     rows: Mapping[str, Row]
     paper_model: str | None = None
 
@@ -91,7 +110,8 @@ class Grid:
         """The values in a few words: "15–105", "15–105 in steps of 5"."""
         if self.name == SIZES:
             return f"{len(self.values)} objects"
-        step = self.values[1] - self.values[0]
+        first, second = self.values[:2]
+        step = int(second) - int(first)
         steps = "" if step == 1 else f" in steps of {step}"
         return f"{self.values[0]}–{self.values[-1]}{steps}"
 
@@ -108,9 +128,13 @@ class Grid:
 
 
 def grids(results: Results) -> list[Grid]:
-    """Every grid of the results, by model, wording, values and panel."""
-    found = [grid for run in results.of("grid") if (grid := _grid(results, run)) is not None]
-    return sorted(found, key=lambda g: (g.model, g.wording, g.name == SIZES, g.name, g.span))
+    """Every grid of the results that can be read, by model, wording, values and panel."""
+    return _read(results)[0]
+
+
+def unread(results: Results) -> list[str]:
+    """A sentence about each grid that cannot be read."""
+    return _read(results)[1]
 
 
 def paper_says(grid: Grid, row: int, column: int) -> int | None:
@@ -122,22 +146,29 @@ def paper_says(grid: Grid, row: int, column: int) -> int | None:
     return 1 - answer if wrong else answer
 
 
-def _grid(results: Results, run: Run) -> Grid | None:
-    held = results.read(run, GRID_FILE)
-    rows = {row.metric: row for row in run.rows}
-    if held is None or "accuracy" not in rows:
-        return None
-    return Grid(
-        model=run.model,
-        name=held["name"],
-        title=held["title"],
-        wording=held["wording"],
-        axes=tuple(held["axes"]),
-        candidates=tuple(held["candidates"]),
-        values=tuple(held["values"]),
-        probability=held["probability"],
-        prediction=held["prediction"],
-        answer=held["answer"],
-        rows=rows,
-        paper_model=paper_model(run),
-    )
+def _read(results: Results) -> tuple[list[Grid], list[str]]:
+    found, damaged = list[Grid](), list[str]()
+    for run in results.of("grid"):
+        rows = {row.metric: row for row in run.rows}
+        try:
+            held = results.read(run, GRID_FILE)
+            if held is not None and "accuracy" in rows:
+                grid = _grid(held, f"{run.path}/{GRID_FILE}")
+                own = {part.name: getattr(grid, part.name) for part in fields(grid)}
+                paper = paper_model(run)
+                found.append(Grid(**own, model=run.model, rows=rows, paper_model=paper))
+        except UnreadableResultError as error:
+            damaged.append(f"Not shown: {visible(str(error))}.")
+    key = attrgetter("model", "wording")
+    return sorted(found, key=lambda g: (*key(g), g.name == SIZES, g.name, g.span)), damaged
+
+
+def _grid(held: object, place: str) -> GridFile:
+    grid = typed(GridFile, all_visible(held), place, UnreadableResultError)
+    size = len(grid.values)
+    for name in ("probability", "prediction", "answer"):
+        if [len(row) for row in getattr(grid, name)] != [size] * size:
+            raise UnreadableResultError(f"{place}: `{name}` is not {size} rows of {size} values")
+    if size < 2 or (isinstance(grid.values[0], str) is not (grid.name == SIZES)):
+        raise UnreadableResultError(f"{place}: `values` are not those of grid {grid.name}")
+    return grid

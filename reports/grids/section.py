@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.grids.facts import unread
 from reports.grids.findings import compared
 from reports.grids.tables import grid_table, sizes_table
 from reports.kit.section import Section
@@ -15,6 +16,6 @@ GRIDS = Section(
         "reports.grids.figures.ages:age_grid_figure",
         "reports.grids.figures.sizes:size_grid_figure",
     ),
-    findings=lambda results: few(compared(results), "models"),
+    findings=lambda results: [*few(compared(results), "models"), *unread(results)],
     printed={"grid": (grid_table,)},
 )

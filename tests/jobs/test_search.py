@@ -193,9 +193,9 @@ def test_trials_without_a_result_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("result.json", "[1", r"trial2-\w+/result.json: damaged JSON"),
+        ("result.json", "[1", r"trial2-\w+/result.json: not a whole JSON file"),
         ("result.json", '{"format": 2, "protocol": "p", "rows": []}', "result.json: not the resul"),
-        ("drawn.json", "{", r"trial2-\w+/drawn.json: damaged JSON"),
+        ("drawn.json", "{", r"trial2-\w+/drawn.json: not a whole JSON file"),
         ("drawn.json", "null", r"trial2-\w+/drawn.json: there is no setting.*; remove"),
         ("drawn.json", '{"extra": "x1"}', r"trial2-\w+/drawn.json: .* is not of the space"),
         ("config.yaml", "trial: [", r"trial2-\w+/config.yaml"),

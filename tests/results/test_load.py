@@ -85,7 +85,7 @@ def test_other_json_files_are_not_results(
         ('{"format": 2, "protocol": "p", "rows": [5]}', r"`rows\[0\]` must be a mapping"),
         (
             '{"format": 2, "protocol": "p", "rows": [{"value": NaN}]}',
-            r"`rows\[0\].value` must be a finite number, not nan",
+            r"NaN is not a JSON value",
         ),
         ('{"format": 2, "rows": []}', "`protocol` is missing"),
     ],

@@ -119,7 +119,7 @@ def test_what_is_written_once_is_never_replaced(tmp_path: Path) -> None:
 def test_damaged_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "said.json"
     path.write_bytes(b'{"a": ')
-    with pytest.raises(ValueError, match=r"said\.json: damaged JSON: Expecting value"):
+    with pytest.raises(ValueError, match=r"said\.json: not a whole JSON file \(Expecting value"):
         read_json(path)
 
 

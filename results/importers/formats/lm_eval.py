@@ -12,6 +12,7 @@ whole sentences; one whose continuations are all the same has its choices in its
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -81,7 +82,7 @@ def _model(path: Path, date: str) -> str:
     results = path.with_name(f"results_{date}.json")
     if not results.is_file():
         return ""
-    facts = read_json(results)
+    facts = read_json(results, json.loads)
     name = facts.get("model_name") if isinstance(facts, dict) else None
     return Path(name).name if isinstance(name, str) else ""
 

@@ -10,8 +10,10 @@ WriteRun = Callable[..., Path]
 
 def test_ties_count_one_half_and_are_no_error() -> None:
     grid = Grid(
-        "m", "sizes", "t", "released", ("a", "b"), ("smaller", "larger"), ("nail", "pen"),
-        [[None, 0.5], [0.8, None]], [[None, None], [0, None]], [[None, 0], [1, None]], {},
+        model="m", name="sizes", title="t", wording="released", axes=("a", "b"),
+        candidates=("smaller", "larger"), values=("nail", "pen"), rows={},
+        probability=((None, 0.5), (0.8, None)), prediction=((None, None), (0, None)),
+        answer=((None, 0), (1, None)),
     )  # fmt: skip
     assert [grid.said(0, 1), grid.said(1, 0), grid.said(0, 0)] == ["tie", "smaller", None]
     assert [grid.credit(0, 1), grid.credit(1, 0), grid.credit(0, 0)] == [0.5, 0.0, 0.0]

@@ -81,7 +81,7 @@ def test_hits_are_read_beside_their_result(
     assert results.runs[0].hits is None
     assert "hits.json: not used, so intervals are from the counts alone" in results.left_out[0]
     (folder / "hits.json").unlink()
-    assert "No such file" in load_results(tmp_path).left_out[0]
+    assert "there is no such file" in load_results(tmp_path).left_out[0]
 
 
 def test_hits_that_are_not_those_of_the_record_are_not_used(
