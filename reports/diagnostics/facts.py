@@ -113,7 +113,7 @@ def _order(one: Asked) -> tuple[int, bool, float]:
 
 def at_each_k(results: Results, name: str) -> list[str]:
     """How far down the models' words were looked at, each as the metric of that name."""
-    named = {row.metric for run in results.of("diagnose") for row in run.rows}
+    named = {row.metric for run, _ in labelled_runs(results) for row in run.rows}
     depths = (metric.removeprefix(f"{name}@") for metric in named)
     return [f"{name}@{k}" for k in sorted(int(k) for k in depths if k.isdecimal())]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from reports.diagnostics.findings import expectations
+from reports.diagnostics.runs import unread
 from reports.diagnostics.tables import (
     accuracy_table,
     first_words_table,
@@ -30,6 +31,6 @@ DIAGNOSTICS = Section(
         "reports.diagnostics.figures:accuracy_figure",
         "reports.diagnostics.figures:sensitivity_figure",
     ),
-    findings=lambda results: few(expectations(results), "models"),
+    findings=lambda results: [*few(expectations(results), "models"), *unread(results)],
     printed={"diagnose": (accuracy_table, survival_table, sensitivity_table, first_words_table)},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from probes.diagnostics.sets import SETS
@@ -11,7 +12,7 @@ from reports.kit.columns import column, field, prose, text
 from reports.kit.table import Across, Cell, Declared, Heading, Table
 from reports.kit.text import ABSENT, count
 from results.items.lines import ContextLine, read_context_lines
-from results.load import Results
+from results.load import Results, UnreadableResultError
 
 TOP = 5
 MOST_CONTEXTS = 100  # more than that are read in predictions.jsonl
@@ -53,8 +54,9 @@ def words_tables(results: Results) -> list[Table]:
     by_set: dict[str, dict[str, list[Said]]] = {}
     for run, label in labelled_runs(results):
         asked: dict[str, list[ContextLine]] = {}  # several targets of one context may be
-        for line in read_context_lines(results, run):
-            asked.setdefault(line.context, []).append(line)
+        with suppress(UnreadableResultError):  # the page's explorer says so
+            for line in read_context_lines(results, run):
+                asked.setdefault(line.context, []).append(line)
         for context, lines in asked.items():
             said = Said.of(label, context, lines, run.key)
             by_set.setdefault(run.probe, {}).setdefault(context, []).append(said)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import ClassVar
 
 from metrics.scoring_rules import RULES
 from reports.kit.columns import (
@@ -24,9 +24,11 @@ from reports.kit.columns import (
 from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from reports.kit.text import ABSENT, BY_GROUPS, INTERVAL
 from reports.zero_shot.facts import ZeroShot, zero_shots
-from results.load import Results
+from results.items.lines import PREDICTIONS, ItemLine, read_item_lines
+from results.load import Results, UnreadableResultError
 from results.row import Row
-from storage.escaping import all_visible
+from storage.escaping import all_visible, visible
+from storage.typed import STRICT, typed
 
 OWN = "own score"  # what the accuracies of all other tables go by
 MOST_EXAMPLES = 20
@@ -60,17 +62,17 @@ class Answered:
     """
 
     entry: ZeroShot
-    line: dict[str, Any]
-    best: dict[str, list[int]]
+    line: ItemLine
+    best: dict[str, tuple[int, ...]]
 
     @property
     def is_flipped(self) -> bool:
         """Whether two rules answer it differently."""
-        return len({tuple(best) for best in self.best.values()}) > 1
+        return len({*self.best.values()}) > 1
 
     def answer(self, rule: str) -> str:
         """What a rule answers, several choices if they tie."""
-        return ", ".join(self.line["choices"][i] for i in self.best[rule]) or ABSENT
+        return ", ".join(self.line.choices[i] for i in self.best[rule]) or ABSENT
 
 
 @dataclass(frozen=True)
@@ -84,20 +86,55 @@ class Flips:
     num_items: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Best:
+    """What predictions.jsonl holds beside an item's own answer: the best choices of a rule."""
+
+    __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
+
+    best: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RuleLine(_Best):
+    """The best choices by the own score, and by every other rule."""
+
+    by_rule: Mapping[str, _Best]
+
+
+def unread(results: Results) -> list[str]:
+    """A sentence about each run whose answers by rule cannot be read."""
+    return _answered(results)[1]
+
+
 @lru_cache(maxsize=2)
-def _answered(results: Results) -> list[list[Answered]]:
-    """The items of each entry by every rule, where its predictions are there."""
-    found = []
+def _answered(results: Results) -> tuple[list[list[Answered]], list[str]]:
+    """The items of each entry by every rule, where its predictions are there; what is damaged."""
+    found, damaged = list[list[Answered]](), list[str]()
     for entry in zero_shots(results):
-        lines = results.read(entry.run, "predictions.jsonl") if entry.flipped else None
-        found.append([_item(entry, line) for line in all_visible(lines or [])])
-    return [items for items in found if items]
+        try:
+            items = _items(results, entry) if entry.flipped else []
+        except UnreadableResultError as error:
+            damaged.append(f"Not shown by rule: {visible(results.below(str(error)))}.")
+            continue
+        found += [items] if items else []
+    return found, damaged
 
 
-def _item(entry: ZeroShot, line: dict[str, Any]) -> Answered:
-    return Answered(
-        entry, line, {OWN: line["best"]} | {r: b["best"] for r, b in line["by_rule"].items()}
-    )
+def _items(results: Results, entry: ZeroShot) -> list[Answered]:
+    found = list[Answered]()
+    own = results.read(entry.run, PREDICTIONS) or []
+    for number, line in enumerate(read_item_lines(results, entry.run)):
+        place = f"{entry.run.path}/{PREDICTIONS}:{number + 1}"
+        rules = typed(_RuleLine, all_visible(own[number]), place, UnreadableResultError)
+        best = {OWN: rules.best, **{rule: one.best for rule, one in rules.by_rule.items()}}
+        indices = range(len(line.choices))
+        if any(choice not in indices for one in best.values() for choice in one):
+            raise UnreadableResultError(f"{place}: a rule's best is none of the choices")
+        if found and found[0].best.keys() != best.keys():
+            raise UnreadableResultError(f"{place}: it has other rules than the first line")
+        found.append(Answered(entry, line, best))
+    return found
 
 
 def rules_table(results: Results) -> Table | None:
@@ -158,7 +195,7 @@ def _by_rule(entry: ZeroShot) -> list[ByRule]:
 
 def flips_table(results: Results) -> Table | None:
     """On how many items two rules differ: rows and columns are rules, for each probe and model."""
-    found = [flips for items in _answered(results) for flips in _pairs(items)]
+    found = [flips for items in _answered(results)[0] for flips in _pairs(items)]
     both = [*found, *(replace(f, first=f.second, second=f.first) for f in found)]
     rules = _in_order({flips.first for flips in both})
     both.sort(key=lambda f: (*_place(f.entry), rules.index(f.first)))
@@ -196,7 +233,7 @@ def _pairs(items: Sequence[Answered]) -> list[Flips]:
 
 def flipped_items_table(results: Results) -> Table | None:
     """The first items of each probe and model that two rules answer differently."""
-    flipped = [[i for i in items if i.is_flipped] for items in _answered(results)]
+    flipped = [[i for i in items if i.is_flipped] for items in _answered(results)[0]]
     flipped = [items for items in flipped if items]
     of_each = max(1, MOST_EXAMPLES // max(1, len(flipped)))
     shown = [item for items in flipped for item in items[:of_each]][:MOST_EXAMPLES]
@@ -208,10 +245,10 @@ def flipped_items_table(results: Results) -> Table | None:
         "predictions.jsonl of each run, with every rule's scores.",
         [
             text("probe", lambda i: i.entry.probe, "probe", lambda i: i.entry.label),
-            prose("question", lambda i: i.line["question"] or ABSENT, "question"),
-            text("right answer", lambda i: i.line["choices"][i.line["answer"]], "right_answer"),
+            prose("question", lambda i: i.line.question or ABSENT, "question"),
+            text("right answer", lambda i: i.line.choices[i.line.answer], "right_answer"),
             *(_answer(rule) for rule in rules),
-            fields(lambda i: {"model": i.entry.label, "id": i.line["id"]}),
+            fields(lambda i: {"model": i.entry.label, "id": i.line.id}),
         ],
         order="model probe id question right_answer",
     ).of(shown)
@@ -221,7 +258,7 @@ def _answer(rule: str) -> Column[Answered]:
     def cell(item: Answered) -> Cell:
         if rule not in item.best:
             return Cell(ABSENT)
-        return Cell(item.answer(rule), "right" if item.best[rule] == [item.line["answer"]] else "")
+        return Cell(item.answer(rule), "right" if item.best[rule] == (item.line.answer,) else "")
 
     name = rule.replace(" ", "_")
     return Column(

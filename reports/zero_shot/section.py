@@ -6,7 +6,7 @@ from reports.kit.section import Section
 from reports.kit.text import few
 from reports.zero_shot.findings import before_training, imported
 from reports.zero_shot.pairs import by_paradigm, paradigms_table
-from reports.zero_shot.rules import flipped_items_table, flips_table, rules_table
+from reports.zero_shot.rules import flipped_items_table, flips_table, rules_table, unread
 from reports.zero_shot.tables import (
     parts_table,
     predicted_shares_table,
@@ -32,6 +32,7 @@ ZERO_SHOT = Section(
         *imported(results),
         *few(before_training(results), "models"),
         *few(by_paradigm(results), "sets of minimal pairs"),
+        *unread(results),
     ],
     printed={
         "zero_shot": (

@@ -21,6 +21,8 @@ def test_ties_count_one_half_and_are_no_error() -> None:
 
 def test_a_grid_knows_its_span() -> None:
     grid = Grid(
-        "m", "A", "t", "paper", ("a", "b"), ("younger", "older"), (15, 20, 25), [], [], [], {}
-    )
+        model="m", name="A", title="t", wording="paper", axes=("a", "b"),
+        candidates=("younger", "older"), values=(15, 20, 25), rows={},
+        probability=(), prediction=(), answer=(),
+    )  # fmt: skip
     assert grid.span == "15–25 in steps of 5"
