@@ -120,7 +120,8 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
             them, or in a copy of its folder, counts once.
 
     Raises:
-        FileNotFoundError: If none is given, one is not there, or holds no result that can be read.
+        FileNotFoundError: If none is given, one is not there or holds no result, or none of all
+            results can be read.
     """
     folders = [folder] if isinstance(folder, Path) else list(dict.fromkeys(folder))
     if not folders:
@@ -145,7 +146,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
             left_out[path] = str(error)
             damaged.append(left_out[path])
     for given, own in found.items():
-        if not any(path in read for path in own):
+        if not own or not read:
             raise FileNotFoundError(_nothing(given, [left_out[path] for path in own]))
     runs, repeated = _once(read.values())
     unused: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from reports.kit.paper_identity import paper_model
 from reports.kit.published import published_size_errors
@@ -56,7 +56,7 @@ class GridFile:
     wording: str
     axes: tuple[str, str]
     candidates: tuple[str, str]
-    values: tuple[int, ...] | tuple[str, ...]
+    values: tuple[Any, ...]
     probability: Matrix[float]
     prediction: Matrix[Literal[0, 1]]
     answer: Matrix[Literal[0, 1]]
@@ -110,8 +110,7 @@ class Grid(GridFile):
         """The values in a few words: "15–105", "15–105 in steps of 5"."""
         if self.name == SIZES:
             return f"{len(self.values)} objects"
-        first, second = self.values[:2]
-        step = int(second) - int(first)
+        step = self.values[1] - self.values[0]
         steps = "" if step == 1 else f" in steps of {step}"
         return f"{self.values[0]}–{self.values[-1]}{steps}"
 
@@ -169,6 +168,7 @@ def _grid(held: object, place: str) -> GridFile:
     for name in ("probability", "prediction", "answer"):
         if [len(row) for row in getattr(grid, name)] != [size] * size:
             raise UnreadableResultError(f"{place}: `{name}` is not {size} rows of {size} values")
-    if size < 2 or (isinstance(grid.values[0], str) is not (grid.name == SIZES)):
+    kind = str if grid.name == SIZES else int
+    if size < 2 or any(type(value) is not kind for value in grid.values):
         raise UnreadableResultError(f"{place}: `values` are not those of grid {grid.name}")
     return grid

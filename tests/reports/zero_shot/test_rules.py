@@ -25,6 +25,8 @@ def line(number: int, best: list[list[int]]) -> dict[str, Any]:
     own, *others = best
     by_rule = {r: {"scores": [], "best": b} for r, b in zip(RULES, others, strict=True)}
     facts = {"id": f"q{number}", "question": f"Item {number} [MASK]", "choices": ["x", "y"]}
+    facts |= {"set": "p", "position": number + 1, "scores": [0.0, 0.0], "prediction": own[0]}
+    facts |= {"tied": 1, "correct": float(own == [0])}
     return {**facts, "answer": 0, "best": own, "by_rule": by_rule}
 
 
