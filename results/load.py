@@ -66,16 +66,16 @@ class Results:
         name: Name of the folder, or of several.
         runs: One a run key, sorted by key.
         left_out: Sentences about files that are not part of the report, and why.
-        damaged: Those of them that are about files that cannot be read.
         folder: The folder itself, or the nearest one that all of several lie in; None for results
             that were not read from one.
+        damaged: Those sentences of `left_out` that are about files that cannot be read.
     """
 
     name: str
     runs: tuple[Run, ...]
     left_out: tuple[str, ...] = ()
-    damaged: tuple[str, ...] = ()
     folder: Path | None = None
+    damaged: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[Row]:
@@ -155,7 +155,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     said = tuple(visible(sentence) for sentence in [*left_out.values(), *more])
     unreadable = tuple(visible(sentence) for sentence in [*damaged, *unused])
     name = visible(_name(list(roots.values())))
-    return Results(name, tuple(runs), said, unreadable, root)
+    return Results(name, tuple(runs), said, root, unreadable)
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:
