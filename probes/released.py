@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from probes.catalog import EMBEDDED, FileSource
+from storage.errors import RecordError
 from storage.web.download import DownloadError, NotThereError, fetch, is_offline
 
 
@@ -34,13 +37,25 @@ class Released(Protocol):
         """What to do by hand where there is no address."""
 
 
+class Located(NamedTuple):
+    """Where a released file lies.
+
+    Attributes:
+        path: Its local path.
+        url: The address that it was fetched from; None of a file that somebody put there.
+    """
+
+    path: Path
+    url: str | None = None
+
+
 def locate(
     config: Released,
     source: FileSource,
     mirror: str | Path | None,
     cache_dir: str | Path | None,
     offline: bool | None,
-) -> Path:
+) -> Located:
     """The local path of a released file, which is fetched where it is not there yet.
 
     Args:
@@ -56,7 +71,7 @@ def locate(
     own = config.own_folder
     if own is not None:
         if path := _in_folder(own, source):
-            return fetch(path.as_uri(), sha256=source.sha256)  # for its checksum
+            return Located(fetch(path.as_uri(), sha256=source.sha256))  # for its checksum
         if not mirror:
             raise NotThereError(f"{_not_in(own, source)}; {_where_own_files_go(config)}")
     if mirror:
@@ -69,7 +84,7 @@ def locate(
             raise NotThereError(f"{mirror}: the mirror is not a folder")
         folder = folder / config.mirror_folder
         if path := _in_folder(folder, source):
-            return path
+            return Located(path)
         advice = f"nor is it in {own}" if own else "leave --mirror out to fetch it"
         raise NotThereError(f"{_not_in(folder, source)}; {advice}")
     if config.base_url is None:
@@ -78,7 +93,35 @@ def locate(
             f"format at <mirror>/{config.mirror_folder}/{source.path} and give --mirror"
         )
     url = f"{config.base_url.rstrip('/')}/{source.path}"
-    return fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+    path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+    return Located(path, None if url.startswith("file:") else url)
+
+
+@contextmanager
+def reading(found: Located, source: FileSource, offline: bool | None) -> Iterator[Path]:
+    """The path of a released file, for a block that reads it.
+
+    A download that no checksum vouches for and that cannot be read does not stay in the cache under
+    its name, so that the next start fetches it anew; without a network it stays where it is.
+
+    Raises:
+        RecordError: As the block; of such a download the message names the address.
+    """
+    try:
+        yield found.path
+    except RecordError as error:
+        if found.url is None or source.sha256:
+            raise
+        aside = found.path.with_name(f"{found.path.name}.unreadable")
+        if is_offline(offline):
+            advice = f"without offline mode, remove {found.path} and it is fetched anew"
+        else:
+            with suppress(FileNotFoundError):  # another process was faster
+                found.path.replace(aside)
+            advice = f"the next start fetches it anew, and this one is kept as {aside}"
+        raise RecordError(
+            f"{found.url}: what was downloaded cannot be read ({error}); {advice}"
+        ) from error
 
 
 def _either(path: str) -> tuple[str, str]:
@@ -110,14 +153,18 @@ def _where_own_files_go(config: Released) -> str:
 
 def _fetch_either(
     base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
-) -> Path:
+) -> Located:
+    def fetched(url: str) -> Located:
+        path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+        return Located(path, url)
+
     first, second = (f"{base}/{path}" for path in _either(source.path))
     try:
-        return fetch(first, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+        return fetched(first)
     except DownloadError as error:
         if not (isinstance(error, NotThereError) or is_offline(offline)):
             raise
         try:
-            return fetch(second, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+            return fetched(second)
         except NotThereError:
             raise error from None

@@ -14,7 +14,7 @@ from probes.importers.file import read_file
 from probes.importers.hub import read_hub
 from probes.importers.items import ItemFile, notices_of
 from probes.record import Record, Setup
-from probes.released import locate
+from probes.released import locate, reading
 from storage.errors import ConfigError, RecordError, nearest
 from storage.files import DataFile
 
@@ -85,10 +85,11 @@ def load_probe(
     if split not in config.files:
         raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
     source = config.files[split]
-    path = locate(config, source, mirror, cache_dir, offline)
+    found = locate(config, source, mirror, cache_dir, offline)
     leave_out = config.leave_out.get(split, ())
     options: dict[str, Any] = {"leave_out": leave_out, "ids_repeat": config.ids_repeat}
-    read = read_file(path, config.setup, config.candidates, name=config.name, **options)
+    with reading(found, source, offline) as path:
+        read = read_file(path, config.setup, config.candidates, name=config.name, **options)
     notices = read.notices
     if source.sha256 and read.sha256 != source.sha256:
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.

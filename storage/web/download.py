@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import re
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,7 @@ from typing import IO
 from urllib.parse import unquote, urlsplit
 
 from storage.errors import RecordError
-from storage.files import BLOCK, content_sha256, is_packed
+from storage.files import BLOCK, content_sha256, is_packed, read_blocks
 from storage.limits import ITEMS
 from storage.web.paced_http import open_url
 
@@ -27,6 +28,12 @@ except ImportError:  # not on Windows; there two processes may fetch the same fi
 TIMEOUT = 30.0  # seconds without a byte
 RETRIES = 4
 BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again
+# How a page begins: what a proxy or a portal sends in place of the file, with the status 200.
+_PAGE = re.compile(
+    rb"(\xef\xbb\xbf)?\s*(<\?xml.{0,200}?\?>\s*)?(<!--.{0,2000}?-->\s*)*"
+    rb"<(!doctype\s+html|html|head|body|script|meta|title)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 ADVICE = (
     "If this machine has no network, put the files in a folder laid out like the address and "
     "name it with --mirror FOLDER"
@@ -99,20 +106,43 @@ def fetch(
 
 def _cached(target: Path, sha256: str | None) -> bool:
     try:
-        return target.is_file() and (sha256 is None or content_sha256(target) == sha256)
+        if not target.is_file():
+            return False
+        # Without a checksum what an earlier version kept may be a page of a proxy.
+        return not _other_content(target) if sha256 is None else content_sha256(target) == sha256
     except RecordError:  # damaged: fetch it anew
         return False
 
 
-def _check(path: Path, sha256: str | None, url: str, *, has_end: bool = True) -> None:
+def _other_content(path: Path) -> str | None:
+    """What a server sent in place of a file of items: an empty body, or an HTML page.
+
+    Raises:
+        RecordError: If the file is compressed and damaged or cut off.
+    """
+    start = next(read_blocks(path, ITEMS), b"")
+    if not start.strip(b"\xef\xbb\xbf\0\t\n\r "):
+        return "an empty body"
+    return "an HTML page" if _PAGE.match(start) else None
+
+
+def _check(
+    path: Path, sha256: str | None, url: str, *, fetched: bool = False, has_end: bool = True
+) -> None:
     """Compares checksums; without one a file must at least be whole as far as can be told.
 
-    A compressed file tells its end itself, a plain one only if it came with its length.
+    A compressed file tells its end itself, a plain one only if it came with its length. What was
+    `fetched` must not be what is sent in place of a file.
     """
     try:
         found = content_sha256(path)
     except RecordError as error:
         raise DownloadError(f"{url}: {error}") from None
+    if sha256 != found and fetched and (other := _other_content(path)):
+        raise DownloadError(
+            f"{url}: {other} came in place of the file, as proxies and login pages send it; open "
+            f"the address in a browser to see what it asks for. {ADVICE}"
+        )
     if sha256 is not None and found != sha256:
         raise DownloadError(
             f"{url}: its content has sha256 {found} where {sha256} was released. The file was "
@@ -131,7 +161,7 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
         resumed = part.exists()
         try:
             has_end = _transfer(url, part, resumable=sha256 is not None)
-            _check(part, sha256, url, has_end=has_end)
+            _check(part, sha256, url, fetched=True, has_end=has_end)
         except urllib.error.HTTPError as error:
             if error.code == 416:  # there is nothing behind the part: it is not of this file
                 _forget(part)

@@ -28,21 +28,21 @@ def put(folder: Path, name: str) -> Path:
 
 def test_a_mirror_has_a_folder_for_each_address(tmp_path: Path) -> None:
     path = put(tmp_path, "released/d/train.jsonl.gz")
-    assert locate(probe(), SOURCE, tmp_path, None, None) == path
-    assert locate(probe(), SOURCE, tmp_path.as_uri(), None, None) == path
+    assert locate(probe(), SOURCE, tmp_path, None, None).path == path
+    assert locate(probe(), SOURCE, tmp_path.as_uri(), None, None).path == path
 
 
 def test_the_files_own_name_comes_before_that_with_gzip(tmp_path: Path) -> None:
     put(tmp_path, "released/d/train.jsonl.gz")
     path = put(tmp_path, "released/d/train.jsonl")
-    assert locate(probe(), SOURCE, tmp_path, None, None) == path
+    assert locate(probe(), SOURCE, tmp_path, None, None).path == path
 
 
 def test_a_probes_own_folder_comes_before_a_mirror(tmp_path: Path) -> None:
     put(tmp_path, "mirror/released/d/train.jsonl")
     own = put(tmp_path, "own/d/train.jsonl")
     config = probe(str(tmp_path / "own"))
-    assert locate(config, SOURCE, tmp_path / "mirror", None, None) == own
+    assert locate(config, SOURCE, tmp_path / "mirror", None, None).path == own
     own.unlink()
     with pytest.raises(NotThereError, match=r"own/d/train\.jsonl \(nor train\.jsonl\.gz\)"):
         locate(config, SOURCE, None, None, None)

@@ -11,6 +11,7 @@ from threading import Thread
 
 import pytest
 
+import train
 from probes import catalog
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
@@ -100,6 +101,48 @@ def test_a_download(served: str, tmp_path: Path, config_file: Callable[..., Path
     data = load_probe(path, "train", cache_dir=tmp_path / "cache")
     assert data.records == QUESTIONS
     assert data.config.name == "mine"
+
+
+def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
+    served: str, mirror: Path, tmp_path: Path, config_file: Callable[..., Path]
+) -> None:
+    path = config_file(FIVE + f"base_url: {served}/\nfiles: {{train: d/train.jsonl}}")
+    sent, cache = mirror / "d" / "train.jsonl", tmp_path / "cache"
+    sent.parent.mkdir()
+    sent.write_text('{"error": "log in"}\n')
+    address = rf"{served}/d/train\.jsonl: what was downloaded cannot be read \(.*:1: .*"
+    with pytest.raises(RecordError, match=address + r"fetches it anew, .*kept as (.*)") as caught:
+        load_probe(path, "train", cache_dir=cache)
+    kept = Path(str(caught.value).rpartition(" kept as ")[2])
+    assert kept.read_text() == sent.read_text()
+    write_ai2(sent, QUESTIONS)
+    assert load_probe(path, "train", cache_dir=cache).records == QUESTIONS
+    cached = kept.with_suffix("")
+    cached.write_text("{}\n")  # offline nothing is thrown away that could not be had again
+    with pytest.raises(RecordError, match=address + rf"without offline mode, remove {cached}"):
+        load_probe(path, "train", cache_dir=cache, offline=True)
+    assert cached.read_text() == "{}\n"
+
+
+def test_a_login_page_is_named_by_the_command(
+    served: str,
+    mirror: Path,
+    tmp_path: Path,
+    config_file: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PROBELIGHT_CACHE", str(tmp_path / "cache"))
+    path = config_file(FIVE + f"base_url: {served}/\nfiles: {{dev: d/dev.jsonl}}")
+    (mirror / "d").mkdir()
+    (mirror / "d" / "dev.jsonl").write_text("<html><body>Please log in</body></html>")
+    line = ["zero-shot", f"--probes={path}", f"--output_dir={tmp_path / 'out'}"]
+    assert train.main(line) == 1
+    assert (
+        f"{served}/d/dev.jsonl: an HTML page came in place of the file" in capsys.readouterr().err
+    )
+    assert not (tmp_path / "out").exists()
+    assert [one.suffix for one in (tmp_path / "cache" / "downloads").iterdir()] == [".lock"]
 
 
 def test_what_is_not_in_a_mirror_is_named(mirror: Path) -> None:

@@ -105,6 +105,45 @@ def test_a_damaged_cache_is_repaired_or_refused_offline(server: Server, tmp_path
     assert fetch(f"{server.url}/x", sha256=SHA256, cache_dir=tmp_path).read_bytes() == BODY
 
 
+LOGIN = b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>"
+PAGES = [
+    (LOGIN, "an HTML page"),
+    (b"\xef\xbb\xbf \n<?xml version='1.0'?>\n<!-- proxy -->\n<HTML lang=en>", "an HTML page"),
+    (gzip.compress(LOGIN), "an HTML page"),
+    (b"", "an empty body"),
+    (b"\r\n \n", "an empty body"),
+    (gzip.compress(b""), "an empty body"),
+]
+
+
+@pytest.mark.parametrize(("body", "what"), PAGES)
+@pytest.mark.parametrize("sha256", [None, SHA256])
+def test_what_comes_in_place_of_a_file_is_named_and_not_kept(
+    server: Server, tmp_path: Path, body: bytes, what: str, sha256: str | None
+) -> None:
+    server.body = body
+    with pytest.raises(DownloadError, match=rf"{server.url}/x\.jsonl: {what} came in place of"):
+        fetch(f"{server.url}/x.jsonl", sha256=sha256, cache_dir=tmp_path)
+    assert all(name.endswith(".lock") for name in left(tmp_path))
+    server.body = BODY
+    assert fetch(f"{server.url}/x.jsonl", sha256=sha256, cache_dir=tmp_path).read_bytes() == BODY
+
+
+def test_a_page_that_was_kept_before_is_fetched_anew(server: Server, tmp_path: Path) -> None:
+    path = fetch(f"{server.url}/x", cache_dir=tmp_path)
+    for body, _ in PAGES:
+        path.write_bytes(body)
+        assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
+
+
+def test_text_with_markup_is_no_page(server: Server, tmp_path: Path) -> None:
+    for number, body in enumerate(
+        [b"<s> a sentence </s>\n", b'{"a": "<html>"}\n', b"<headless>\n"]
+    ):
+        server.body = body
+        assert fetch(f"{server.url}/{number}", cache_dir=tmp_path).read_bytes() == body
+
+
 def test_busy_servers_are_asked_again_and_missing_files_are_not(
     server: Server, tmp_path: Path
 ) -> None:
