@@ -143,8 +143,12 @@ def _load_config(form: Form, source: str, options: dict[str, Any]) -> PreTrained
 
 
 def _read_config(source: str, options: dict[str, Any]) -> PreTrainedConfig:
-    is_folder = Path(source).is_dir()
-    revision = None if is_folder else options.get("revision")
+    is_folder, revision = Path(source).is_dir(), options.get("revision")
+    if is_folder and revision:
+        raise PretrainedError(
+            f"folder {source}: it is not on the Hub, so it has no revision {revision!r}; leave the "
+            "revision out"
+        )
     # The config is read first of all, so it is here that a revision turns out to be missing.
     with one_error(f"{source}@{revision}" if revision else source, "configuration"):
         if is_folder:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from lightning_modules.baselines.word_settings import is_word_folder
 from lightning_modules.checkpoints.folder import check_config
-from lightning_modules.checkpoints.source import resolve
+from lightning_modules.checkpoints.source import EMBEDDED, resolve
 from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER, saved_kind
 from storage.errors import UsageError
 from storage.escaping import visible
+from storage.folders import user_path
 
 if TYPE_CHECKING:
     from protocols.engine.settings import ModelSettings
@@ -68,9 +69,21 @@ def with_kind(model: ModelSettings) -> ModelSettings:
     """The settings with their kind, where it is "auto", found out and said on a line.
 
     Raises:
-        UsageError: If the config leaves several kinds, or says that this is no language model.
+        UsageError: If the config leaves several kinds, or says that this is no language model. If a
+            revision is given of what is not on the Hub, which would be recorded and not loaded.
         PretrainedError: If there is no such model, or its config cannot be read.
     """
+    if model.revision is not None:
+        name, kind = model.name_or_path, model.kind
+        if kind != AUTO and not KINDS[kind].has_checkpoint:
+            name = kind
+        elif name != EMBEDDED and not user_path(name).exists():
+            name = ""
+        if name:
+            raise UsageError(
+                f"model.revision {model.revision}: {name} is not on the Hub, so it has no "
+                "revisions; leave it out (a folder with @ in its name must be there)"
+            )
     if model.kind != AUTO:
         return model
     kind, line = found_kind(model.name_or_path, model.revision)

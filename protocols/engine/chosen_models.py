@@ -12,7 +12,6 @@ from jsonargparse import ArgumentParser
 from probes.catalog import ROOT
 from protocols.engine.auto_kind import with_kind
 from protocols.engine.kinds import AUTO, kind_of
-from protocols.engine.model_source import EMBEDDED
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from results.model_names import told_apart
 from storage.errors import UsageError
@@ -79,23 +78,13 @@ def model_of(name: str) -> ModelSettings:
     Of what kind the latter is, is not found out yet.
 
     Raises:
-        UsageError: If a config is missing or malformed; the message names the file. If what has no
-            revisions is given one.
+        UsageError: If a config is missing or malformed; the message names the file.
     """
     name, revision = split_revision(name)
-    model = _unrevised(name)
-    if revision is None:
-        return model
-    if not (name and revision):
+    if revision is not None and not (name and revision):
         raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
-    has_checkpoint = model.kind == AUTO or kind_of(model).has_checkpoint
-    source = model.name_or_path
-    if not has_checkpoint or source == EMBEDDED or user_path(source).exists():
-        raise UsageError(
-            f"--models {name}@{revision}: {name} is not on the Hub, so it has no revisions; a "
-            "folder with @ in its name must be there"
-        )
-    return replace(model, revision=revision)
+    model = _unrevised(name)
+    return model if revision is None else replace(model, revision=revision)
 
 
 def split_revision(name: str) -> tuple[str, str | None]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lightning_modules.checkpoints.description import read_config
 from lightning_modules.checkpoints.folder import PretrainedError
 from protocols.engine.chosen_models import chosen_models, model_of
 from protocols.engine.settings import ModelSettings
@@ -108,3 +109,12 @@ def test_a_revision_that_is_not_there_is_named(name: str, said: str, hub_cache: 
     hub_cache("org/name", {"step1000": BERT})
     with pytest.raises((UsageError, PretrainedError), match=said):
         chosen_models(name, ModelSettings(), False)
+
+
+def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None:
+    there = folder(tmp_path / "model")
+    for options in ({}, {"name_or_path": str(there)}, {"kind": "esim"}, {"kind": "auto"}):
+        with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
+            chosen_models("", ModelSettings(revision="abc", **options), False)
+    with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
+        read_config(str(there), "abc")  # whoever loads it, `fit` too
