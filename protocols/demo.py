@@ -19,7 +19,7 @@ from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Settin
 from protocols.zero_shot.command import score_sets
 from protocols.zero_shot.data import load_sets
 from results.run_folder import CommandFolder
-from storage.config.ranges import LearningRate, NumEpochs, NumItems, Seed
+from storage.config.ranges import LearningRate, NumEpochs, NumItems, PathText, Seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class DemoSettings(Fit):
 )
 def demo(
     plan: DemoSettings,
-    output_dir: str = "runs/demo",
+    output_dir: PathText = "runs/demo",
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Path:
     """Zero-shot, a learning curve with its control, two inoculations and the page about them.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from protocols.cli.command import Command, command
 from results.provenance import ROOT
+from storage.config.ranges import PathText
 
 MODEL_DIR = ROOT / "assets" / "dictionary-lm"
 
@@ -18,7 +19,7 @@ MODEL_DIR = ROOT / "assets" / "dictionary-lm"
         positional=True,
     )
 )
-def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
+def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)) -> Path:
     """Turns a pre-training state into a model folder with its measured model card.
 
     The weights are stored in half precision, which halves the file, and the accuracies in the

@@ -17,6 +17,7 @@ from protocols.engine.chosen_models import chosen_models
 from protocols.engine.kinds import refuse_untrained
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from results.run_folder import CommandFolder
+from storage.config.ranges import PathText
 from storage.errors import UsageError
 
 
@@ -29,7 +30,7 @@ from storage.errors import UsageError
     )
 )
 def prediction_grid(
-    output_dir: str,
+    output_dir: PathText,
     models: str | list[str] = "",
     model: ModelSettings = DEFAULT_MODEL,
     random_weights: bool = False,
@@ -83,7 +84,10 @@ def prediction_grid(
     )
 )
 def taxonomy_distance(
-    output_dir: str, results: str, wordnet: str = str(DEFAULT_DIR), mirror: str | None = None
+    output_dir: PathText,
+    results: PathText,
+    wordnet: PathText = str(DEFAULT_DIR),
+    mirror: str | None = None,
 ) -> None:
     """How often a model answered with a hypernym nearer to one concept than the right answer is.
 
@@ -125,10 +129,10 @@ def taxonomy_distance(
     )
 )
 def unigrams(
-    output_dir: str,
-    results: str,
-    counts_a: str,
-    counts_b: str,
+    output_dir: PathText,
+    results: PathText,
+    counts_a: PathText,
+    counts_b: PathText,
     model_a: str,
     model_b: str,
     measure: Measure = "max",

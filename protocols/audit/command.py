@@ -19,6 +19,7 @@ from protocols.engine.kinds import kind_of
 from protocols.engine.models import check_module, check_scorer
 from protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from results.run_folder import CommandFolder
+from storage.config.ranges import PathText
 from storage.errors import UsageError, nearest
 
 DEFAULT_BASELINES = "choice_only,vec_similarity"
@@ -35,7 +36,7 @@ DEFAULT_BASELINES = "choice_only,vec_similarity"
 )
 def audit(
     probes: str,
-    output_dir: str | None = None,
+    output_dir: PathText | None = None,
     baselines: str | list[str] = DEFAULT_BASELINES,
     vectors: str | None = None,
     training: AuditSettings = DEFAULT_AUDIT,

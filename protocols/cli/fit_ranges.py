@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from storage.config.ranges import GradNorm, NumDevices, NumEpochs, NumSteps, Seed, Within
+from storage.config.ranges import GradNorm, NumDevices, NumEpochs, NumSteps, PathText, Seed, Within
 
 NumEpochsOrNoLimit = Annotated[int, Within(1, 10_000, also=((-1, "no limit"),))]
 NumStepsOrNoLimit = Annotated[int, Within(1, 10_000_000, also=((-1, "no limit"),))]
@@ -43,5 +43,7 @@ def lightning_options(
     data: Any,
     seed_everything: Seed | bool = 0,
     checkpoint_every: NumSteps = 200,
+    output_dir: PathText = "runs/fit",
+    ckpt_path: PathText | None = None,
 ) -> None:
     """The options as they are checked; `model` and `data` are classes that declare their own."""

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from probes.catalog import ROOT
+from storage.config.ranges import NotBlank
 from storage.errors import nearest
 
 # Groups that people give a value, and the option of the group that they mean.
@@ -128,6 +129,8 @@ def _missing(message: str, known: Known, configs: Sequence[str]) -> str:
 def _wrong_value(message: str, known: Known, configs: Sequence[str]) -> str:
     key = _KEY.findall(message)
     given = re.search(r"(?:Got value|Given value): (.*)", message)
+    if key and str(NotBlank()) in message:
+        return f"{known.get(key[0], f'--{key[0]}')} '': give {NotBlank()}"
     if not key or given is None:
         return ""
     place = ".".join(key)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser
+from jsonargparse.typing import register_type
 
 from protocols.cli.mistakes import explained
+from storage.config.ranges import NotBlank
 from storage.escaping import visible
+
+
+def _path(text: str) -> Path:
+    """What is typed for a `Path`, whose empty text would be the current folder."""
+    if not NotBlank().admits(text):
+        raise ValueError(f"give {NotBlank()}")
+    return Path(text)
+
+
+register_type(Path, str, _path, fail_already_registered=False)
 
 
 class OneLineErrors(ArgumentParser):

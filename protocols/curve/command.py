@@ -28,6 +28,7 @@ from protocols.engine.settings import (
     listed,
 )
 from results.run_folder import CommandFolder
+from storage.config.ranges import PathText
 from storage.errors import UsageError
 
 DEFAULT_GRID = CurveSettings()
@@ -43,7 +44,7 @@ DEFAULT_GRID = CurveSettings()
     )
 )
 def curve(
-    output_dir: str,
+    output_dir: PathText,
     probes: str | list[str] = "",
     data: SplitFiles = DEFAULT_FILES,
     models: str | list[str] = "",

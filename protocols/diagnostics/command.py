@@ -20,7 +20,7 @@ from results.importers.recorded import Recorded, find_recorded, read_recorded
 from results.provenance import FromFiles
 from results.row import Row
 from results.run_folder import CommandFolder
-from storage.config.ranges import NumShuffles
+from storage.config.ranges import NumShuffles, PathText
 from storage.errors import UsageError, nearest
 
 
@@ -33,15 +33,15 @@ from storage.errors import UsageError, nearest
     )
 )
 def diagnose(
-    output_dir: str,
+    output_dir: PathText,
     models: str | list[str] = "",
     model: ModelSettings = DEFAULT_MODEL,
     random_weights: bool = False,
     sets: str | list[str] = "",
-    recorded: str | None = None,
+    recorded: PathText | None = None,
     mirror: str | None = None,
     shuffles: NumShuffles = 100,
-    write_recorded: str | None = None,
+    write_recorded: PathText | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -133,7 +133,7 @@ def _found(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
     return found
 
 
-def _check_written(folder: str, recorded: str | None, labels: list[str]) -> None:
+def _check_written(folder: str, recorded: PathText | None, labels: list[str]) -> None:
     """Refuses outputs that could not be told apart when they are read again."""
     if not labels:
         raise UsageError("--write_recorded writes what models say; give --models or --model")

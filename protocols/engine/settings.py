@@ -17,6 +17,7 @@ from storage.config.ranges import (
     MaxLength,
     NumEpochs,
     OneOf,
+    PathText,
     Settings,
     Share,
     WeightDecay,
@@ -55,7 +56,7 @@ class ModelSettings(Settings):
         name: Its name in tables and figures; none takes the last part of `name_or_path`.
     """
 
-    name_or_path: str = "embedded"
+    name_or_path: PathText = "embedded"
     revision: str | None = None
     answer_prefix: str = "auto"
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"

@@ -33,7 +33,7 @@ from protocols.inoculation.settings import (
 )
 from results.record import RunRecord
 from results.run_folder import CommandFolder, RunFolder
-from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, Seed
+from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, PathText, Seed
 from storage.errors import UsageError
 
 DEFAULT_PROBE = ProbeOrFiles()
@@ -50,7 +50,7 @@ DEFAULT_PROBE = ProbeOrFiles()
     )
 )
 def inoculate(
-    output_dir: str,
+    output_dir: PathText,
     original: OriginalTask,
     probe: ProbeOrFiles = DEFAULT_PROBE,
     data: SplitFiles = DEFAULT_FILES,
@@ -152,7 +152,7 @@ def inoculate_here(
     )
 )
 def original_task(
-    output_dir: str,
+    output_dir: PathText,
     original: OriginalTask,
     model: ModelSettings = DEFAULT_MODEL,
     mirror: str | None = None,

@@ -11,6 +11,7 @@ from storage.config.ranges import (
     NumChoices,
     NumEpochs,
     NumItems,
+    PathText,
     Seed,
     Settings,
     Share,
@@ -81,7 +82,7 @@ class OriginalTask(Fit):
     reserved_share: ShareOrNone = 0.1
     reserved_sets: list[str] = field(default_factory=list)
     num_choices: NumChoices = 5
-    checkpoint: str | None = None
+    checkpoint: PathText | None = None
     first: FirstStage | None = None
     seed: Seed = 0
 

@@ -10,6 +10,7 @@ from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.settings import DEFAULT_SWEEP_ENGINE, RaySettings
 from protocols.cli.command import Command, command
 from protocols.inoculation.grid import SweepGrid
+from storage.config.ranges import PathText
 
 
 @command(
@@ -22,7 +23,7 @@ from protocols.inoculation.grid import SweepGrid
     )
 )
 def plan(
-    output_dir: str,
+    output_dir: PathText,
     grid: SweepGrid,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
     mirror: str | None = None,
@@ -54,7 +55,7 @@ def plan(
     )
 )
 def run(
-    output_dir: str,
+    output_dir: PathText,
     engine: RaySettings = DEFAULT_SWEEP_ENGINE,
     mirror: str | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
@@ -88,7 +89,7 @@ def run(
         shown="output_dir watch",
     )
 )
-def status(output_dir: str, watch: bool = False) -> None:
+def status(output_dir: PathText, watch: bool = False) -> None:
     """Shows what is done, running (where, how far), waiting and failed, and the time left.
 
     It reads the folder alone, from any machine that sees it.
@@ -103,7 +104,7 @@ def status(output_dir: str, watch: bool = False) -> None:
 
 
 @command(Command("", positional=True))
-def cell(run_dir: str) -> None:
+def cell(run_dir: PathText) -> None:
     """Runs one planned cell in this process; `sweep run` has it started.
 
     Args:

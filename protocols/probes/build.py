@@ -16,7 +16,7 @@ from probes.splits import groups_of
 from protocols.cli.command import Command, command
 from protocols.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
 from results.provenance import ROOT
-from storage.config.ranges import Seed
+from storage.config.ranges import PathText, Seed
 from storage.errors import UsageError
 from storage.files import sha256_of
 
@@ -46,7 +46,7 @@ def settings_of(name: str) -> type[BuildSettings]:
     )
 )
 def build(
-    output_dir: str | None = None,
+    output_dir: PathText | None = None,
     seed: Seed = 0,
     filter: bool = False,
     filtering: FilterSettings = DEFAULT_FILTER,

@@ -18,6 +18,7 @@ from probes.importers.file import FORMS, read_file
 from probes.record import Record
 from probes.sources.wordnet import DEFAULT_DIR
 from protocols.cli.command import Command, command
+from storage.config.ranges import PathText
 from storage.errors import UsageError
 
 _ENDINGS = tuple(f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip"))
@@ -31,7 +32,7 @@ _ENDINGS = tuple(f".{form}{packed}" for form in FORMS for packed in ("", ".gz", 
         positional=True,
     )
 )
-def validate(file: str, wordnet_dir: str = str(DEFAULT_DIR)) -> None:
+def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     """Checks a probe: answers in stems, right answers among the wrong ones, leaks between splits.
 
     Exits with 1 where something is found.

@@ -28,6 +28,7 @@ from protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_config
 from protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
 from results.row import Row
 from results.run_folder import CommandFolder
+from storage.config.ranges import PathText
 from storage.errors import UsageError, nearest
 
 
@@ -40,7 +41,7 @@ from storage.errors import UsageError, nearest
     )
 )
 def zero_shot(
-    output_dir: str,
+    output_dir: PathText,
     model: ModelSettings = DEFAULT_MODEL,
     models: str | list[str] = "",
     probes: str | list[str] = "",

@@ -77,6 +77,18 @@ class NotEmpty:
 
 
 @dataclass(frozen=True)
+class NotBlank:
+    """A path that must be given: an empty one would silently be the current folder."""
+
+    def admits(self, value: Any) -> bool:
+        """Whether there is something in it."""
+        return not isinstance(value, str) or bool(value.strip())
+
+    def __str__(self) -> str:
+        return "a path, which . is too for the current folder"
+
+
+@dataclass(frozen=True)
 class OneOf:
     """A name that must be known.
 
@@ -117,6 +129,7 @@ ShareOrNone = Annotated[float, Within(0, 1, below=True)]
 ShareOrAll = Annotated[float, Within(0, 1)]
 NumShuffles = Annotated[int, Within(0, 10_000)]
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
+PathText = Annotated[str, NotBlank()]
 
 
 S = TypeVar("S", bound="Settings")
@@ -170,8 +183,9 @@ def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
 
 def _check(hint: Any, value: Any, name: str) -> None:
     for limit in getattr(hint, "__metadata__", ()):
-        if isinstance(limit, Within | NotEmpty | OneOf) and not limit.admits(value):
-            raise RangeError(f"{name} {value}: give {limit}")
+        if isinstance(limit, Within | NotEmpty | NotBlank | OneOf) and not limit.admits(value):
+            shown = repr(value) if isinstance(limit, NotBlank) else value
+            raise RangeError(f"{name} {shown}: give {limit}")
     if isinstance(value, Mapping) and "class_path" in value:  # a class that the user chose
         module, _, kind = str(value["class_path"]).rpartition(".")
         chosen = getattr(importlib.import_module(module), kind)

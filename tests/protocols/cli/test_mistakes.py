@@ -43,6 +43,10 @@ MISTAKES = [
     (["curve", OUT, "--lr", "0.1"], "no option --lr (did you mean --grid.learning_rate?)"),
     (["curve", OUT, "--grid.sizes=62,125"], "--grid.sizes 62,125: give a list, such as [a,b]"),
     ([*INOCULATE, "--dose"], "--dose: its value is missing"),
+    (
+        [*INOCULATE, "--model.revision=abc"],
+        "model.revision abc: embedded is not on the Hub, so it has no revisions; leave it out",
+    ),
     ([*INOCULATE, "--probe", "hypernymy"], "give --probe.name hypernymy"),
     ([*INOCULATE, "--model.nam", "x"], "--model.nam (did you mean --model.name?)"),
     ([*INOCULATE, "--probe.selection_itms=1"], "(did you mean --probe.selection_items?)"),
@@ -96,6 +100,37 @@ FILES = [
         "no key grid.originals.selection_itms (did you mean grid.originals.selection_items?)",
     ),
 ]
+
+
+EMPTY = [
+    (["zero-shot", "--probes=age_small"], "--output_dir"),
+    (["report", "runs"], "--output_dir"),
+    (["report"], "FOLDER"),
+    (["compare", "runs"], "FOLDERS"),
+    (["probes", "build", "definitions"], "--output_dir"),
+    (["probes", "audit", "age_small"], "--output_dir"),
+    (["sweep", "status"], "--output_dir"),
+    (["diagnose", OUT], "--recorded"),
+    (INOCULATE, "--original.checkpoint"),
+    (ZERO_SHOT, "--model.name_or_path"),
+    (FIT[:2], "--output_dir"),
+]
+
+
+@pytest.mark.parametrize(("command", "option"), EMPTY)
+def test_an_empty_path_is_not_taken_for_the_current_folder(
+    command: list[str],
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = [option, ""] if option.startswith("-") else [""]
+    arguments = [word.replace("=configs", f"={ROOT}/configs") for word in [*command, *given]]
+    monkeypatch.chdir(tmp_path)
+    assert code_of(arguments) == train.USAGE_ERROR
+    assert f"error: {option} '': give a path, which . is too for" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(("command", "text", "said"), FILES, ids=[said for *_, said in FILES])
