@@ -106,22 +106,22 @@ def test_a_damaged_cache_is_repaired_or_refused_offline(server: Server, tmp_path
 
 
 LOGIN = b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>"
-PAGES = [
-    (LOGIN, "an HTML page"),
-    (b"\xef\xbb\xbf \n<?xml version='1.0'?>\n<!-- proxy -->\n<HTML lang=en>", "an HTML page"),
-    (gzip.compress(LOGIN), "an HTML page"),
-    (b"", "an empty body"),
-    (b"\r\n \n", "an empty body"),
-    (gzip.compress(b""), "an empty body"),
-]
+PAGES = {
+    "login": (LOGIN, "an HTML page"),
+    "xhtml": (b"\xef\xbb\xbf \n<?xml version='1.0'?>\n<!-- a -->\n<HTML lang=en>", "an HTML page"),
+    "packed": (gzip.compress(LOGIN, mtime=0), "an HTML page"),
+    "nothing": (b"", "an empty body"),
+    "blank": (b"\r\n \n", "an empty body"),
+    "packed nothing": (gzip.compress(b"", mtime=0), "an empty body"),
+}
 
 
-@pytest.mark.parametrize(("body", "what"), PAGES)
-@pytest.mark.parametrize("sha256", [None, SHA256])
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("sha256", [None, SHA256], ids=["unknown", "known"])
 def test_what_comes_in_place_of_a_file_is_named_and_not_kept(
-    server: Server, tmp_path: Path, body: bytes, what: str, sha256: str | None
+    server: Server, tmp_path: Path, name: str, sha256: str | None
 ) -> None:
-    server.body = body
+    server.body, what = PAGES[name]
     with pytest.raises(DownloadError, match=rf"{server.url}/x\.jsonl: {what} came in place of"):
         fetch(f"{server.url}/x.jsonl", sha256=sha256, cache_dir=tmp_path)
     assert all(name.endswith(".lock") for name in left(tmp_path))
@@ -131,7 +131,7 @@ def test_what_comes_in_place_of_a_file_is_named_and_not_kept(
 
 def test_a_page_that_was_kept_before_is_fetched_anew(server: Server, tmp_path: Path) -> None:
     path = fetch(f"{server.url}/x", cache_dir=tmp_path)
-    for body, _ in PAGES:
+    for body, _ in PAGES.values():
         path.write_bytes(body)
         assert fetch(f"{server.url}/x", cache_dir=tmp_path).read_bytes() == BODY
 
