@@ -16,6 +16,18 @@ from probes.record import Record
 from storage.errors import RecordError
 
 
+class SplitError(ValueError):
+    """Items that cannot be divided as asked.
+
+    Attributes:
+        nearest: How many items the nearest division that there is keeps; None if there is none.
+    """
+
+    def __init__(self, message: str, nearest: int | None) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
 def group_of(record: Record, group_by: GroupBy | None) -> str:
     """The group of an item: items of one group must not be divided.
 
@@ -67,33 +79,58 @@ def grouped_split(
         seed: Another seed gives other groups.
 
     Raises:
-        ValueError: If not exactly one size is given, it is out of range, or a side would be empty.
+        ValueError: If not exactly one size is given.
+        SplitError: If a side would be empty.
     """
     if (num_items is None) == (fraction is None):
         raise ValueError("give either num_items or fraction")
     wanted = num_items if num_items is not None else round(len(records) * (fraction or 0.0))
-    if not 0 < wanted < len(records):
-        raise ValueError(f"{wanted} of {len(records)} items: both sides of a split need some")
     groups: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[group_of(record, group_by)].append(record)
-    kept: set[str] = set()
-    size = 0
-    for group in sorted(groups, key=lambda name: _digest(seed, "group", name)):
+    order = sorted(groups, key=lambda name: _digest(seed, "group", name))
+    num_kept = size = 0
+    for group in order:
         larger = size + len(groups[group])
         if abs(larger - wanted) > abs(size - wanted):
             break
-        kept.add(group)
-        size = larger
-    if not 0 < size < len(records):
-        raise ValueError(
-            f"{len(groups)} group(s) by {group_by} cannot be divided near {wanted} of "
-            f"{len(records)} items"
+        num_kept, size = num_kept + 1, larger
+    if not 0 < num_kept < len(order):
+        possible = order[: min(max(num_kept, 1), len(order) - 1)]
+        raise SplitError(
+            f"{len(records)} items in {len(order)} group(s) by {group_by or 'item'} cannot be "
+            f"divided near {wanted}: both sides of a split need some",
+            sum(len(groups[name]) for name in possible) or None,
         )
+    kept = {*order[:num_kept]}
     sides: tuple[list[Record], list[Record]] = ([], [])
     for record in nested_sample(records, seed):
         sides[group_of(record, group_by) not in kept].append(record)
     return sides
+
+
+def share_of(
+    records: Sequence[Record], group_by: GroupBy | None, fraction: float, seed: int
+) -> tuple[list[Record], list[Record], str]:
+    """`grouped_split` by a share, of which few items or large groups need not have any.
+
+    Returns:
+        (kept, rest), where each has a group at least, and a sentence if that is not the share.
+
+    Raises:
+        SplitError: If all items are of one group.
+    """
+    try:
+        return *grouped_split(records, group_by, fraction=fraction, seed=seed), ""
+    except SplitError as error:
+        if error.nearest is None:
+            raise
+        kept, rest = grouped_split(records, group_by, num_items=error.nearest, seed=seed)
+        return (
+            kept,
+            rest,
+            f"{len(kept)} of {len(records)} items in place of a share of {fraction:g}",
+        )
 
 
 def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:

@@ -13,7 +13,7 @@ from probes.controls import STANDARD, control_named
 from probes.importers.file import FORMS, read_file
 from probes.record import MASK, Record, Setup
 from probes.source import ProbeData, load_files, load_probe
-from probes.splits import group_of, grouped_split
+from probes.splits import SplitError, group_of, share_of
 from protocols.audit.settings import AuditSettings
 from protocols.probes.check import split_files
 from storage.errors import UsageError
@@ -92,26 +92,32 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     said = [*absent, *(notice for part in parts.values() for notice in part.notices)]
     first, *others = parts
     group_by = config.group_by
+    train: Sequence[Record] = parts[first].records
+    measured: dict[str, tuple[Record, ...]] = {one: parts[one].records for one in others}
     try:
-        train: Sequence[Record] = parts[first].records
-        measured: dict[str, tuple[Record, ...]] = {one: parts[one].records for one in others}
         if not others:
             share, seed = settings.train_share, settings.split_seed
-            train, rest = grouped_split(train, group_by, fraction=share, seed=seed)
+            train, rest, _ = share_of(train, group_by, share, seed)
             measured = {f"part of {first}": tuple(rest)}
             said.append(f"{config.name}: {len(train)} of the items of {first} are trained on")
         elif first != ORDER[0]:
             said.append(f"{config.name} has no train file: its {first} items are trained on")
-        held_out: Sequence[Record] = ()
-        if settings.fit.patience is not None:
-            held_out, train = grouped_split(
-                train, group_by, fraction=settings.fit.held_out, seed=settings.split_seed
-            )
-    except ValueError as error:
+    except SplitError as error:
         raise UsageError(
             f"{config.name}: its items cannot be divided between what is trained on and what is "
-            f"measured: {error}"
+            f"measured ({error}); give a folder with a train and a dev file, or more items"
         ) from error
+    held_out: Sequence[Record] = ()
+    if settings.fit.patience is not None:
+        share, seed = settings.fit.held_out, settings.split_seed
+        try:
+            held_out, train, few = share_of(train, group_by, share, seed)
+        except SplitError as error:
+            raise UsageError(
+                f"{config.name}: no train items can be held out for early stopping ({error}); give "
+                "--training.fit.patience null, which trains all epochs, or more items"
+            ) from error
+        said += [f"{config.name}: {few} (training.fit.held_out) stop a training"] if few else []
     return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(said))
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from probes.record import Record
-from probes.splits import group_of, grouped_split, nested_sample
+from probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
 from storage.errors import RecordError
 
 
@@ -60,14 +60,35 @@ def test_a_larger_split_keeps_what_a_smaller_one_keeps() -> None:
     assert all(small <= large for small, large in pairwise(kept))
 
 
-def test_impossible_splits_say_so() -> None:
+def test_impossible_splits_say_so_and_what_is_possible() -> None:
     records = items(1) * 4
     with pytest.raises(ValueError, match="either num_items or fraction"):
         grouped_split(records, None)
-    with pytest.raises(ValueError, match="both sides"):
+    with pytest.raises(SplitError, match=r"4 items in 1 group.* by item .*both sides") as alone:
         grouped_split(records, None, num_items=4)
-    with pytest.raises(ValueError, match=r"1 group\(s\) by cluster cannot be divided"):
+    assert alone.value.nearest is None
+    with pytest.raises(SplitError, match=r"1 group\(s\) by cluster cannot be divided"):
         grouped_split(records, "cluster", num_items=2)
+    three = items(5)[-12:]  # clusters of 3, 4 and 5 items
+    for num_items in (0, 1, 11, 12, 500):
+        with pytest.raises(SplitError, match="both sides of a split need some") as caught:
+            grouped_split(three, "cluster", num_items=num_items)
+        nearest = caught.value.nearest
+        assert nearest is not None
+        sizes = [len(side) for side in grouped_split(three, "cluster", num_items=nearest)]
+        assert sizes == [nearest, 12 - nearest]
+        assert (nearest in {3, 4, 5}) == (num_items < 6)  # one cluster, or all but one
+
+
+def test_a_share_of_few_items_is_a_group_at_least() -> None:
+    records = [Record(f"{n}", f"stem {n}", ("a", "b"), 0) for n in range(4)]
+    kept, rest, said = share_of(records, "stem", 0.1, seed=0)
+    assert (len(kept), len(rest), said) == (1, 3, "1 of 4 items in place of a share of 0.1")
+    kept, rest, said = share_of(records, "stem", 0.95, seed=0)
+    assert (len(kept), len(rest), said) == (3, 1, "3 of 4 items in place of a share of 0.95")
+    assert share_of(records, "stem", 0.5, 0) == (*grouped_split(records, "stem", fraction=0.5), "")
+    with pytest.raises(SplitError):
+        share_of(records[:1], "stem", 0.5, 0)
 
 
 def test_samples_nest_and_spread_over_a_sorted_file() -> None:
