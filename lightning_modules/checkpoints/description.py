@@ -26,7 +26,7 @@ from lightning_modules.checkpoints.folder import (
     check_weights,
     one_error,
 )
-from lightning_modules.checkpoints.forms import ENCODER, Form
+from lightning_modules.checkpoints.forms import ENCODER, MASKED_LM, Form
 from lightning_modules.checkpoints.source import hub_options, quiet_transformers, resolve
 from lightning_modules.checkpoints.weights import own_random_state
 
@@ -68,12 +68,30 @@ def describe(
     source, options = resolve(name_or_path), hub_options(revision)
     with quiet_transformers():
         config = _load_config(form, source, options)
+        if not random_weights:
+            _refuse_bare_encoder(form, source, config)
         found = Checkpoint(form, source, options, config, _load_tokenizer(source, options))
         if Path(source).is_dir():  # the Hub's files are not here yet
             num_bytes = None if random_weights else check_weights(Path(source))
             num_weights = sum(p.numel() for p in found.outline().parameters())
             check_size(source, num_weights, num_bytes)
     return found
+
+
+def _refuse_bare_encoder(form: Form, source: str, config: PreTrainedConfig) -> None:
+    """Refuses a folder of sentence-transformers, which keeps the encoder, where its head is meant.
+
+    Raises:
+        PretrainedError: If it is one.
+    """
+    names = config.architectures or ()
+    is_bare = bool(names) and all(name.endswith("Model") for name in names)
+    if form is MASKED_LM and is_bare and (Path(source) / "modules.json").is_file():
+        raise PretrainedError(
+            f"{source}: a folder of sentence-transformers, which keeps the encoder alone "
+            f"({', '.join(names)}) and not the head that says which words come; give the model "
+            "that it was made from"
+        )
 
 
 def check_pretrained(

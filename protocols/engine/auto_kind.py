@@ -12,9 +12,9 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from lightning_modules.baselines.word_settings import is_word_folder
-from lightning_modules.checkpoints.folder import check_config
+from lightning_modules.checkpoints.folder import PretrainedError, check_config
 from lightning_modules.checkpoints.source import EMBEDDED, resolve
-from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER, saved_kind
+from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER, check_questions, saved_kind
 from storage.errors import UsageError
 from storage.escaping import visible
 from storage.folders import user_path
@@ -71,7 +71,8 @@ def with_kind(model: ModelSettings) -> ModelSettings:
     Raises:
         UsageError: If the config leaves several kinds, or says that this is no language model. If a
             revision is given of what is not on the Hub, which would be recorded and not loaded.
-        PretrainedError: If there is no such model, or its config cannot be read.
+        PretrainedError: If there is no such model, its config cannot be read, or it is of another
+            kind than the settings say.
     """
     if model.revision is not None:
         name, kind = model.name_or_path, model.kind
@@ -85,10 +86,69 @@ def with_kind(model: ModelSettings) -> ModelSettings:
                 "revisions; leave it out (a folder with @ in its name must be there)"
             )
     if model.kind != AUTO:
+        _refuse_other_kind(model)
         return model
     kind, line = found_kind(model.name_or_path, model.revision)
     print(line)
     return replace(model, kind=kind)
+
+
+def question_model(model: ModelSettings, checkpoint: str | None, place: str = "") -> ModelSettings:
+    """The settings of an original task's model `with_kind`, refused as by `check_questions`."""
+    if model.kind != AUTO:
+        check_questions(model, checkpoint, place)
+        return with_kind(model)
+    model = with_kind(model)
+    check_questions(model, checkpoint, place)
+    return model
+
+
+def _refuse_other_kind(model: ModelSettings) -> None:
+    """Refuses a folder whose config.json says that it is no model of the kind that is given.
+
+    Of the Hub's nothing may be here yet; they are refused when they are first read.
+
+    Raises:
+        PretrainedError: The message names the kind that it is of.
+    """
+    name, forms = model.name_or_path, KINDS[model.kind].forms
+    folder = Path(resolve(name)) if forms else Path()
+    if not forms or not folder.is_dir() or is_word_folder(folder):
+        return
+    said = _Said.of(visible(name), check_config(folder))
+    if (
+        model.kind == TRANSFORMER
+        and not said.is_one_way
+        and said.ends_in("MaskedLM", "PreTraining")
+    ):
+        return  # nothing heavy is imported for most
+    config, fitting = _fitting_kinds(name, model.revision)
+    if model.kind in fitting:
+        return
+    own = f"{said.source}: {config.model_type} ({type(config).__name__}) is"
+    if not fitting:
+        raise PretrainedError(f"{own} of no kind of language model that is read here")
+    kind = fitting[0]
+    called = _CALLED.get(kind, "masked language model")
+    called = f"an {called}" if called.startswith("e") else f"a {called}"
+    scored = f" where it is scored, as {kind} models are not trained here"
+    use = kind if KINDS[kind].trained else f"{kind}{scored}"
+    raise PretrainedError(
+        f"{own} {called}, and was to be read as another kind, model.kind {model.kind}; give "
+        f"model.kind {use}"
+    )
+
+
+def _fitting_kinds(name_or_path: str, revision: str | None) -> tuple[Any, list[str]]:
+    """A checkpoint's settings, and the kinds that are loaded in a form which admits them."""
+    from lightning_modules.checkpoints.description import read_config
+
+    config = read_config(name_or_path, revision)
+    return config, [
+        name
+        for name, kind in KINDS.items()
+        if any(resolve_name(form).admits(config) for form in kind.forms)
+    ]
 
 
 def found_kind(name_or_path: str, revision: str | None = None) -> tuple[str, str]:
@@ -117,15 +177,8 @@ def found_kind(name_or_path: str, revision: str | None = None) -> tuple[str, str
 
 def _by_forms(source: str, name_or_path: str, revision: str | None) -> tuple[str, _Said]:
     """The one kind that is loaded in a form which admits the config."""
-    from lightning_modules.checkpoints.description import read_config
-
-    config = read_config(name_or_path, revision)
+    config, fitting = _fitting_kinds(name_or_path, revision)
     said = _Said.of(source, config.to_dict())
-    fitting = [
-        name
-        for name, kind in KINDS.items()
-        if any(resolve_name(form).admits(config) for form in kind.forms)
-    ]
     if len(fitting) == 1:
         return fitting[0], said
     what = f"{source}: {said.family} ({said.shown})"

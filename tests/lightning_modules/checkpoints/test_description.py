@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,16 @@ def test_a_check_refuses_what_settings_and_tokenizer_tell(folder: Path) -> None:
     GPT2Config(vocab_size=60).save_pretrained(folder)
     with pytest.raises(PretrainedError, match="causal language model"):
         check_pretrained(MASKED_LM, str(folder))
+
+
+def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertModel"]}))
+    (folder / "modules.json").write_text("[]")
+    (folder / "model.safetensors").unlink()  # it is not looked at
+    with pytest.raises(PretrainedError, match=r"keeps the encoder alone \(BertModel\)"):
+        check_pretrained(MASKED_LM, str(folder))
+    check_pretrained(MASKED_LM, str(folder), random_weights=True)
 
 
 def test_an_outline_has_the_models_shapes_and_no_numbers(checkpoint: Checkpoint) -> None:

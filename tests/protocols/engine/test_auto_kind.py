@@ -14,6 +14,7 @@ import transformers
 import train
 from jobs.context import RunContext
 from lightning_modules.checkpoints.folder import PretrainedError
+from protocols.cli.errors import FAILURE
 from protocols.engine.auto_kind import found_kind, with_kind
 from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
 from protocols.engine.settings import ModelSettings
@@ -147,3 +148,39 @@ def test_models_of_a_sweep_are_found_out_once(
     with pytest.raises(UsageError, match=r"rows: number 1: model\.kind causal is not trained here"):
         sweep_jobs(grid, RunContext())
     assert capsys.readouterr().out.count("causal language model") == 1
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "given", "said"),
+    [
+        ("GPT2", "GPT2LMHeadModel", TRANSFORMER, "a causal language model.*model.kind causal wh"),
+        ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq where"),
+        ("Bert", "BertForMaskedLM", "seq2seq", "a masked language .*give model.kind transformer"),
+        ("ViT", "", TRANSFORMER, "of no kind of language model that is read here"),
+    ],
+)
+def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
+    family: str, architecture: str, given: str, said: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "model", family, architecture)  # there are no weights to read
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {said}"):
+        with_kind(ModelSettings(folder, kind=given))
+
+
+def test_no_command_begins_with_a_model_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = f"--model.name_or_path={written(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
+    task = ["--original.name=definitions", "--original.sets=[definitions_small]"]
+    out = tmp_path / "out"
+    for command in (
+        ["zero-shot", "--probes=age_small"],
+        ["curve", "--probes=age_small"],
+        ["original", *task],
+        ["inoculate", *task, "--probe.name=hypernymy_small"],
+        ["grid"],
+        ["diagnose"],
+    ):
+        assert train.main([*command, model, f"--output_dir={out}"]) == FAILURE
+        assert "model.kind transformer; give model.kind causal" in capsys.readouterr().err
+        assert not out.exists()

@@ -111,11 +111,11 @@ ANY_MODEL: Cases = {
     ),
     "T5": (
         lambda f: T5Config(vocab_size=60).save_pretrained(f),
-        "t5 (T5Config) is an encoder-decoder model, and was to be read as another kind",
+        "t5 (T5Config) is an encoder-decoder",
     ),
     "BART": (config(model_type="bart"), "encoder-decoder model"),
     "Llama": (config(model_type="llama"), "causal language model"),
-    "ViT": (lambda f: ViTConfig().save_pretrained(f), "--model.kind auto reads it as what it is"),
+    "ViT": (lambda f: ViTConfig().save_pretrained(f), "vit (ViTConfig) is "),
     "a decoder": (config(is_decoder=True), "is a causal language model"),
     "size 0": (config(hidden_size=0), "hidden_size is 0"),
     "size negative": (config(hidden_size=-32), "hidden_size is -32"),
