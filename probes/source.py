@@ -47,6 +47,7 @@ def load_probe(
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
     pairs: bool = False,
+    option: str = "",
 ) -> ProbeData:
     """Loads one split of a probe or original-task set.
 
@@ -60,6 +61,7 @@ def load_probe(
         offline: See `storage.web.download.is_offline`.
         pairs: Whether minimal pairs are taken: nothing can be trained on them, and they have no
             place to ask for words at.
+        option: What chooses the split, for the message if there is none of it.
 
     Raises:
         ConfigError: If there is no such probe or split, or it is of minimal pairs where others are
@@ -78,7 +80,7 @@ def load_probe(
     if split not in config.splits:
         raise ConfigError(
             f"{config.name} has no split {split!r}{nearest(split, config.splits)}; "
-            f"it has {', '.join(config.splits)}"
+            f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
         )
     if config.hub and not mirror and not (config.base_url and split in config.files):
         return _from_hub(config, split, cache_dir, offline)

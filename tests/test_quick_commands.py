@@ -80,6 +80,9 @@ MISTAKEN = [
     ["explain", "--probes=age_small", "--item=nothing"],
     ["curve", "--output_dir=never"],
     ["curve", "--output_dir=never", "--probes=age_small", "--grid.seeds=[1,1]"],
+    ["curve", "--output_dir=never", "--probes=age_small", "--grid.sizes=[90000]"],
+    ["curve", "--output_dir=never", "--probes=definitions_small", "--models=mlm_baseline"],
+    ["curve", "--output_dir=never", "--probes=age_small", "--first_stage=definitions_small"],
     ["inoculate", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],
     ["original", "--output_dir=never", "--original.name=a", "--original.sets=[b]"],
     ["grid", "--output_dir=never", "--grid.first_age=30", "--grid.last_age=20"],
@@ -122,10 +125,13 @@ def test_usage_errors() -> None:
     assert set(codes_of(MISTAKEN).values()) == {train.USAGE_ERROR}
 
 
-def test_a_dose_that_is_too_large(tmp_path: Path) -> None:
+def test_items_that_are_too_few(tmp_path: Path) -> None:
+    out = tmp_path / "out"
     line = ["inoculate", "--original.name=definitions", "--original.sets=[definitions_small]"]
-    line += ["--probe.name=hypernymy_small", "--dose=90000", f"--output_dir={tmp_path}"]
-    assert set(codes_of([line]).values()) == {train.USAGE_ERROR}
+    line += ["--probe.name=hypernymy_small", f"--output_dir={out}"]
+    lines = [[*line, "--dose=90000"], [*line, "--probe.selection_items=90000"]]
+    assert set(codes_of(lines).values()) == {train.USAGE_ERROR}
+    assert not out.exists()
 
 
 def test_what_trains_nothing(tmp_path: Path, demo_folder: Path) -> None:

@@ -10,6 +10,7 @@ from callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from protocols.cli.command import Command, command
+from protocols.curve.data import check_rows
 from protocols.curve.settings import (
     PROTOCOL,
     CurveSettings,
@@ -107,6 +108,7 @@ def curve(
     if own:
         grid = fitting_grid(grid, own)
     context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
+    check_rows([*sets, *worded], compared, grid, options, context)
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from protocols.curve.curve import Asked

@@ -12,7 +12,7 @@ from lightning_modules.modes import HeadMode
 from probes.controls import CONTROLS, STANDARD
 from probes.source import ProbeData
 from probes.splits import group_of
-from protocols.curve.data import CurveData, hold_out, load_curve_data
+from protocols.curve.data import CurveData, rows_of, traced
 from protocols.curve.models import nonsense_for, only_posed
 from protocols.curve.settings import FULL, CurveSettings, ProbeOptions
 from protocols.curve.stage import FirstStage, load_facts
@@ -92,11 +92,6 @@ class Curve:
         """How the whole network, or a baseline, is trained."""
         return self.settings.fit_of(self.model.kind)
 
-    @property
-    def has_pretrained_head(self) -> bool:
-        """Whether heads on the frozen encoder of a pre-trained model are traced."""
-        return self.data.setup == "mc_mlm" and kind_of(self.model).is_pretrained
-
     @cached_property
     def modes(self) -> list[Mode]:
         """How the model is trained on the probe; nothing where it cannot answer it."""
@@ -108,8 +103,8 @@ class Curve:
 
     @property
     def sizes(self) -> list[int]:
-        """N of the points that there are rows for."""
-        return [size for size in self.settings.sizes if size <= len(self.rows.train)]
+        """N of the points, see `protocols.curve.data.traced`."""
+        return list(self.rows.sizes)
 
     @property
     def data(self) -> CurveData:
@@ -124,15 +119,17 @@ class Curve:
 
     @cached_property
     def rows(self) -> CurveData:
-        """The same with those held out that stop this model's training, where some do.
+        """The same with this model's points and held-out rows.
 
         Raises:
-            UsageError: If the probe's groups cannot be divided so.
+            UsageError: If no point fits the rows, or the groups cannot be divided so.
         """
-        if self.has_pretrained_head:
-            return self.data  # heads on a frozen encoder are trained for a number of epochs
-        settings = self.settings
-        return hold_out(self.data, self.fit, settings.split_seed, settings.sizes)
+        others = [
+            model
+            for model in self.asked.models
+            if kind_of(model).modes(self.data.setup) is not None
+        ]
+        return traced(self.data, self.settings, [self.model, *others])
 
     @property
     def stage(self) -> FirstStage | None:
@@ -152,8 +149,7 @@ class Curve:
 
     def _load(self) -> CurveData:
         models, controls = self.asked.models, self.settings.controls
-        source, mirror = self.context.probe(self.probe), self.context.mirror
-        data = load_curve_data(source, self.settings, self.asked.options, mirror)
+        data = rows_of(self.probe, self.settings, self.asked.options, self.context)
         drawn = [CONTROLS[name] for name in controls if name != STANDARD]
         if any(control.replaces == "the candidates" for control in drawn):
             data = replace(data, nonsense=nonsense_for(data.config, models))

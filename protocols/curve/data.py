@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from jobs.context import RunContext
 from metrics.intervals import group_indices
 from probes.catalog import ProbeConfig
 from probes.controls import STANDARD, control_named, draw_substitutes
 from probes.record import Record, Setup
 from probes.source import ProbeData, load_probe
-from probes.splits import group_of, grouped_split, groups_of
+from probes.splits import SplitError, group_of, groups_of, share_of
 from probes.variants import vary
 from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.engine.settings import FitSettings
+from protocols.engine.kinds import kind_of, trained_for
+from protocols.engine.settings import FitSettings, ModelSettings
 from storage.errors import ConfigError, UsageError
 from storage.web.download import NotThereError
 
@@ -37,6 +39,7 @@ class CurveData:
         nonsense: Candidate to the meaningless word in its place.
         notices: What a reader of the results should know.
         held_out: Train rows that early stopping watches, in no sample; none without it.
+        sizes: N of a model's points, see `traced`.
     """
 
     config: ProbeConfig
@@ -50,6 +53,7 @@ class CurveData:
     nonsense: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     held_out: tuple[Record, ...] = ()
+    sizes: tuple[int, ...] = ()
 
     @cached_property
     def substitutes(self) -> dict[str, str]:
@@ -120,13 +124,14 @@ def load_curve_data(
     if split and lender:
         raise UsageError(f"{name}: give either grid.train_from or grid.train_probe, not both")
     if split:
-        data = _divided(_load(probe, split, options, mirror), split, settings)
+        data = _divided(_load(probe, split, options, mirror, "--grid.train_from"), split, settings)
     else:
-        evaluation = _load(probe, settings.split, options, mirror)
+        evaluation = _load(probe, settings.split, options, mirror, "--grid.split")
         train = _train_file(lender or probe, settings, options, mirror)
         data = _of_two_files(train, evaluation, settings)
     notices = [notice for file in data.files for notice in file.notices]
-    if beyond := [size for size in settings.sizes if size > len(data.train)]:
+    beyond = [size for size in settings.sizes if size > len(data.train)]
+    if 0 < len(beyond) < len(settings.sizes):
         notices.append(
             f"{len(data.train)} train rows: the curve stops before N = {min(beyond)}, and weighted "
             "sums are over the points that there are"
@@ -135,40 +140,146 @@ def load_curve_data(
     return replace(data, setup=setup, notices=(*data.notices, *notices))
 
 
+def rows_of(
+    probe: str, settings: CurveSettings, options: ProbeOptions, context: RunContext
+) -> CurveData:
+    """A probe's rows as `load_curve_data` gives them, read once by a process."""
+
+    def load() -> CurveData:
+        return load_curve_data(context.probe(probe), settings, options, context.mirror)
+
+    return context.remembered(f"curve rows {probe}", (settings, options), load)
+
+
+def check_rows(
+    probes: Sequence[str],
+    models: Sequence[ModelSettings],
+    settings: CurveSettings,
+    options: ProbeOptions,
+    context: RunContext,
+) -> None:
+    """Holds models, sizes and splits against the probes' rows, before anything heavy is imported.
+
+    Raises:
+        UsageError: If a model whose heads alone are trained is given questions, no model answers
+            any of the probes, a first stage has no questions to be followed by, or as `traced`.
+    """
+    num_curves, setups = 0, set()
+    for name in probes:
+        data = rows_of(name, settings, options, context)
+        setups.add(data.setup)
+        asked = [model for model in models if has_curve(model, data.setup, settings)]
+        for model in models:
+            if kind_of(model).heads and data.setup == "mc_qa":
+                # Not left out as a baseline is: it answers such questions, but is not tuned here.
+                trained_for(model, "mc_qa", f"{data.config.name} is posed as questions")
+        for model in asked:
+            traced(data, settings, [model, *asked])
+        num_curves += len(asked)
+    if options.first_stage and probes and "mc_qa" not in setups:
+        raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
+    if probes and not num_curves:
+        setup = min(setups)
+        poses = setup == "mc_mlm" and "mc_qa" in kind_of(models[0]).trained
+        more = " (--setup mc_qa poses them as questions)" if poses else ""
+        trained_for(models[0], setup, f"the probes are {setup}{more}")
+        given, works = settings.modes, kind_of(models[0]).modes(setup) or ()
+        raise UsageError(
+            f"--grid.modes [{','.join(given)}]: {models[0].label} has none of these heads; give "
+            f"--grid.modes [{','.join(works)}]"
+        )
+
+
+def has_curve(model: ModelSettings, setup: Setup, settings: CurveSettings) -> bool:
+    """Whether a model is trained for a setup, by one of the modes where its heads are traced."""
+    modes = kind_of(model).modes(setup)
+    return modes == () or bool({*(modes or ())} & {*settings.modes})
+
+
+def traced(data: CurveData, settings: CurveSettings, models: Sequence[ModelSettings]) -> CurveData:
+    """The probe with the points and the held-out rows of the first of some models.
+
+    A model that patience stops watches a part of its train rows, whole groups, which are in no
+    sample; heads on a frozen encoder are trained for a number of epochs. Where the default sizes
+    are all beyond its rows, the sizes are a quarter, half and all of the rows that every model
+    has, so that their points are comparable.
+
+    Args:
+        data: The rows that all models share.
+        settings: Points and trainings.
+        models: The model, and those that it is compared with.
+
+    Raises:
+        UsageError: If there are no rows to train on, no size fits them, or the groups cannot be
+            divided; the message has a value that works.
+    """
+    if not data.train:
+        raise UsageError(f"{data.config.name}: no train rows are left to draw samples from")
+    held = [_held_for(model, data, settings) for model in models]
+    own, least = held[0], min(len(one.train) for one in held)
+    num_rows = len(own.train)
+    if fitting := [size for size in settings.sizes if size <= num_rows]:
+        return replace(own, sizes=tuple(fitting))
+    smaller = sorted({max(1, least // 4), max(1, least // 2), least})
+    if settings.sizes != CurveSettings().sizes:
+        given, works = (f"[{','.join(map(str, sizes))}]" for sizes in (settings.sizes, smaller))
+        raise UsageError(
+            f"--grid.sizes {given}: {own.config.name} has {num_rows} train rows to draw samples "
+            f"from; give sizes up to that, such as --grid.sizes {works}"
+        )
+    said = (
+        f"{num_rows} train rows, fewer than the smallest default size {min(settings.sizes)}: the "
+        f"points are N = {', '.join(map(str, smaller))} (--grid.sizes gives others)"
+    )
+    return replace(own, sizes=tuple(smaller), notices=(*own.notices, said))
+
+
+def _held_for(model: ModelSettings, data: CurveData, settings: CurveSettings) -> CurveData:
+    kind = kind_of(model)
+    if data.setup == "mc_mlm" and kind.is_pretrained:
+        return data  # heads on a frozen encoder are trained for a number of epochs
+    fit = settings.fit_of(model.kind)
+    return hold_out(data, fit, settings.split_seed, settings.sizes, f"grid.{kind.fit}")
+
+
 def hold_out(
-    data: CurveData, settings: FitSettings, seed: int, sizes: Sequence[int] = ()
+    data: CurveData,
+    settings: FitSettings,
+    seed: int,
+    sizes: Sequence[int] = (),
+    option: str = "grid.full",
 ) -> CurveData:
     """The probe with a part of its train rows, whole groups, for early stopping to watch.
 
     Without patience all train rows stay what samples are drawn from.
 
     Raises:
-        UsageError: If the groups cannot be divided so.
+        UsageError: If the groups cannot be divided so; the message names `option`.
     """
     if settings.patience is None:
         return data
     try:
-        kept, rest = grouped_split(
-            data.train, data.train_config.group_by, fraction=settings.held_out, seed=seed
-        )
-    except ValueError as error:
+        kept, rest, _ = share_of(data.train, data.train_config.group_by, settings.held_out, seed)
+    except SplitError as error:
         raise UsageError(
-            f"{data.config.name}: no train rows can be held out for early stopping: {error}. Give "
-            f"another share than held_out {settings.held_out:g}, or patience null for all epochs"
+            f"{data.config.name}: no train rows can be held out for early stopping ({error}); give "
+            f"--{option}.patience null, which trains all epochs"
         ) from error
     said = (
         f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
         f"samples are drawn from the other {len(rest)}"
     )
-    if lost := [size for size in sizes if len(rest) < size <= len(data.train)]:
+    lost = [size for size in sizes if len(rest) < size <= len(data.train)]
+    if lost and min(sizes) <= len(rest):
         said += f", and the curve stops before N = {min(lost)}"
     return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, said))
 
 
 def _load(
-    probe: str | ProbeConfig, split: str, options: ProbeOptions, mirror: str | None
+    probe: str | ProbeConfig, split: str, options: ProbeOptions, mirror: str | None, option: str
 ) -> ProbeData:
-    data = load_probe(probe, split, mirror=mirror)
+    other = f"{option} one of them, or --grid.train_from one of them to divide it"
+    data = load_probe(probe, split, mirror=mirror, option=other)
     return vary(data, options.variant) if options.variant else data
 
 
@@ -176,7 +287,7 @@ def _train_file(
     probe: str | ProbeConfig, settings: CurveSettings, options: ProbeOptions, mirror: str | None
 ) -> ProbeData:
     try:
-        return _load(probe, settings.train_split, options, mirror)
+        return _load(probe, settings.train_split, options, mirror, "--grid.train_split")
     except NotThereError as error:
         raise NotThereError(
             f"{error}. Without a train file, divide what is there (--grid.train_from "
@@ -186,12 +297,16 @@ def _train_file(
 
 def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
     """A grouped split of one file: no group is on both sides."""
-    train, evaluation = grouped_split(
-        data.records,
-        data.config.group_by,
-        fraction=settings.train_share,
-        seed=settings.split_seed,
-    )
+    try:
+        train, evaluation, _ = share_of(
+            data.records, data.config.group_by, settings.train_share, settings.split_seed
+        )
+    except SplitError as error:
+        raise UsageError(
+            f"--grid.train_from {split}: {data.config.name} cannot be divided into rows to train "
+            f"on and rows to measure ({error}); give --data.train FILE, or --grid.train_probe NAME "
+            "of a probe"
+        ) from error
     said = (
         f"grouped split of {split}, share {settings.train_share:g} "
         f"({len(train)} to train on, {len(evaluation)} measured, seed {settings.split_seed})"

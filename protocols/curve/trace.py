@@ -8,14 +8,14 @@ from jobs.context import RunContext
 from jobs.job import Job
 from jobs.run import Part, run_jobs, unfinished
 from protocols.curve.curve import Asked, Curve
+from protocols.curve.data import check_rows
 from protocols.curve.full import forget_states
 from protocols.curve.jobs import curve_jobs
 from protocols.curve.probe import refuse_unposed
 from protocols.curve.settings import FULL
-from protocols.engine.kinds import kind_of, trained_for
+from protocols.engine.kinds import kind_of
 from protocols.engine.models import check_module, check_scorer
 from results.run_folder import CommandFolder
-from storage.errors import UsageError
 
 
 def trace_curves(
@@ -28,18 +28,11 @@ def trace_curves(
     rewritten behind each (model, probe).
 
     Raises:
-        UsageError: If a first stage has no questions to be followed by, or a model whose heads
-            alone are trained is given questions.
+        UsageError: As `check_rows`.
     """
+    check_rows(probes, asked.models, asked.settings, asked.options, context)
     curves = [Curve(asked, probe, model, context) for model in asked.models for probe in probes]
-    for curve in curves:
-        if kind_of(curve.model).heads and curve.data.setup == "mc_qa":
-            # Not left out as a baseline is: it answers such questions, but is not fine-tuned here.
-            trained_for(curve.model, "mc_qa", f"{curve.data.config.name} is posed as questions")
     plans = [curve_jobs(curve) for curve in curves]
-    setups = {curve.data.setup for curve in curves}
-    if asked.options.first_stage and "mc_qa" not in setups:
-        raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
     missing = [unfinished(plan, folder) for plan in plans]
     for curve, jobs in zip(curves, missing, strict=True):
         _check(curve, jobs)  # said before hours of training

@@ -111,8 +111,9 @@ def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, 
         return split, load_probe(name, split, mirror=mirror, pairs=True)
     known = load_probe_config(name).splits
     first, *others = [s for s in EVALUATION_SPLITS if s in known] or ["dev"]
+    given = f"--split {known[0]}"
     try:
-        return first, load_probe(name, first, mirror=mirror, pairs=True)
+        return first, load_probe(name, first, mirror=mirror, pairs=True, option=given)
     except NotThereError:
         if not others:
             raise

@@ -166,3 +166,22 @@ def test_every_model_is_checked_before_the_first_is_trained(
     if fault == "vocabulary":
         assert "the candidate 'green' is not in the vocabulary" in said
     assert not list((tmp_path / "out").glob("runs/*"))
+
+
+def test_few_rows_are_traced_at_sizes_that_they_have(
+    curve_probes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    command = ["curve", f"--probes={curve_probes / 'asked.yaml'}", "--grid.controls=[standard]"]
+    command += [f"--mirror={curve_probes / 'mirror'}", "--models=choice_only", "--grid.seeds=[1]"]
+    command += ["--grid.esim.epochs=1", f"--output_dir={out}"]
+    assert train.main([*command, "--grid.sizes=[37]"]) == train.USAGE_ERROR
+    said = capsys.readouterr().err
+    assert "--grid.sizes [37]: asked has 36 train rows" in said
+    assert not out.exists()
+    assert train.main(command) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "complete" not in said
+    assert "the points are N = 9, 18, 36" in said
+    sizes = {row["num_train"] for row in read_results(out / "results.csv")}
+    assert sizes - {""} == {"9", "18", "36"}

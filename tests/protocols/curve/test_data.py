@@ -9,8 +9,9 @@ import pytest
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
 from probes.splits import group_of
-from protocols.curve.data import CurveData, load_curve_data
+from protocols.curve.data import CurveData, load_curve_data, traced
 from protocols.curve.settings import CurveSettings, ProbeOptions, check_names
+from protocols.engine.settings import ModelSettings
 from storage.errors import ConfigError, RecordError, UsageError
 from storage.web.download import NotThereError
 
@@ -57,7 +58,46 @@ def test_groups_and_rows_that_a_released_pair_of_files_shares(curve_probes: Path
     data = load(curve_probes, "pairs")
     assert data.groups == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert all(data.untouched)
-    assert (data.train_said, data.notices[0][:14]) == ("train of pairs", "40 train rows:")
+    assert (data.train_said, data.notices) == ("train of pairs", ())
+
+
+def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
+    curve_probes: Path,
+) -> None:
+    data = load(curve_probes, "pairs")  # 40 train rows, the smallest default size is 62
+    frozen, baseline = ModelSettings(), ModelSettings(kind="mlm_baseline")
+    alone = traced(data, CurveSettings(), [frozen])
+    assert alone.sizes == (10, 20, 40)
+    assert alone.notices == (
+        "40 train rows, fewer than the smallest default size 62: the points are N = 10, 20, 40 "
+        "(--grid.sizes gives others)",
+    )
+    # A tenth of them stops the baseline: 36 are left, of which all models have samples.
+    for models in ([frozen, baseline], [baseline, frozen]):
+        assert traced(data, CurveSettings(), models).sizes == (9, 18, 36)
+    assert len(traced(data, CurveSettings(), [baseline]).held_out) == 4
+    for num_rows, sizes in ((1, (1,)), (2, (1, 2)), (5, (1, 2, 5)), (24, (6, 12, 24))):
+        few = replace(data, train=data.train[:num_rows])
+        assert traced(few, CurveSettings(), [frozen]).sizes == sizes
+
+
+def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
+    curve_probes: Path,
+) -> None:
+    data = load(curve_probes, "pairs", sizes=[8, 41])
+    fitting = traced(data, CurveSettings(sizes=[8, 41]), [ModelSettings()])
+    assert (fitting.sizes, fitting.notices[0][:14]) == ((8,), "40 train rows:")
+    refused = r"--grid\.sizes \[41,50\]: pairs has 40 train rows .*--grid\.sizes \[10,20,40\]"
+    with pytest.raises(UsageError, match=refused):
+        traced(data, CurveSettings(sizes=[41, 50]), [ModelSettings()])
+    assert traced(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()]).sizes == (10, 20, 40)
+    one = replace(data, train=data.train[:1])
+    baseline = ModelSettings(kind="mlm_baseline")
+    stops = CurveSettings(sizes=[1])
+    with pytest.raises(UsageError, match=r"give --grid\.mlm_baseline\.patience null"):
+        traced(one, stops, [baseline])
+    never = replace(stops, mlm_baseline=replace(stops.mlm_baseline, patience=None))
+    assert traced(one, never, [baseline]).sizes == (1,)
 
 
 def test_what_cannot_be_is_refused(curve_probes: Path) -> None:
