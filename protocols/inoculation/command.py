@@ -11,11 +11,10 @@ from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
 from jobs.run import Part, run_jobs
 from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from protocols.cli.command import Command, command
-from protocols.engine.auto_kind import with_kind
-from protocols.engine.kinds import check_questions
+from protocols.engine.auto_kind import question_model
 from protocols.engine.own_files import own_files
 from protocols.engine.settings import DEFAULT_FILES, DEFAULT_MODEL, ModelSettings, SplitFiles
-from protocols.inoculation.data import original_splits
+from protocols.inoculation.data import items_of, original_splits, parts_of
 from protocols.inoculation.jobs import (
     INOCULATION,
     ORIGINAL_TASK,
@@ -37,6 +36,7 @@ from storage.config.ranges import BatchSize, LearningRate, NumEpochs, NumItems, 
 from storage.errors import UsageError
 
 DEFAULT_PROBE = ProbeOrFiles()
+DEFAULT_DOSE = 100
 
 
 @command(
@@ -55,7 +55,7 @@ def inoculate(
     probe: ProbeOrFiles = DEFAULT_PROBE,
     data: SplitFiles = DEFAULT_FILES,
     model: ModelSettings = DEFAULT_MODEL,
-    dose: NumItems = 100,
+    dose: NumItems | None = None,
     extra: Extra = "none",
     learning_rate: LearningRate = 1e-5,
     epochs: NumEpochs = 3,
@@ -74,7 +74,8 @@ def inoculate(
         probe: The probe and its splits.
         data: Files of one's own in place of `probe.name`.
         model: The pre-trained model.
-        dose: k, the number of probe examples.
+        dose: k, the number of probe examples; none takes 100, or all that are left where there are
+            fewer.
         extra: Add-some: original-task examples for each probe example.
         learning_rate: Peak rate of the inoculation.
         epochs: Epochs; each one's model is a candidate for M*.
@@ -89,19 +90,27 @@ def inoculate(
         The record of the run.
 
     Raises:
-        UsageError: If the model cannot be the original task's, see `check_questions`, or there
-            is not one probe, by name or as files.
+        UsageError: If the model cannot be the original task's, see `check_questions`, there is not
+            one probe, by name or as files, or the items are too few for what is asked for.
     """
     own = own_files(data, "--probe.name", bool(probe.name))
     if own:
         probe = fitting_probe(probe, own)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
-    model = with_kind(model)
-    check_questions(model, original.checkpoint)
+    model = question_model(model, original.checkpoint)
+    context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
+    parts = parts_of(Subject(model, original, probe), context)
+    if dose is None:
+        dose = min(DEFAULT_DOSE, len(parts.probe.train))
+        if dose < DEFAULT_DOSE:
+            print(f"dose {dose}: all that are left for doses, not the default of {DEFAULT_DOSE}")
     setting = Setting(
         dose, extra, seed, learning_rate=learning_rate, epochs=epochs, batch_size=batch_size
     )
+    items_of(parts, setting)
+    for notice in (*parts.probe.notices, *parts.original.notices):
+        print(notice)
     config = {
         "command": "inoculate",
         "model": model.config(),
@@ -111,7 +120,6 @@ def inoculate(
         **own.said,
     }
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
-    context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
     [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
     from reports.terminal import print_tables
 
@@ -177,10 +185,11 @@ def original_task(
     Raises:
         UsageError: If the model cannot be the original task's, see `check_questions`.
     """
-    model = with_kind(model)
-    check_questions(model, original.checkpoint)
+    model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, engine=engine)
     splits = original_splits(original, context)
+    for notice in splits.notices:
+        print(notice)
     config = {"command": "original", **original_config(model, original, splits, trainer)}
     folder = CommandFolder(Path(output_dir), config, splits.files)
     from reports.terminal import print_tables

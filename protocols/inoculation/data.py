@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jobs.context import RunContext
 from probes.record import Record, chance_of
 from probes.source import ProbeData, load_probe
-from probes.splits import group_of, grouped_split, nested_sample
+from probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
 from protocols.inoculation.settings import (
     MAX_EXTRA,
     Extra,
@@ -24,6 +24,8 @@ from protocols.inoculation.settings import (
     Subject,
 )
 from storage.errors import UsageError
+
+_FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Splits:
         train_files: Where all but `report` come from, and `report` too if there are no others.
         report_files: Where `report` comes from.
         num_left_out: Items of the report split that `report_items` left out.
+        notices: Where few items made the parts others than the settings say.
     """
 
     train: tuple[Record, ...]
@@ -49,6 +52,7 @@ class Splits:
     train_files: tuple[ProbeData, ...]
     report_files: tuple[ProbeData, ...] = ()
     num_left_out: int = 0
+    notices: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[ProbeData, ...]:
@@ -108,35 +112,78 @@ def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
     return context.remembered("inoculated probe", key, lambda: _probe_splits(probe, context))
 
 
+class _Parts:
+    """Cuts parts off a set's items, one after the other, each a share of all of them.
+
+    Args:
+        data: The set.
+        place: Where its settings stand, such as "original".
+    """
+
+    def __init__(self, data: ProbeData, place: str) -> None:
+        self.data, self.place = data, place
+        self.rest = [_in_set(record, data) for record in data.records]
+        self.notices: list[str] = []
+        self._left = 1.0
+
+    def cut(self, name: str, share: float, seed: int) -> list[Record]:
+        """The next part, whole groups.
+
+        Raises:
+            UsageError: If there are too few groups for it.
+        """
+        config, option = self.data.config, f"{self.place}.{name}_share"
+        try:
+            kept, self.rest, said = share_of(self.rest, config.group_by, share / self._left, seed)
+        except SplitError as error:
+            raise UsageError(
+                f"{option} {share:g}: of the {len(self.data.records)} items of {config.name} none "
+                f"can be kept for this part ({error}); give a file of more items or groups"
+                f"{_INSTEAD.get(option, '')}"
+            ) from error
+        self.notices += [f"{config.name}: {option} {share:g}: {said}"] if said else []
+        self._left -= share
+        return kept
+
+
+# What makes a part needless.
+_INSTEAD = {
+    "original.report_share": ", or original.report_sets",
+    "original.reserved_share": ", or original.reserved_share 0, which leaves add-some out",
+    "probe.report_share": ", or one of another split for the report (probe.report_split)",
+}
+
+
 def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
     train, selection, reserved, report = [], [], [], []
-    train_files, report_files = [], []
+    train_files, report_files, notices = [], [], []
     for name in task.sets:
-        data = load_probe(name, task.train_split, mirror=context.mirror)
-        train_files.append(data)
-        rest = [_in_set(record, data) for record in data.records]
-        group_by = data.config.group_by
-        if not task.report_sets:
-            kept, rest = grouped_split(rest, group_by, fraction=task.report_share, seed=task.seed)
-            report += kept
-        share = 1.0 if task.report_sets else 1.0 - task.report_share
-        kept, rest = grouped_split(
-            rest, group_by, fraction=task.selection_share / share, seed=task.seed + 1
+        data = load_probe(
+            name,
+            task.train_split,
+            mirror=context.mirror,
+            option="original.train_split one of them",
         )
-        selection += kept
-        share -= task.selection_share
-        if not task.reserved_sets:
-            kept, rest = grouped_split(
-                rest, group_by, fraction=task.reserved_share / share, seed=task.seed + 2
-            )
-            reserved += kept
-        train += rest
+        train_files.append(data)
+        parts = _Parts(data, "original")
+        if not task.report_sets:
+            report += parts.cut("report", task.report_share, task.seed)
+        selection += parts.cut("selection", task.selection_share, task.seed + 1)
+        if not task.reserved_sets and task.reserved_share:
+            reserved += parts.cut("reserved", task.reserved_share, task.seed + 2)
+        train += parts.rest
+        notices += parts.notices
     for name in task.reserved_sets:
         data = load_probe(name, task.train_split, mirror=context.mirror)
         train_files.append(data)
         reserved += [_in_set(record, data) for record in data.records]
     for name in task.report_sets:
-        data = load_probe(name, task.report_split, mirror=context.mirror)
+        data = load_probe(
+            name,
+            task.report_split,
+            mirror=context.mirror,
+            option="original.report_split one of them, or no original.report_sets",
+        )
         report_files.append(data)
         report += [_in_set(record, data) for record in data.records]
     if task.report_items is not None:
@@ -149,22 +196,19 @@ def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
         chance_of(report),
         tuple(train_files),
         tuple(report_files),
+        notices=tuple(notices),
     )
 
 
 def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Splits:
     """Train and selection items of what is trained before the original task."""
     files = tuple(load_probe(name, stage.train_split, mirror=context.mirror) for name in stage.sets)
-    train, selection = [], []
+    train, selection, notices = [], [], []
     for data in files:
-        kept, rest = grouped_split(
-            [_in_set(record, data) for record in data.records],
-            data.config.group_by,
-            fraction=stage.selection_share,
-            seed=seed,
-        )
-        selection += kept
-        train += rest
+        parts = _Parts(data, "original.first")
+        selection += parts.cut("selection", stage.selection_share, seed)
+        train += parts.rest
+        notices += parts.notices
     return Splits(
         tuple(nested_sample(train, seed)[: stage.train_items]),
         tuple(nested_sample(selection, seed)),
@@ -172,30 +216,27 @@ def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Spl
         (),
         chance_of(selection),
         files,
+        notices=tuple(notices),
     )
 
 
 def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
     source = context.probe(probe.name)
-    train = load_probe(source, probe.train_split, mirror=context.mirror)
-    report_files, group_by = [], train.config.group_by
-    pool = [_in_set(record, train) for record in train.records]
+    mirror, one = context.mirror, "one of them"
+    train = load_probe(source, probe.train_split, mirror=mirror, option=f"probe.train_split {one}")
+    report_files, parts = [], _Parts(train, "probe")
     if probe.report_split is None:
-        reported, pool = grouped_split(
-            pool, group_by, fraction=probe.report_share, seed=probe.split_seed + 1
-        )
+        reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
     else:
-        report_files = [load_probe(source, probe.report_split, mirror=context.mirror)]
+        option = f"probe.report_split {one}, or null, which keeps a share of the train split for it"
+        report_files = [load_probe(source, probe.report_split, mirror=mirror, option=option)]
         reported = [_in_set(record, data) for data in report_files for record in data.records]
     num_reported = len(reported)
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]
-    if probe.selection == "paper":
-        selection = reported
-    else:
-        selection, pool = grouped_split(
-            pool, group_by, num_items=probe.selection_items, seed=probe.split_seed
-        )
+    selection, pool = reported, parts.rest
+    if probe.selection != "paper":
+        selection, pool = _selected(probe, train, parts)
     return Splits(
         tuple(pool),
         tuple(selection),
@@ -204,8 +245,37 @@ def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
         chance_of(reported),
         (train,),
         tuple(report_files),
-        num_reported - len(reported),
+        num_left_out=num_reported - len(reported),
+        notices=tuple(parts.notices),
     )
+
+
+def _selected(
+    probe: InoculatedProbe, train: ProbeData, parts: _Parts
+) -> tuple[list[Record], list[Record]]:
+    """The items kept for selection, of few by default a fifth, and the pool of doses."""
+    pool, wanted, group_by = parts.rest, probe.selection_items, train.config.group_by
+    name, seed = train.config.name, probe.split_seed
+    try:
+        return grouped_split(pool, group_by, num_items=wanted, seed=seed)
+    except SplitError as error:
+        if error.nearest is None:
+            raise UsageError(
+                f"probe.selection_items {wanted}: of {name} no items can be kept for selection "
+                f"({error}); give a file of more items or groups, or probe.selection paper, which "
+                "selects on the reported items"
+            ) from error
+        kept, rest, _ = share_of(pool, group_by, _FEW_SELECTED, seed)
+        if wanted != InoculatedProbe.selection_items:
+            raise UsageError(
+                f"probe.selection_items {wanted}: {name} has {len(pool)} items for selection and "
+                f"doses, and both need some; give another number, such as {len(kept)}"
+            ) from error
+    parts.notices.append(
+        f"{name}: {len(kept)} of its {len(pool)} items are kept for selection, as they are too few "
+        f"for the default (probe.selection_items {wanted})"
+    )
+    return kept, rest
 
 
 def items_of(parts: Parts, setting: Setting) -> list[Record]:
@@ -227,8 +297,8 @@ def dose_of(splits: Splits, dose: int, seed: int) -> list[Record]:
     if dose > len(splits.train):
         raise UsageError(
             f"--dose {dose}: only {len(splits.train)} probe examples are left for doses after "
-            f"{len(splits.selection)} were kept for selection; choose a smaller dose or a smaller "
-            "probe.selection_items"
+            f"{len(splits.selection)} were kept for selection; give a dose of {len(splits.train)} "
+            "at most, or a smaller probe.selection_items"
         )
     return nested_sample(list(splits.train), seed)[:dose]
 
@@ -239,13 +309,20 @@ def add_some(splits: Splits, dose: int, extra: Extra, seed: int) -> list[Record]
     Raises:
         UsageError: If the reserved part is too small.
     """
-    wanted = {"none": 0, "x1": dose, "x2": min(2 * dose, MAX_EXTRA)}[extra]
-    if wanted > len(splits.reserved):
+    wanted = num_balancing(dose, extra)
+    if wanted > (most := len(splits.reserved)):
+        most_dosed = most if extra == "x1" else most // 2
+        works = f"a dose of {most_dosed} at most, " if most_dosed else ""
         raise UsageError(
-            f"extra={extra} with dose {dose} needs {wanted} reserved original-task examples, "
-            f"there are {len(splits.reserved)}; raise original.reserved_share or lower the dose"
+            f"extra {extra} with dose {dose} needs {wanted} reserved original-task examples, and "
+            f"there are {most}; give extra none, {works}or a larger original.reserved_share"
         )
     return nested_sample(list(splits.reserved), seed)[:wanted]
+
+
+def num_balancing(dose: int, extra: Extra) -> int:
+    """How many original-task items balance a dose."""
+    return {"none": 0, "x1": dose, "x2": min(2 * dose, MAX_EXTRA)}[extra]
 
 
 def _in_set(record: Record, data: ProbeData) -> Record:

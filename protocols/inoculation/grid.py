@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 
 from jobs.context import RunContext
 from jobs.job import Job
-from protocols.engine.auto_kind import with_kind
-from protocols.engine.kinds import check_questions
+from protocols.engine.auto_kind import question_model, with_kind
+from protocols.engine.kinds import AUTO
 from protocols.engine.settings import ModelSettings
+from protocols.inoculation.data import Parts, num_balancing
 from protocols.inoculation.jobs import BEFORE, CELL, INOCULATION, SubjectJobs
 from protocols.inoculation.settings import Extra, InoculatedProbe, OriginalTask, Setting, Subject
 from storage.config.ranges import (
@@ -31,6 +32,9 @@ from storage.config.ranges import (
 )
 from storage.errors import UsageError
 
+DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
+DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
+
 
 @dataclass(frozen=True)
 class SweepRow(Settings):
@@ -40,9 +44,9 @@ class SweepRow(Settings):
         model: A name under `models`.
         original: A name under `originals`.
         probe: The probe and its splits.
-        doses: k, numbers of probe examples.
+        doses: k, numbers of probe examples; of the default ones those that there are examples for.
         learning_rates: Peak rates; with `search: tpe` the lowest and the highest.
-        extras: Add-some: none, x1 or x2.
+        extras: Add-some: none, x1 or x2; by default those of a dose that items are reserved for.
         seeds: Seeds of dose, order and dropout; M*_k is chosen for each.
         epochs: Epochs, each a candidate for M*_k.
         batch_size: Questions in an optimiser step.
@@ -51,13 +55,11 @@ class SweepRow(Settings):
     model: str
     original: str
     probe: InoculatedProbe
-    doses: Annotated[list[NumItems], NotEmpty()] = field(
-        default_factory=lambda: [100, 250, 500, 1000, 2000, 3000]
-    )
+    doses: Annotated[list[NumItems], NotEmpty()] = field(default_factory=DEFAULT_DOSES.copy)
     learning_rates: Annotated[list[LearningRate], NotEmpty()] = field(
         default_factory=lambda: [1e-5, 2e-5, 5e-5]
     )
-    extras: Annotated[list[Extra], NotEmpty()] = field(default_factory=lambda: ["none", "x1", "x2"])
+    extras: Annotated[list[Extra], NotEmpty()] = field(default_factory=DEFAULT_EXTRAS.copy)
     seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0])
     epochs: NumEpochs = 3
     batch_size: BatchSize = 16
@@ -93,7 +95,8 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
             than there are.
     """
     jobs: dict[str, Job] = {}
-    grid = replace(grid, models={name: with_kind(model) for name, model in grid.models.items()})
+    found = {name: with_kind(one) for name, one in grid.models.items() if one.kind == AUTO}
+    grid = replace(grid, models={**grid.models, **found})
     for number, row in enumerate(grid.rows, start=1):
         for job in _row_jobs(grid, row, f"rows: number {number}", context):
             jobs.setdefault(job.key, job)
@@ -103,7 +106,7 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
 def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -> Iterator[Job]:
     model = _named(grid.models, row.model, f"{place}: model")
     task = _named(grid.originals, row.original, f"{place}: original")
-    check_questions(model, task.checkpoint, f"{place}: ")
+    model = question_model(model, task.checkpoint, f"{place}: ")
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
     if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
@@ -111,10 +114,13 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     name = f"{jobs.probe_name}-{row.original}-{row.model}"
     before = jobs.job(f"before-{name}", {"protocol": BEFORE})
     yield before
-    for dose in row.doses:
+    for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):
+        context.say(f"{place}: {notice}")
+    for dose, extras in _fitting(row, jobs.parts, place, context).items():
+        fitting = replace(row, extras=extras)
         for seed in row.seeds:
             try:
-                settings = list(_settings(grid, row, dose, seed, jobs))
+                settings = list(_settings(grid, fitting, dose, seed, jobs))
             except UsageError as error:
                 raise UsageError(f"{place}: {error}") from error
             own: list[Job] = []
@@ -139,6 +145,29 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
                 "seed": seed,
             }
             yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, own)
+
+
+def _fitting(
+    row: SweepRow, parts: Parts, place: str, context: RunContext
+) -> dict[int, list[Extra]]:
+    """The extras of each dose; of the defaults those that there are items for, which is said."""
+    most, reserved = len(parts.probe.train), len(parts.original.reserved)
+    doses = row.doses
+    if doses == DEFAULT_DOSES and max(doses) > most:
+        doses = [dose for dose in doses if dose <= most] or [most]
+        context.say(f"{place}: doses {doses}, as {most} probe examples are left for doses")
+    found = {}
+    for dose in doses:
+        found[dose] = row.extras
+        if row.extras != DEFAULT_EXTRAS:
+            continue
+        found[dose] = [one for one in row.extras if num_balancing(dose, one) <= reserved]
+        if left_out := ", ".join(one for one in row.extras if one not in found[dose]):
+            context.say(
+                f"{place}: dose {dose} without extra {left_out}, as {reserved} original-task "
+                "examples are reserved"
+            )
+    return found
 
 
 def _settings(

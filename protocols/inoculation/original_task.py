@@ -184,7 +184,7 @@ def completed(record: RunRecord, checkpoint: Path, splits: Splits, start: float)
             "reserved": len(splits.reserved),
             "report": len(splits.report),
         },
-        notices=(*record.notices, *said),
+        notices=(*record.notices, *splits.notices, *said),
         data=data_files(splits.files),
         model_sha256=model_fingerprint(saved_module(checkpoint)),
         seconds=round(time.perf_counter() - start, 3),

@@ -263,6 +263,7 @@ class InoculationSteps:
             own,
             model=self.model.label,
             probe=self.probe_name,
+            notices=(*own.notices, *original.notices),
             source=source,
             original_parts=parts,
             data=data_files(probe.files + original.files),

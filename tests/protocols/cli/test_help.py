@@ -65,7 +65,8 @@ def test_its_example_can_be_typed(command: str, capsys: pytest.CaptureFixture[st
 def test_what_must_be_given_and_what_is_there_without(capsys: pytest.CaptureFixture[str]) -> None:
     said = " ".join(said_by(["inoculate", "--help"], capsys).split())
     assert "--original.name Its name in tables. (required)" in said
-    assert "--dose k, the number of probe examples. (default: 100)" in said
+    assert "--dose k, the number of probe examples; none takes 100, or all that are left" in said
+    assert "--epochs Epochs; each one's model is a candidate for M*. (default: 3)" in said
     said = " ".join(said_by(["demo", "--help"], capsys).split())
     assert "--plan.curve_probes Probes with a learning curve. (default: ['taxonomy_small'" in said
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from jobs.context import RunContext
+from probes.importers.ai2 import write_ai2
+from probes.source import load_probe
 from protocols.inoculation.data import (
     add_some,
     dose_of,
@@ -55,6 +57,52 @@ def test_doses_are_nested_and_leave_the_selection_alone(
     assert dose_of(splits, 10, 1) != small
     with pytest.raises(UsageError, match="--dose 61: only 60 probe examples"):
         dose_of(splits, 61, 0)
+
+
+def test_few_items_are_divided_and_it_is_said(tiny_probes: Path, context: RunContext) -> None:
+    name = str(tiny_probes / "second.yaml")
+    splits = probe_splits(InoculatedProbe(name), context)  # 80 items, and 500 by default
+    assert [len(splits.selection), len(splits.train)] == [16, 64]  # a fifth
+    assert splits.notices == (
+        "second: 16 of its 80 items are kept for selection, as they are too few for the default "
+        "(probe.selection_items 500)",
+    )
+    with pytest.raises(UsageError, match=r"selection_items 80: second has 80 items .* such as 16"):
+        probe_splits(InoculatedProbe(name, selection_items=80), context)
+    assert not probe_splits(InoculatedProbe(name, selection_items=16), context).notices
+
+
+def test_an_original_task_of_few_items(
+    task: OriginalTask, tiny_probes: Path, tmp_path: Path, context: RunContext
+) -> None:
+    rows = list(load_probe(task.sets[0], "train", mirror=context.mirror).records)
+    own = {
+        name: [r for r in rows if r.meta["cluster"] in clusters]
+        for name, clusters in (
+            ("four", sorted({r.meta["cluster"] for r in rows})[:4]),
+            ("one", [rows[0].meta["cluster"]]),
+        )
+    }
+    paths = []
+    for name, records in own.items():
+        write_ai2(tmp_path / f"{name}.jsonl", records)
+        paths.append(tmp_path / f"{name}.yaml")
+        paths[-1].write_text(
+            "setup: mc_qa\nnum_choices: 5\nchance: 0.2\ngroup_by: cluster\ndescription: few\n"
+            f"files: {{train: {name}.jsonl}}\n"
+        )
+    four, one = map(str, paths)
+    splits = original_splits(OriginalTask("few", [four], selection_share=0.05), context)
+    parts = (splits.train, splits.selection, splits.reserved, splits.report)
+    assert [len(part) for part in parts] == [2, 2, 2, 2]  # a cluster each
+    # 0.05 of the 8 items are 0.4, which is nearer to no cluster than to one.
+    assert splits.notices == (
+        "four: original.selection_share 0.05: 2 of 6 items in place of a share of 0.0625",
+    )
+    with pytest.raises(UsageError, match=r"original\.report_share 0\.2: of the 2 items of one"):
+        original_splits(OriginalTask("few", [one]), context)
+    none = OriginalTask("few", [four], reserved_share=0.0)
+    assert original_splits(none, context).reserved == ()
 
 
 def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, context: RunContext) -> None:

@@ -11,7 +11,14 @@ import pytest
 
 from jobs.context import RunContext
 from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from protocols.inoculation.grid import (
+    DEFAULT_DOSES,
+    DEFAULT_EXTRAS,
+    SweepGrid,
+    SweepRow,
+    sweep_jobs,
+)
+from protocols.inoculation.jobs import CELL
 from protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from results.provenance import ROOT
 from storage.config.ranges import RangeError
@@ -150,6 +157,25 @@ def test_unknown_names_and_too_many_examples_are_said(grid: SweepGrid, mirror: s
         sweep_jobs(replace(grid, rows=[replace(row, model="huge")]), under(mirror))
     with pytest.raises(UsageError, match="rows: number 1: --dose 61: only 60"):
         sweep_jobs(replace(grid, rows=[replace(row, doses=[61])]), under(mirror))
+
+
+def test_default_doses_and_extras_are_those_that_there_are_items_for(
+    grid: SweepGrid, mirror: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = replace(grid.originals["colours"], reserved_share=0.1)  # 8 of 80 items
+    [row] = grid.rows
+    given = {"doses": DEFAULT_DOSES, "extras": DEFAULT_EXTRAS, "learning_rates": [1e-5]}
+    own = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **given)])
+    jobs = sweep_jobs(own, under(mirror))
+    settings = [job.config["setting"] for job in jobs if job.config["protocol"] == CELL]
+    assert [(one["dose"], one["extra"]) for one in settings] == [(60, "none")]
+    assert [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()] == [
+        "number 1: doses [60], as 60 probe examples are left for doses",
+        "number 1: dose 60 without extra x1, x2, as 8 original-task examples are reserved",
+    ]
+    own = replace(own, rows=[replace(own.rows[0], extras=["x1"], doses=[8, 9])])
+    with pytest.raises(UsageError, match=r"extra x1 with dose 9 .*there are 8; give .*dose of 8"):
+        sweep_jobs(own, under(mirror))
 
 
 def test_planning_imports_neither_lightning_nor_optuna() -> None:
