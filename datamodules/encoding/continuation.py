@@ -11,6 +11,7 @@ from torch import Tensor
 
 from datamodules.encoding.encoded_set import Ids, Padding
 from datamodules.encoding.likelihood import (
+    TOO_LONG,
     FilledText,
     LikelihoodEncoder,
     LikelihoodSet,
@@ -96,7 +97,7 @@ class ContinuationEncoder(LikelihoodEncoder):
         if room < (self.template.num_special == 0):
             raise RecordError(
                 f"{record.where}: {num_scored} tokens are scored of the choice {choice[:60]!r} and "
-                f"what follows it, more than fit into max_length={self.max_length}"
+                f"what follows it, more than fit into max_length={self.max_length}: {TOO_LONG}"
             )
         kept = min(first, room)
         start = kept == 0 and self.template.num_special == 0

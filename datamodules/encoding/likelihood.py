@@ -23,6 +23,7 @@ from probes.record import MASK, Record
 from storage.errors import RecordError
 
 Spans = Sequence[Sequence[int]]
+TOO_LONG = "raise --model.max_length if the model takes more, or leave the item out"
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class LikelihoodEncoder:
         if room < 0:
             raise RecordError(
                 f"{record.where}: the choice {choice[:60]!r} has {last - first} tokens, more than "
-                f"fit into max_length={self.max_length}"
+                f"fit into max_length={self.max_length}: {TOO_LONG}"
             )
         before, after = longest_first(first, len(ids) - last, room)
         kept = ids[first - before : last + after]

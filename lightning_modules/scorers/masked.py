@@ -20,7 +20,7 @@ from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSett
 from lightning_modules.scorers.pseudo_log_likelihood import PllForm, PseudoLogLikelihood
 from lightning_modules.scorers.ranks import log_probabilities
 from lightning_modules.scorers.trained import TrainedScorer
-from lightning_modules.sentence_choice import SentenceChoice
+from lightning_modules.sentence_choice import DEFAULT_MAX_LENGTH, SentenceChoice
 
 if TYPE_CHECKING:
     from probes.record import Setup
@@ -103,6 +103,9 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
             name, "sum", revision=revision, form=settings.pll, **options
         )
     if answers_questions(name, revision):
+        # As long as it was trained with, unless another length than the default is asked for.
+        if settings.max_length == DEFAULT_MAX_LENGTH:
+            options["max_length"] = None
         return TrainedScorer(SentenceChoice(name, revision=revision, **options))
     # The mean over an answer's tokens: the sum would prefer short answers.
     return PseudoLogLikelihood.load(name, "mean", revision=revision, form=settings.pll, **options)

@@ -40,14 +40,15 @@ def ask(
     found = {}
     for (name, records), batches in zip(sets.items(), per_set, strict=True):
         scores = {i: row for batch in batches for i, row in scores_by_item(batch).items()}
-        scores = gather_scores(scores)
+        scores, notices = gather_scores(scores), data.notices(name)
         if by_pieces := data.evaluation_sets[name].needs_pll:
             pieces = {"pieces": [records[i] for i in by_pieces]}
             said = ask(scorer, scorer.log_likelihoods(), pieces, settings)["pieces"]
             scores |= {i: list(row) for i, row in zip(by_pieces, said.scores, strict=True)}
+            notices += said.notices
         kept = sorted(scores)
         found[name] = Predictions(
-            name, [records[i] for i in kept], [scores[i] for i in kept], data.notices(name)
+            name, [records[i] for i in kept], [scores[i] for i in kept], notices
         )
     return found
 
@@ -88,5 +89,6 @@ def _asked(
     )
     with stoppable():
         output: Any = trainer.predict(Asked(scorer, question), datamodule=data)
-    assert output is not None
+    if output is None:  # all records of all sets are scored by their pieces: there is no batch
+        return data, [[] for _ in sets]
     return data, output if len(sets) > 1 else [output]

@@ -11,6 +11,7 @@ import numpy as np
 from datamodules.encoding.encoded_set import Padding
 from datamodules.encoding.infilling.infilling_set import Infilling, InfillingSet, Target
 from datamodules.encoding.infilling.texts import Asks, PosedTexts, Written
+from datamodules.encoding.likelihood import TOO_LONG
 from datamodules.encoding.special_tokens import Template, longest_first
 from probes.record import Record
 from storage.errors import RecordError
@@ -119,7 +120,7 @@ class InfillingEncoder:
         if room < 0:
             raise RecordError(
                 f"{record.where}: a choice has {longest - len(self.closing)} tokens, more than fit "
-                f"into max_length={self.max_length}"
+                f"into max_length={self.max_length}: {TOO_LONG}"
             )
         around = self.max_length - self.template.num_special - 1
         before, after = longest_first(at, size - at - 1, around)

@@ -1,0 +1,53 @@
+"""What is said of items whose texts are too long, or that are scored piece by piece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BertModel
+
+from jobs.context import TrainerSettings
+from lightning_modules.sentence_choice import SentenceChoice
+from probes.record import Record
+from protocols.engine.evaluation import predict
+from protocols.engine.models import scorer_for
+from protocols.engine.settings import ModelSettings
+
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
+LONG = " ".join(["w1", "w2"] * 20)  # more than the tiny model's 32 tokens
+
+
+def test_items_that_all_go_by_their_pieces_are_scored_and_their_cuts_said(tiny_model: Path) -> None:
+    """No item has a batch of its own; one more, which has, changes nothing."""
+    model = ModelSettings(str(tiny_model), multi_token="pseudo_log_likelihood")
+    scorer = scorer_for(model, "mc_mlm")
+    pieces = [Record("a", f"{LONG} [MASK] .", ("red green", "blue"), 0)]
+    whole = [*pieces, Record("b", "a [MASK] .", ("red", "blue"), 0)]
+    found = predict(scorer, {"pieces": pieces}, TRAINER)["pieces"]
+    among = predict(scorer, {"whole": whole}, TRAINER)["whole"]
+    assert list(found.scores[0]) == pytest.approx(list(among.scores[0]), abs=1e-5)
+    cut = "2 of 2 texts were cut to 32 tokens around their answer"
+    assert cut in found.notices
+    assert cut in among.notices
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, 16), ({"max_length": 24}, 24)])
+def test_a_trained_model_reads_as_much_as_it_was_trained_with(
+    given: dict[str, int], used: int, tiny_model: Path, tmp_path: Path
+) -> None:
+    """Held against transformers: each pair alone, cut by the tokenizer itself."""
+    module = SentenceChoice(str(tiny_model), max_length=16, seed=1)
+    module.save_pretrained(tmp_path / "trained")
+    asked = [Record("a", LONG, ("red", "blue green red"), 0)]
+    settings = ModelSettings(str(tmp_path / "trained"), **given)
+    found = predict(scorer_for(settings, "mc_qa"), {"x": asked}, TRAINER)["x"]
+    encoder = BertModel.from_pretrained(tmp_path / "trained", add_pooling_layer=False).eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "trained")
+    expected = []
+    for choice in asked[0].choices:
+        pair = tokenizer([LONG], [choice], truncation=True, max_length=used, return_tensors="pt")
+        with torch.no_grad():
+            expected.append(float(module.head(encoder(**pair).last_hidden_state[:, 0])))
+    assert list(found.scores[0]) == pytest.approx(expected, abs=1e-5)
