@@ -34,7 +34,13 @@ class ChoiceModule(pl.LightningModule, ABC):
         weight_decay: On everything but biases and norms.
         warmup_share: Share of the steps in which the rate rises; it then falls to 0.
         max_grad_norm: Clip gradients to this norm; None does not clip.
+
+    Attributes:
+        num_choices: Questions with fewer choices get empty ones up to here, which compete; None:
+            every question has its own. It is saved with the module.
     """
+
+    num_choices: int | None = None
 
     def __init__(
         self,

@@ -15,8 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.checkpoints.description import has_choice_head
-from lightning_modules.checkpoints.fit import agree
-from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.checkpoints.folder import PretrainedError, agree
 from lightning_modules.checkpoints.forms import ENCODER, MULTIPLE_CHOICE
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers, resolve
@@ -107,7 +106,7 @@ class SentenceChoice(ChoiceModule):
             own_head = CHECKPOINT_HEAD
         self.head_kind = own_head or DEFAULT_HEAD
         self.max_length: int = max_length or saved.get("max_length") or DEFAULT_MAX_LENGTH
-        self.num_choices: int | None = agree(
+        self.num_choices = agree(
             "num_choices", num_choices, saved.get("num_choices"), model_name_or_path
         )
         has_own_head = self.head_kind == CHECKPOINT_HEAD

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from datamodules.sampler import PADDING_ITEM
-from probes.record import MASK, Record, check_mask
+from probes.record import MASK, Record, chance_of, check_mask
 from storage.errors import RecordError
 
 Ids = NDArray[np.int64]
@@ -214,6 +214,20 @@ def distinct_texts(
         for column, choice in enumerate([*record.choices, *empty]):
             choices[row, column] = places.setdefault(choice, len(places))
     return list(places), stems, choices
+
+
+def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[str, ...]:
+    """Say how many questions got empty choices that compete, and what that makes of chance."""
+    if num_choices is None:
+        return ()
+    num_padded = sum(len(record.choices) < num_choices for record in records)
+    if not num_padded:
+        return ()
+    return (
+        f"{num_padded} of {len(records)} questions have fewer than {num_choices} choices and got "
+        f"empty ones, which compete (num_choices {num_choices}): chance is {1 / num_choices:.1%} "
+        f"of the choices scored, {chance_of(records):.1%} of the real ones",
+    )
 
 
 def masked_stem(record: Record) -> str:

@@ -11,7 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding, distinct, distinct_texts
+from datamodules.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    distinct,
+    distinct_texts,
+    padding_notice,
+)
 from datamodules.encoding.special_tokens import Template, cut, longest_first
 from datamodules.encoding.token_store import TokenStore, tokenise, unknown_notice
 from probes.record import MASK, Record
@@ -96,6 +103,7 @@ class SentenceChoiceEncoder:
         """
         texts, stems, choices = distinct_texts(records, self._stem, self.num_choices)
         store, notices = tokenise(self.tokenizer, texts, self.cache_dir)
+        notices += padding_notice(records, self.num_choices)
         room = self.max_length - self.template.num_special
         sizes = np.append(store.lengths(), 0)  # -1, no choice, has no tokens
         longest = (sizes[stems][:, None] + sizes[choices]).max(axis=1, initial=0)
@@ -104,6 +112,7 @@ class SentenceChoiceEncoder:
                 f"{num_cut} of {len(records)} questions were cut to {self.max_length} tokens a "
                 "pair, the longer of question and answer first",
             )
+            notices += self._lost_masks(store, stems, choices, room)
         own = np.column_stack([stems, choices]).tolist()
         notices += unknown_notice(self.tokenizer, store, own, "questions")
         return SentenceSet(
@@ -122,6 +131,26 @@ class SentenceChoiceEncoder:
             odd_to_first=not self.tokenizer.is_fast,
             truncation_side=self.tokenizer.truncation_side,
         )
+
+    def _lost_masks(
+        self, store: TokenStore, stems: Ids, choices: Ids, room: int
+    ) -> tuple[str, ...]:
+        """Say how many questions lost their mask where they were cut."""
+        num_lost = 0
+        for stem, own in zip(stems, choices, strict=True):
+            ids = store[stem]
+            masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
+            if not len(masks):
+                continue
+            keep = min(
+                longest_first(len(ids), len(store[choice]), room, not self.tokenizer.is_fast)[0]
+                for choice in own[own >= 0]
+            )
+            kept = cut(np.arange(len(ids)), keep, self.tokenizer.truncation_side)
+            num_lost += not np.isin(masks, kept).all()
+        if not num_lost:
+            return ()
+        return (f"{num_lost} of {len(stems)} questions lost their mask where they were cut",)
 
     def _stem(self, record: Record) -> str:
         return record.stem.replace(MASK, self.tokenizer.mask_token or MASK)

@@ -20,9 +20,10 @@ from datamodules.encoding.encoded_set import (
     distinct,
     distinct_texts,
     masked_stem,
+    padding_notice,
 )
 from datamodules.words.tokens import PADDING_ID, WordIndex, candidate_word, unknown_words, words_of
-from probes.record import Record
+from probes.record import MASK, Record
 from storage.errors import RecordError
 
 NUM_TOKENS = 20  # Talmor 2020, section 2.3
@@ -81,6 +82,7 @@ class WordMaskedEncoder:
         sentences = [words_of(masked_stem(record)) for record in records]
         num_cut = sum(len(words) > self.num_tokens for words in sentences)
         sentences = [words[: self.num_tokens] for words in sentences]
+        num_lost = sum(MASK not in words for words in sentences)
         counts = Counter(word for words in sentences for word in words)
         # All at once: each call may read the whole file of vectors.
         self.words.ids(list(counts))
@@ -94,7 +96,7 @@ class WordMaskedEncoder:
         if num_cut:
             notices += (
                 f"{num_cut} of {len(records)} sentences were cut to their first "
-                f"{self.num_tokens} words",
+                f"{self.num_tokens} words" + f", and {num_lost} lost their mask" * (num_lost > 0),
             )
         return WordMaskedSet(
             labels=np.array([record.answer for record in records], dtype=np.int64),
@@ -201,7 +203,7 @@ class WordPairEncoder:
         counts = Counter(word for text in words for word in text)
         self.words.ids(list(counts))  # all at once: each call may read the whole file of vectors
         texts = [self.words.ids(text) for text in words]
-        notices = unknown_words(counts, self.words)
+        notices = unknown_words(counts, self.words) + padding_notice(records, self.num_choices)
         if num_cut:
             notices += (f"{num_cut} of {len(words)} texts were cut to {self.max_length} words",)
         return WordPairSet(

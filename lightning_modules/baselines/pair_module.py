@@ -13,7 +13,7 @@ from torch import nn
 from lightning_modules.baselines.token_vectors import TokenVectors
 from lightning_modules.baselines.word_module import WordModule
 from lightning_modules.baselines.word_settings import word_settings
-from lightning_modules.checkpoints.fit import agree
+from lightning_modules.checkpoints.folder import agree
 
 if TYPE_CHECKING:
     from datamodules.encoding.encoded_set import ChoiceEncoder
@@ -46,11 +46,15 @@ class PairModule(WordModule):
             words.origin, settings, learning_rate, weight_decay, max_grad_norm, monitor
         )
         self.max_length: int = settings["max_length"]
-        self.num_choices: int | None = settings["num_choices"]
+        self.num_choices = settings["num_choices"]
         self.words = words
 
     def encoder(self) -> ChoiceEncoder:
         return self.words.encoder(self.max_length, self.num_choices)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        self._settings["num_choices"] = self.num_choices  # which may have been set since
+        super().save_pretrained(folder)
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeVar
+from typing import Any
 
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -11,7 +11,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from lightning_modules.checkpoints.folder import PretrainedError, one_error
 from lightning_modules.checkpoints.forms import CAUSAL_LM, MASKED_LM, SEQ2SEQ_LM, Form
 
-T = TypeVar("T")
 _SPOKEN = {"pad_token": "padding token"}
 
 
@@ -93,16 +92,3 @@ def longest_text(config: Any) -> int:
     kinds = ("", "encoder_", "decoder_")
     found = [getattr(config, f"max_{kind}position_embeddings", None) for kind in kinds]
     return min((n for n in found if isinstance(n, int) and n > 0), default=sys.maxsize)
-
-
-def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
-    """What is asked for, or what a model was saved with where nothing is asked for.
-
-    Raises:
-        PretrainedError: If both are there and differ.
-    """
-    if given is not None and saved is not None and given != saved:
-        raise PretrainedError(
-            f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
-        )
-    return saved if given is None else given

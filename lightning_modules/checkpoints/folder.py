@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors import safe_open
 
+T = TypeVar("T")
 CONFIG = "config.json"
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
@@ -88,6 +89,19 @@ def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
             raise PretrainedError(
                 f"{path}: {name} is {value!r}, not a whole number from {least} on"
             )
+
+
+def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
+    """What is asked for, or what a model was saved with where nothing is asked for.
+
+    Raises:
+        PretrainedError: If both are there and differ.
+    """
+    if given is not None and saved is not None and given != saved:
+        raise PretrainedError(
+            f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
+        )
+    return saved if given is None else given
 
 
 def check_config(folder: Path) -> dict[str, Any]:

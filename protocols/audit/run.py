@@ -13,7 +13,6 @@ from jobs.context import RunContext
 from lightning_modules.scorers.base import Scorer
 from lightning_modules.scorers.trained import TrainedScorer
 from probes.controls import STANDARD
-from probes.record import chance_of
 from probes.splits import groups_of
 from protocols.audit.data import AuditData, read_audit, under
 from protocols.audit.jobs import is_trained
@@ -25,6 +24,7 @@ from protocols.engine.models import scorer_for
 from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
+    chance_rows,
     score_notices,
     subset_rows,
     tied_row,
@@ -59,7 +59,7 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         how = settings.fit_of(model.kind)
         direct = Direct(model, how, seed, None, f"{data.config.name}, {model.label}")
         trained = fit_directly(run, direct, posed.train, posed.held_out, context)
-        notices += trained.problems
+        notices += trained.notices
         scorer: Scorer = TrainedScorer(trained.module)
         row = replace(
             row,
@@ -108,6 +108,6 @@ def _rows(data: AuditData, said: Predictions, split: str, row: Row) -> list[Row]
     records, row = said.records, replace(row, split=split)
     groups = groups_of(records, data.config.group_by)
     clean = untouched_of(data.untouched(records))
-    chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
-    rows = [accuracy_row(said, groups, row), tied_row(said, row), chance]
+    chance = chance_rows(said, replace(row, num_items=len(records)))
+    rows = [accuracy_row(said, groups, row), tied_row(said, row), *chance]
     return rows + subset_rows(said, groups, clean, replace(row, metric="accuracy"))

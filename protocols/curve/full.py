@@ -79,9 +79,7 @@ def run_point(run: RunFolder, curve: Curve, point: FullPoint, start: Path | None
     sets = {"sample": sample, "evaluation": evaluation}
     said = predict(TrainedScorer(module), sets, curve.context.trainer)
     stopping = early_stopping(data, settings, [epoch])
-    notices = dict.fromkeys(
-        [*trained.problems, *said["sample"].notices, *said["evaluation"].notices]
-    )
+    notices = dict.fromkeys([*trained.notices, *said["evaluation"].notices])
     name = f"{control}-seed{point.seed}"
     one = Measurement(
         control, point.seed, epoch, replace(said["evaluation"], name=name), said["sample"]

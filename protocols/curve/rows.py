@@ -9,7 +9,7 @@ from typing import Any
 
 from metrics.balance import majority_accuracy
 from probes.controls import CONTROLS, STANDARD
-from probes.record import Record, chance_of
+from probes.record import Record
 from probes.splits import groups_of
 from protocols.curve.data import CurveData
 from protocols.curve.settings import PROTOCOL
@@ -17,6 +17,7 @@ from protocols.engine.model_source import source_of
 from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
+    chance_rows,
     classes_are_positions,
     grouped_row,
     score_notices,
@@ -101,7 +102,7 @@ def finish_run(
     """
     rows = [row for one in measured for row in _rows(data, point, one)]
     if point.with_levels:
-        rows += _level_rows(data, point)
+        rows += _level_rows(data, point, measured[0].said)
     run.write_lines("predictions.jsonl", _lines(measured, data.groups))
     hits = json.dumps({"groups": data.groups, "hits": _hits(measured)})
     write_text_atomic(run.path / HITS, hits + "\n")
@@ -175,13 +176,13 @@ def choice_sets(records: Sequence[Record]) -> list[Subset | None]:
     return [own if several else None for own in sets]
 
 
-def _level_rows(data: CurveData, point: Point) -> list[Row]:
+def _level_rows(data: CurveData, point: Point, said: Predictions) -> list[Row]:
     records = data.evaluation
     by_position = classes_are_positions(data.config, records)
     gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
     row = replace(_base(data, point), num_items=len(records))
-    levels = {"chance": chance_of(records), "majority_accuracy": majority_accuracy(gold)}
-    return [replace(row, metric=metric, value=value) for metric, value in levels.items()]
+    majority = replace(row, metric="majority_accuracy", value=majority_accuracy(gold))
+    return [*chance_rows(said, row), majority]
 
 
 def _hits(measured: Sequence[Measurement]) -> dict[str, dict[str, str | list[float]]]:

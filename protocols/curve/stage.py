@@ -88,7 +88,7 @@ def train_facts(
         max_grad_norm=settings.max_grad_norm,
     )
     plan = FitPlan(settings, stage.seed, [], f"{config.name}: facts")
-    problems = fit_choices(module, facts, {}, run, plan, context)
+    problems, encoded = fit_choices(module, facts, {}, run, plan, context)
     module.save_pretrained(run.best_dir)
     said = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     run.finish(
@@ -98,7 +98,7 @@ def train_facts(
             probe=config.name,
             rows=(_train_row(said, model, stage, control),),
             counts={"train": len(facts)},
-            notices=(*problems, *stage.facts.notices),
+            notices=(*problems, *encoded, *stage.facts.notices),
             seeds=(stage.seed,),
             data=data_files([stage.facts]),
             source=source_of(model),

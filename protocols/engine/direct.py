@@ -52,12 +52,13 @@ class DirectlyTrained:
     Attributes:
         module: The module, ready for `TrainedScorer`.
         epoch: The epoch that it is of.
-        problems: What was wrong with states that could not be gone on from.
+        notices: What was wrong with states that could not be gone on from, and what there is to
+            say of the training items.
     """
 
     module: ChoiceModule
     epoch: int
-    problems: tuple[str, ...]
+    notices: tuple[str, ...]
 
 
 def fresh_module(direct: Direct) -> ChoiceModule:
@@ -109,7 +110,8 @@ def fit_directly(
         ]
     plan = FitPlan(how, direct.seed, watchers, direct.description)
     watched = {HELD_OUT_SET: held_out} if held_out else {}
-    problems = fit_choices(module, sample, watched, run, plan, context)
+    problems, encoded = fit_choices(module, sample, watched, run, plan, context)
+    notices = (*problems, *encoded)
     if keep.best is None:
-        return DirectlyTrained(module, how.epochs, problems)
-    return DirectlyTrained(saved_module(run.best_dir), int(keep.best["epoch"]), problems)
+        return DirectlyTrained(module, how.epochs, notices)
+    return DirectlyTrained(saved_module(run.best_dir), int(keep.best["epoch"]), notices)

@@ -6,13 +6,14 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from callbacks.predictions.rows import prediction_rows
 from metrics.intervals import accuracy_interval, num_groups, wilson
 from metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probes.catalog import ProbeConfig
-from probes.record import Record, share_choices
+from probes.record import Record, chance_of, share_choices
 from results.row import Row
 from results.subset import Subset, Template, Untouched
 
@@ -53,6 +54,16 @@ class Predictions:
     def accuracy(self) -> float:
         """Mean credit."""
         return math.fsum(self.credit) / len(self.credit) if self.credit else math.nan
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing evenly among all choices scored, empty ones that pad included."""
+        return fmean(1 / len(scores) for scores in self.scores)
+
+    @property
+    def floor(self) -> float:
+        """Accuracy of guessing evenly among the real choices: what scores are held against."""
+        return chance_of(self.records)
 
     @property
     def num_tied(self) -> int:
@@ -101,6 +112,19 @@ def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row)
         row: The other columns.
     """
     return grouped_row(predictions.credit, groups, replace(row, metric="accuracy"))
+
+
+def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]:
+    """Return chance and, where empty choices lower it, the floor: that of the real choices alone.
+
+    Args:
+        predictions: What was said.
+        row: The other columns.
+        part: What the names of the metrics end in, such as "_probe".
+    """
+    chance, floor = predictions.chance, predictions.floor
+    levels = {"chance": chance} if chance == floor else {"chance": chance, "floor": floor}
+    return [replace(row, metric=name + part, value=value) for name, value in levels.items()]
 
 
 def tied_row(predictions: Predictions, row: Row, metric: str = "tied_share") -> Row:

@@ -62,8 +62,12 @@ def fit_choices(
     run: RunFolder,
     plan: FitPlan,
     context: RunContext,
-) -> tuple[str, ...]:
-    """`fit` on items with choices; the evaluation sets are scored behind each epoch."""
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`fit` on items with choices; the evaluation sets are scored behind each epoch.
+
+    Returns:
+        What `fit` does; and what the encoding of the training items has to say (cuts, skips).
+    """
     data = ChoiceDataModule(
         train=train,
         evaluation=evaluation,
@@ -73,7 +77,8 @@ def fit_choices(
         num_workers=context.trainer.num_workers,
         cache_dir=cache_folder(),
     )
-    return fit(module, data, run, plan, context)
+    problems = fit(module, data, run, plan, context)
+    return problems, data.notices("train")
 
 
 def fit(
@@ -219,7 +224,7 @@ def quiet_lightning() -> None:
         ".*checkpoint directory.*exists and is not empty.*",
         ".*Checkpoint directory.*exists and is not empty.*",
         ".*logging interval.*",
-        ".*Total length of `list` across ranks is zero.*",  # a fit without evaluation sets
+        ".*Total length of `\\w+` across ranks is zero.*",  # a fit without evaluation sets
         ".*The dirpath has changed.*",
         ".*lr_scheduler.step.*",
         ".*LightningCLI's args parameter.*",

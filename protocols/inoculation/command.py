@@ -18,6 +18,7 @@ from protocols.inoculation.data import items_of, original_splits, parts_of
 from protocols.inoculation.jobs import (
     INOCULATION,
     ORIGINAL_TASK,
+    inoculation_config,
     inoculation_jobs,
     original_config,
     original_jobs,
@@ -100,7 +101,8 @@ def inoculate(
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
     model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
-    parts = parts_of(Subject(model, original, probe), context)
+    subject = Subject(model, original, probe)
+    parts = parts_of(subject, context)
     if dose is None:
         dose = min(DEFAULT_DOSE, len(parts.probe.train))
         if dose < DEFAULT_DOSE:
@@ -111,16 +113,17 @@ def inoculate(
     items_of(parts, setting)
     for notice in (*parts.probe.notices, *parts.original.notices):
         print(notice)
+    resolved = inoculation_config(subject, parts, trainer)
     config = {
         "command": "inoculate",
         "model": model.config(),
-        "original": asdict(original),
+        "original": resolved["original"],
         "probe": asdict(probe),
         **asdict(setting),
         **own.said,
     }
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
-    [run] = inoculate_here(folder, Subject(model, original, probe), [setting], context)
+    [run] = inoculate_here(folder, subject, [setting], context)
     from reports.terminal import print_tables
 
     print_tables(folder.path, INOCULATION)

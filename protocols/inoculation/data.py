@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from jobs.context import RunContext
-from probes.record import Record, chance_of
+from probes.record import Record
 from probes.source import ProbeData, load_probe
 from probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
 from protocols.inoculation.settings import (
@@ -27,6 +28,9 @@ from storage.errors import UsageError
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 
+# What `num_choices` was by default: questions that have five choices each keep their runs' keys.
+_PAPER_CHOICES = 5
+
 
 @dataclass(frozen=True)
 class Splits:
@@ -37,7 +41,6 @@ class Splits:
         selection: What checkpoints are chosen with.
         report: What is reported.
         reserved: What doses are balanced with.
-        chance: Of the items reported.
         train_files: Where all but `report` come from, and `report` too if there are no others.
         report_files: Where `report` comes from.
         num_left_out: Items of the report split that `report_items` left out.
@@ -48,7 +51,6 @@ class Splits:
     selection: tuple[Record, ...]
     report: tuple[Record, ...]
     reserved: tuple[Record, ...]
-    chance: float
     train_files: tuple[ProbeData, ...]
     report_files: tuple[ProbeData, ...] = ()
     num_left_out: int = 0
@@ -58,6 +60,12 @@ class Splits:
     def files(self) -> tuple[ProbeData, ...]:
         """All files."""
         return self.train_files + self.report_files
+
+    @cached_property
+    def choice_counts(self) -> set[int]:
+        """The numbers of choices that its questions have."""
+        sets = (self.train, self.selection, self.report, self.reserved)
+        return {len(record.choices) for records in sets for record in records}
 
     def not_in_train(self, records: Sequence[Record]) -> list[bool]:
         """Which records have no relative in the train files: released splits leak (SPEC E3).
@@ -193,7 +201,6 @@ def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
         tuple(nested_sample(selection, task.seed)[: task.selection_items]),
         tuple(report),
         tuple(reserved),
-        chance_of(report),
         tuple(train_files),
         tuple(report_files),
         notices=tuple(notices),
@@ -214,7 +221,6 @@ def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Spl
         tuple(nested_sample(selection, seed)),
         (),
         (),
-        chance_of(selection),
         files,
         notices=tuple(notices),
     )
@@ -242,7 +248,6 @@ def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
         tuple(selection),
         tuple(reported),
         (),
-        chance_of(reported),
         (train,),
         tuple(report_files),
         num_left_out=num_reported - len(reported),
@@ -276,6 +281,18 @@ def _selected(
         f"for the default (probe.selection_items {wanted})"
     )
     return kept, rest
+
+
+def keyed_num_choices(num_choices: int | None, parts: Sequence[Splits]) -> int | None:
+    """Return what the config of a run holds as its number of choices, None for no padding."""
+    counts = set().union(*(splits.choice_counts for splits in parts))
+    return _PAPER_CHOICES if num_choices is None and counts == {_PAPER_CHOICES} else num_choices
+
+
+def padded_num_choices(num_choices: int | None, parts: Sequence[Splits]) -> int | None:
+    """Return up to how many choices a run pads its questions; None where it pads none."""
+    counts = set().union(*(splits.choice_counts for splits in parts))
+    return None if counts == {num_choices} else num_choices
 
 
 def items_of(parts: Parts, setting: Setting) -> list[Record]:

@@ -18,6 +18,8 @@ from typing import Any
 
 from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
+from lightning_modules.baselines.word_settings import is_word_folder, word_settings
+from lightning_modules.checkpoints.folder import agree
 from probes.catalog import ROOT
 from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
@@ -26,6 +28,7 @@ from protocols.inoculation.data import (
     Splits,
     first_stage_splits,
     items_of,
+    keyed_num_choices,
     original_splits,
     parts_of,
 )
@@ -156,7 +159,7 @@ def first_stage_config(
         "protocol": FIRST,
         "model": model.config(),
         "first": asdict(task.first),
-        "num_choices": task.num_choices,
+        "num_choices": keyed_num_choices(task.num_choices, [splits]),
         "seed": task.seed,
         **_how([splits], trainer),
     }
@@ -169,7 +172,7 @@ def original_config(
     return {
         "protocol": ORIGINAL_TASK,
         "model": model.config(),
-        "original": asdict(task),
+        "original": _resolved(model, task, [splits]),
         **_how([splits], trainer),
     }
 
@@ -178,10 +181,36 @@ def inoculation_config(subject: Subject, parts: Parts, trainer: TrainerSettings)
     """What all inoculations of a subject depend on."""
     return {
         "model": subject.model.config(),
-        "original": asdict(subject.original),
+        "original": _resolved(subject.model, subject.original, parts),
         "probe": asdict(subject.probe),
         **_how(parts, trainer),
     }
+
+
+def _resolved(model: ModelSettings, task: OriginalTask, parts: Sequence[Splits]) -> Config:
+    """Return an original task with the number of choices that holds, also that of a checkpoint.
+
+    Raises:
+        PretrainedError: If the checkpoint was saved with another number, or another length.
+    """
+    given, folder = task.num_choices, task.checkpoint
+    if folder is not None:
+        saved = _saved_settings(folder)
+        given = agree("num_choices", given, saved.get("num_choices"), folder)
+        # The default asks for nothing: the folder's own length holds.
+        length = None if model.max_length == ModelSettings.max_length else model.max_length
+        agree("max_length", length, saved.get("max_length"), folder)
+    return {**asdict(task), "num_choices": keyed_num_choices(given, parts)}
+
+
+def _saved_settings(folder: str) -> Mapping[str, Any]:
+    """Return what our own models say of their inputs; nothing of transformers' own."""
+    if is_word_folder(folder):
+        return word_settings(folder)
+    # Only here: it imports torch.
+    from lightning_modules.heads.choice_head import saved_settings
+
+    return saved_settings(folder) or {}
 
 
 def given_checkpoint(task: OriginalTask) -> dict[str, str] | None:

@@ -17,6 +17,7 @@ from protocols.engine.model_source import original_source
 from protocols.engine.models import module_for, saved_module
 from protocols.engine.predictions import (
     accuracy_row,
+    chance_rows,
     score_notices,
     subset_rows,
     tied_row,
@@ -24,7 +25,7 @@ from protocols.engine.predictions import (
 )
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
-from protocols.inoculation.data import Splits
+from protocols.inoculation.data import Splits, padded_num_choices
 from protocols.inoculation.jobs import FIRST, ORIGINAL_TASK
 from protocols.inoculation.settings import FirstStage, OriginalTask
 from results.provenance import data_files
@@ -49,12 +50,12 @@ def train_first_stage(
         "mc_qa",
         learning_rate=stage.learning_rate,
         seed=task.seed,
-        num_choices=task.num_choices,
+        num_choices=padded_num_choices(task.num_choices, [splits]),
     )
-    keep, problems = _fit(run, module, stage, task, splits, context)
+    keep, notices = _fit(run, module, stage, task, splits, context)
     row = _row(FIRST, model, stage, task.seed, splits)
     rows = _selection_rows(row, keep.history, splits)
-    record = RunRecord(protocol=FIRST, probe=stage.name, rows=tuple(rows), notices=problems)
+    record = RunRecord(protocol=FIRST, probe=stage.name, rows=tuple(rows), notices=notices)
     run.finish(completed(_of_task(record, model, task), run.best_dir, splits, began))
 
 
@@ -78,17 +79,12 @@ def train_original(
     """
     began = time.perf_counter()
     module = (
-        module_for(
-            model,
-            "mc_qa",
-            learning_rate=task.learning_rate,
-            seed=task.seed,
-            num_choices=task.num_choices,
-        )
+        module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=task.seed)
         if start is None
-        else saved_module(start, learning_rate=task.learning_rate, num_choices=task.num_choices)
+        else saved_module(start, learning_rate=task.learning_rate)
     )
-    keep, problems = _fit(run, module, task, task, splits, context)
+    module.num_choices = padded_num_choices(task.num_choices, [splits])
+    keep, notices = _fit(run, module, task, task, splits, context)
     chosen = saved_module(run.best_dir)
     sets = {"original": splits.report}
     report = predict(TrainedScorer(chosen), sets, context.trainer)["original"]
@@ -103,8 +99,8 @@ def train_original(
     clean = untouched_of(splits.not_in_train(report.records))
     rows += subset_rows(report, groups, clean, replace(chosen_row, metric="accuracy"))
     rows.append(tied_row(report, chosen_row))
-    rows.append(replace(row, metric="chance", value=splits.chance))
-    notices = (*problems, *score_notices(report))
+    rows += chance_rows(report, row)
+    notices += (*report.notices, *score_notices(report))
     record = RunRecord(protocol=ORIGINAL_TASK, probe=task.name, rows=tuple(rows), notices=notices)
     run.finish(completed(_of_task(record, model, task), run.best_dir, splits, began))
 
@@ -125,7 +121,8 @@ def _fit(
         description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
     )
     watched = {"original": splits.selection}
-    return keep, fit_choices(module, splits.train, watched, run, plan, context)
+    problems, encoded = fit_choices(module, splits.train, watched, run, plan, context)
+    return keep, (*problems, *(f"training items: {notice}" for notice in encoded))
 
 
 def _row(

@@ -17,9 +17,10 @@ from metrics.aggregate import aggregate, chance_corrected_aggregate, interpretab
 from metrics.clusters import strict_by_size, strict_count
 from metrics.comparisons.paired import paired_difference
 from metrics.intervals import accuracy_interval, group_indices
-from probes.record import Record, chance_of
+from probes.record import Record
 from protocols.engine.predictions import (
     Predictions,
+    chance_rows,
     grouped_row,
     members,
     proportion_row,
@@ -114,8 +115,9 @@ def report_rows(
     probe_data, original_data = parts
     probe_before, probe_after = before[REPORTED_PROBE], after[REPORTED_PROBE]
     old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
-    chances = (probe_data.chance, original_data.chance)
-    above_chance = chance_corrected_aggregate(probe_after.accuracy, new.accuracy, *chances)
+    above_chance = chance_corrected_aggregate(
+        probe_after.accuracy, new.accuracy, probe_after.chance, new.chance
+    )
     groups = probe_data.groups(probe_after.records)
     both = {"_before": probe_before, "": probe_after}
     untouched = untouched_of(probe_data.not_in_train(probe_after.records))
@@ -129,7 +131,7 @@ def report_rows(
         tied_row(new, row, "original_tied_share_after"),
         _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), row),
         _plain("aggregate_above_chance", above_chance, row),
-        _plain("chance_probe", probe_data.chance, row),
+        *chance_rows(probe_after, row, "_probe"),
         *_part_rows(replace(row, metric="probe_accuracy"), both, groups, untouched),
         *(_cluster_rows(row, probe_before, probe_after) if whole_clusters else ()),
         # The heat maps of Richardson & Sabharwal 2020, figure 3.
@@ -146,7 +148,7 @@ def report_rows(
 def cost_interpretable(data: Splits, before: Predictions) -> bool:
     """Whether the original task was above chance on its report items before inoculation."""
     _, low, _ = accuracy_interval(before.credit, data.groups(before.records))
-    return interpretable(low, data.chance)
+    return interpretable(low, before.floor)
 
 
 def reported_hits(
@@ -250,11 +252,12 @@ def _cost_rows(
     was = [before.credit[i] for i in items]
     now = [after.credit[i] for i in items]
     records = [before.records[i] for i in items]
+    own = Predictions(before.name, records, [before.scores[i] for i in items])
     groups = data.groups(records)
     paired = paired_difference(was, now, groups=groups)
     yield grouped_row(was, groups, replace(row, metric="original_accuracy_before"))
     yield grouped_row(now, groups, replace(row, metric="original_accuracy_after"))
-    yield _plain("chance_original", chance_of(records), row)
+    yield from chance_rows(own, row, "_original")
     yield replace(
         _plain("inoculation_cost", fsum(was) / len(was) - fsum(now) / len(now), row),
         ci_low=-paired.high,

@@ -11,7 +11,7 @@ from typing import Any
 from callbacks.aggregate_checkpoint import candidate_of
 from jobs.context import RunContext
 from metrics.aggregate import best_checkpoint
-from protocols.engine.predictions import grouped_row, score_notices, tied_row
+from protocols.engine.predictions import chance_rows, grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
@@ -109,12 +109,13 @@ def _before(work: Work) -> None:
         named = replace(row, split=one.split, metric=f"{one.task}_accuracy")
         rows.append(grouped_row(said.credit, groups, named))
         rows.append(tied_row(said, named, f"{one.task}_tied_share"))
-    for part, data in parts.items():
-        rows.append(replace(row, split=REPORT, metric=f"chance_{part}", value=data.chance))
+        if one.split == REPORT:
+            rows += chance_rows(said, replace(row, split=REPORT), f"_{one.task}")
+    encoded = [f"{one.text}: {notice}" for one in scored for notice in scored[one].notices]
     record = RunRecord(
         protocol=BEFORE,
         rows=tuple(rows),
-        notices=tuple(score_notices(*scored.values())),
+        notices=(*encoded, *score_notices(*scored.values())),
         inoculation=steps.facts(scored),
     )
     work.run.finish(steps.completed(record, model_folder, start))
@@ -142,7 +143,7 @@ def _candidate(work: Work) -> None:
     facts = replace(
         steps.facts(before), setting=work.config["setting"], history=tuple(found.history)
     )
-    record = RunRecord(protocol=CELL, rows=tuple(rows), notices=found.problems, inoculation=facts)
+    record = RunRecord(protocol=CELL, rows=tuple(rows), notices=found.notices, inoculation=facts)
     work.run.finish(steps.completed(record, found.checkpoint, start))
 
 

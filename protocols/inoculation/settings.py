@@ -62,8 +62,10 @@ class OriginalTask(Fit):
         reserved_share: Share of the train split reserved for add-some.
         reserved_sets: Probe configs whose train split is reserved for add-some as a whole, as the
             paper did with MCQL; then no share is taken.
-        num_choices: Questions with fewer choices get empty ones up to here. The number is saved
-            with the model; a `checkpoint` that was saved with another one is refused.
+        num_choices: Questions with fewer choices get empty ones up to here, which compete
+            (Richardson & Sabharwal 2020 ask for 5). None: every question has its own choices, or
+            as many as `checkpoint` was saved with. The number is saved with the model; a
+            `checkpoint` that was saved with another one is refused.
         checkpoint: Folder of a trained original-task model; none trains one.
         first: Trained before the task itself; none begins with the pre-trained model.
         seed: Seeds its splits and its training; the same for all cells of a sweep.
@@ -81,7 +83,7 @@ class OriginalTask(Fit):
     selection_items: NumItems = 500
     reserved_share: ShareOrNone = 0.1
     reserved_sets: list[str] = field(default_factory=list)
-    num_choices: NumChoices = 5
+    num_choices: NumChoices | None = None
     checkpoint: PathText | None = None
     first: FirstStage | None = None
     seed: Seed = 0

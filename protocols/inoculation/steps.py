@@ -20,7 +20,7 @@ from protocols.engine.models import saved_module
 from protocols.engine.predictions import Predictions, score_notices
 from protocols.engine.settings import ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
-from protocols.inoculation.data import Parts, items_of, parts_of
+from protocols.inoculation.data import Parts, items_of, padded_num_choices, parts_of
 from protocols.inoculation.jobs import INOCULATION
 from protocols.inoculation.kept_scores import BEFORE_FILE, Sets, keep_scores, kept_scores
 from protocols.inoculation.original_task import completed
@@ -56,7 +56,7 @@ class Inoculated:
         setting: The setting that it was trained with.
         checkpoint: Its folder: the best epoch.
         history: Selection scores of each epoch.
-        problems: What went wrong on the way and was mended.
+        notices: What went wrong on the way and was mended, and what to say of the training items.
         key: Its run, where it was chosen from several.
         candidates: Their keys.
     """
@@ -64,7 +64,7 @@ class Inoculated:
     setting: Setting
     checkpoint: Path
     history: Sequence[Scores]
-    problems: tuple[str, ...]
+    notices: tuple[str, ...]
     key: str = ""
     candidates: tuple[str, ...] = ()
 
@@ -124,8 +124,10 @@ class InoculationSteps:
         return {one: said[one.text] for one in sets}
 
     def _module(self, folder: Path) -> ChoiceModule:
-        # A folder that names no number of choices gets that of the original task, and keeps it.
-        return saved_module(folder, num_choices=self.original.num_choices)
+        module = saved_module(folder)
+        # What the run's config says holds, whatever a folder of an earlier version was saved with.
+        module.num_choices = padded_num_choices(self.original.num_choices, self.parts)
+        return module
 
     def before(self, run: RunFolder, model_folder: Path) -> dict[SetOf, Predictions]:
         """Scores before inoculation, kept so that a resumed run does not compute them again."""
@@ -167,8 +169,9 @@ class InoculationSteps:
             summary=lambda: cost.summary(keep.best),
         )
         module = Inoculation(task, learning_rate=setting.learning_rate)
-        problems = fit_choices(module, items, watched, run, plan, self.context)
-        return Inoculated(setting, run.best_dir, keep.history, problems)
+        problems, encoded = fit_choices(module, items, watched, run, plan, self.context)
+        notices = (*problems, *(f"training items: {notice}" for notice in encoded))
+        return Inoculated(setting, run.best_dir, keep.history, notices)
 
     def row(self, protocol: str, setting: Setting) -> Row:
         """The columns that all rows of a setting share."""
@@ -220,6 +223,8 @@ class InoculationSteps:
                 f"of {num_items + num_cut} report items, and with them questions about the same "
                 "concepts; without it there is one"
             )
+        # Both times the items are encoded alike.
+        encoded = [f"{one.text}: {notice}" for one in after for notice in after[one].notices]
         facts = replace(
             self.facts(before),
             cost_interpretable=interpretable,
@@ -231,8 +236,9 @@ class InoculationSteps:
             protocol=INOCULATION,
             rows=(*rows, *measured),
             notices=(
-                *chosen.problems,
+                *chosen.notices,
                 *cut,
+                *encoded,
                 *scores,
                 *score_notices(*(after[one] for one in reported)),
             ),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
-from probes.record import chance_of
 from probes.source import ProbeData
 from probes.splits import groups_of
 from protocols.engine.predictions import (
     Predictions,
     accuracy_row,
+    chance_rows,
     classes_are_positions,
     near_tied_row,
     subset_rows,
@@ -49,7 +49,8 @@ def zero_shot_rows(
     rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
     rows.append(near_tied_row(predictions, row))
     row = replace(row, num_items=num_items)
-    levels = {"chance": chance_of(records)}
+    rows += chance_rows(predictions, row)
+    levels: dict[str, float] = {}
     shares: dict[str, float] = {}
     if not (ranked and by_position):
         levels["majority_accuracy"] = majority_accuracy(gold)
@@ -64,4 +65,5 @@ def zero_shot_rows(
 
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
-    return f"choice {index + 1}" if by_position else choices[index]
+    # An empty choice that pads a question has no text.
+    return f"choice {index + 1}" if by_position or index >= len(choices) else choices[index]

@@ -83,6 +83,11 @@ class Dose:
         values = self.values(metric)
         return fmean(values) if values else None
 
+    def floor(self, task: str) -> float | None:
+        """Chance of "probe" or "original" by the real choices, averaged over seeds."""
+        values = [level for run in self.runs if (level := run.floor(task)) is not None]
+        return fmean(values) if values else None
+
     def estimate(self, metric: str) -> Estimate | None:
         """The mean with its interval."""
         mean = self.mean(metric)

@@ -79,6 +79,10 @@ class Inoculation:
         row = self.measured.get(metric)
         return None if row is None else row.value
 
+    def floor(self, task: str) -> float | None:
+        """Chance of "probe" or "original" by the real choices, which a score is held against."""
+        return next(filter(None, map(self.value, (f"floor_{task}", f"chance_{task}"))), None)
+
     def selected_on(self, metric: str) -> float | None:
         """A selection score at the chosen epoch."""
         return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)
@@ -166,7 +170,8 @@ def trajectory(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
 def _interpretable(recorded: bool | None, measured: Mapping[str, Row]) -> bool:
     if recorded is not None:
         return recorded
-    before, chance = measured.get("original_accuracy_before"), measured.get("chance_original")
+    before = measured.get("original_accuracy_before")
+    chance = measured.get("floor_original") or measured.get("chance_original")
     level = None if chance is None else chance.value
     return before is None or against(before, level) in ("above", "unknown")
 

@@ -9,7 +9,7 @@ from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import Inoculation, inoculations
 from reports.inoculation.series import ON_REPORTED
 from reports.kit.text import between, count, percent, sample, unsigned, with_facts
-from reports.zero_shot.facts import AT_CHANCE, verdict_of
+from reports.zero_shot.facts import AT_CHANCE, chance_text, verdict_of
 from results.load import Results
 
 AT_NONE = "not distinguishable from none"
@@ -51,11 +51,12 @@ def _told(dose: Dose) -> str:
         f"{_score(dose, 'probe_accuracy_before')} to {_score(dose, 'probe_accuracy')} on {where}"
     )
     low, high = dose.interval("probe_accuracy")
-    chance = dose.mean("chance_probe")
+    floor = dose.floor("probe")
+    chance = chance_text(dose.mean("chance_probe"), floor)
     text += {
-        "not distinguishable": f", {AT_CHANCE} ({percent(chance)}%)",
-        "below": f", which is below chance ({percent(chance)}%)",
-    }.get(verdict_of((low, high), chance), "")
+        "not distinguishable": f", {AT_CHANCE} ({chance})",
+        "below": f", which is below chance ({chance})",
+    }.get(verdict_of((low, high), floor), "")
     name = series.original_task or "the original task"
     # Where the original task gained, that it was trained on too stands beside that.
     extras = "" if _gained(dose) else _extras(dose)
@@ -84,8 +85,9 @@ def _score(dose: Dose, metric: str) -> str:
 def _cost(dose: Dose) -> str:
     """A sentence: the cost and whether it can be told from none, or that it cannot be read."""
     if not dose.interpretable:
-        chance = dose.mean("chance_original")
-        level = "" if chance is None else f" ({percent(chance)}%)"
+        floor = dose.floor("original")
+        chance = chance_text(dose.mean("chance_original"), floor)
+        level = "" if floor is None else f" ({chance})"
         return (
             f" Before inoculation the original task was not above chance{level}, so the cost is "
             "not interpretable."

@@ -59,7 +59,8 @@ class PartOf:
     @property
     def readable(self) -> bool:
         """Whether a cost can be read; by the whole task where the part's chance is unknown."""
-        before, chance = self.rows.get("original_accuracy_before"), self.rows.get("chance_original")
+        before = self.rows.get("original_accuracy_before")
+        chance = self.rows.get("floor_original") or self.rows.get("chance_original")
         if before is None or chance is None:
             return self.cell.interpretable
         return against(before, chance.value) in ("above", "unknown")

@@ -35,7 +35,7 @@ def entry_case(entry: ZeroShot, others: Iterable[ZeroShot]) -> Case:
     ]
     controls = [_unpaired(RANDOM_WEIGHTS, entry.accuracy, twin) for twin in twins]
     start = Score(BEFORE, entry.accuracy, tuple(controls))
-    return Case(entry.chance, entry.majority, start)
+    return Case(entry.floor, entry.majority, start)
 
 
 def curve_case(results: Results, summary: Summary, entry: ZeroShot | None) -> Case:
@@ -70,7 +70,7 @@ def dose_case(results: Results, dose: Dose) -> Case:
     if after:
         alone = _from_choices(results, series.probe, series.report_split, after)
         end = Score(f"after {count(dose.dose)} examples", after, alone)
-    return Case(dose.mean("chance_probe"), None, start, end, dose.gain)
+    return Case(dose.floor("probe"), None, start, end, dose.gain)
 
 
 def _curve_controls(summary: Summary, twin: Summary | None, size: int) -> tuple[Control, ...]:

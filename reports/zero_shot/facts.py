@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from reports.kit.text import percent
 from results.load import Results, Run
 from results.row import Row
 from results.subset import Paradigm
@@ -24,6 +25,8 @@ class ZeroShot:
     Attributes:
         label: The model; where two of one name are compared, told apart by weights or run.
         accuracy: The row of the whole set.
+        chance: One over the choices scored, empty ones that pad a question included.
+        floor: One over the real choices, which verdicts go by.
         tied: Share of the items whose best score is shared by several choices.
         near_tied: Share of those whose best score is above the second by next to nothing.
         shares: (choice, share predicted) in the order of the file.
@@ -38,6 +41,7 @@ class ZeroShot:
     probe: str
     accuracy: Row
     chance: float | None
+    floor: float | None
     majority: float | None
     macro: float | None
     tied: float | None
@@ -53,7 +57,7 @@ class ZeroShot:
     def verdict(self) -> Verdict:
         """Where the interval of the accuracy lies against chance and the majority's accuracy."""
         row = self.accuracy
-        return verdict_of((row.ci_low, row.ci_high), self.chance, self.majority)
+        return verdict_of((row.ci_low, row.ci_high), self.floor, self.majority)
 
 
 def against(row: Row, level: float | None) -> Verdict:
@@ -68,7 +72,7 @@ def verdict_of(
 
     Args:
         interval: Of an accuracy.
-        chance: 1 / number of choices; "unknown" without it.
+        chance: 1 / number of real choices; "unknown" without it.
         majority: Accuracy of always giving the most frequent answer, where it is known.
     """
     low, high = interval
@@ -86,12 +90,20 @@ def zero_shots(results: Results) -> list[ZeroShot]:
 
 
 def chance_levels(results: Results) -> dict[str, float]:
-    """Chance of each probe, from whatever run recorded it."""
+    """Chance of each probe by its real choices, from whatever run recorded it."""
     levels: dict[str, float] = {}
-    for row in results.rows:
-        if row.metric in ("chance", "chance_probe") and row.subset is None:
-            levels.setdefault(row.probe, row.value)
+    for names in (("floor", "floor_probe"), ("chance", "chance_probe")):
+        for row in results.rows:
+            if row.metric in names and row.subset is None:
+                levels.setdefault(row.probe, row.value)
     return levels
+
+
+def chance_text(chance: float | None, floor: float | None) -> str:
+    """Return chance in per cent, by the real choices and, where it differs, by those scored."""
+    if chance == floor:
+        return f"{percent(floor)}%"
+    return f"{percent(floor)}% among the real choices, {percent(chance)}% among those scored"
 
 
 def _entries(run: Run) -> Iterable[ZeroShot]:
@@ -109,6 +121,7 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
                 probe=probe,
                 accuracy=whole[0],
                 chance=_first(rows, "chance"),
+                floor=_first(rows, "floor", "chance"),
                 majority=_first(rows, "majority_accuracy"),
                 macro=_first(rows, "macro_accuracy"),
                 tied=_first(rows, "tied_share"),
@@ -126,8 +139,10 @@ def _is_whole(row: Row) -> bool:
     return row.subset is None and row.perturbation == "" and row.control in WHOLE
 
 
-def _first(rows: Sequence[Row], metric: str) -> float | None:
-    return next((row.value for row in rows if row.metric == metric and _is_whole(row)), None)
+def _first(rows: Sequence[Row], *metrics: str) -> float | None:
+    """The value of the first of the metrics that there is."""
+    values = {row.metric: row.value for row in reversed(rows) if _is_whole(row)}
+    return next((values[metric] for metric in metrics if metric in values), None)
 
 
 def _told_apart(entries: list[ZeroShot]) -> list[ZeroShot]:

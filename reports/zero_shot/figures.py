@@ -22,7 +22,7 @@ def zero_shot_figure(results: Results) -> Figure | None:
     models = list(dict.fromkeys(entry.label for entry in found))
     sets = list(dict.fromkeys((entry.probe, entry.accuracy.split) for entry in found))
     by_set = {s: [e for e in found if (e.probe, e.accuracy.split) == s] for s in sets}
-    sets.sort(key=lambda s: -max(e.accuracy.value - (e.chance or 0) for e in by_set[s]))
+    sets.sort(key=lambda s: -max(e.accuracy.value - (e.floor or 0) for e in by_set[s]))
     with styled():
         row_height = 0.34 + 0.2 * len(models)
         canvas = Canvas(figsize=(7.4, 0.95 + row_height * len(sets)))
@@ -72,12 +72,12 @@ def _bars(axis: Axes, place: int, entries: list[ZeroShot], models: list[str]) ->
         interval = between(row.ci_low, row.ci_high)
         axis.text(125, y, interval, va="center", ha="right", fontsize=7.5, color=MUTED)
     first = entries[0]
-    if first.chance is not None:
-        chance = 100 * first.chance
+    if first.floor is not None:
+        chance = 100 * first.floor
         for color, width in ((PAPER, 3.0), (INK, 1.2)):
             axis.plot([chance] * 2, [place - 0.42, place + 0.4], color=color, linewidth=width)
         axis.text(
-            chance + 0.7, place + 0.4, f"chance {percent(first.chance)}", va="center", fontsize=7,
+            chance + 0.7, place + 0.4, f"chance {percent(first.floor)}", va="center", fontsize=7,
             color=MUTED,
         )  # fmt: skip
     if first.majority is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports.kit.text import between, listed, percent, sample, with_facts
-from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, ZeroShot, zero_shots
+from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, ZeroShot, chance_text, zero_shots
 from results.load import Results
 from results.row import Row
 
@@ -38,7 +38,7 @@ def before_training(results: Results) -> list[str]:
 def _before_training(model: str, entries: list[ZeroShot]) -> str:
     """One paragraph about a model: above chance, not distinguishable from it, below it."""
     when = _when(entries)
-    ordered = sorted(entries, key=lambda e: -(e.accuracy.value - (e.chance or 0)))
+    ordered = sorted(entries, key=lambda e: -(e.accuracy.value - (e.floor or 0)))
     above = [entry for entry in ordered if entry.verdict == "above"]
     if len(above) == 1 or len(entries) == 1:
         sentences = [_one(model, (above or ordered)[0])]
@@ -81,12 +81,13 @@ def _stuck(entry: ZeroShot) -> str:
 
 def _one(model: str, entry: ZeroShot) -> str:
     chose = "word" if entry.accuracy.mode in ("", "zero_shot") else "answer"
-    chance = "" if entry.chance is None else f"chance {percent(entry.chance)}%"
+    level = chance_text(entry.chance, entry.floor)
+    chance = "" if entry.floor is None else f"chance {level}"
     closing = {
         "above": f" ({chance})",
         "not above the majority": (f" ({chance}), {NO_BETTER} ({percent(entry.majority)}%)"),
-        "not distinguishable": f", {AT_CHANCE} ({percent(entry.chance)}%)",
-        "below": f", which is below chance ({percent(entry.chance)}%)",
+        "not distinguishable": f", {AT_CHANCE} ({level})",
+        "below": f", which is below chance ({level})",
         "unknown": f" ({chance})" if chance else "",
     }[entry.verdict]
     return (
@@ -102,7 +103,8 @@ def _listed(entries: Sequence[ZeroShot]) -> str:
         split = f" ({entry.accuracy.split})" if several else ""
         row = entry.accuracy
         facts = [between(row.ci_low, row.ci_high), sample(row.num_items, row.num_groups)]
-        facts.append("" if entry.chance is None else f"chance {percent(entry.chance)}%")
+        level = chance_text(entry.chance, entry.floor)
+        facts.append("" if entry.floor is None else f"chance {level}")
         if entry.verdict == "not above the majority":
             facts.append(f"most frequent answer {percent(entry.majority)}%")
         texts.append(f"{entry.probe}{split} {with_facts(row.value, *facts)}")

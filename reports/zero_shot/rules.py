@@ -160,7 +160,7 @@ def rules_table(results: Results) -> Table | None:
         [
             text("probe", lambda e: e.entry.probe, "probe", lambda e: e.entry.accuracy.split),
             text("model", lambda e: e.entry.label, "model"),
-            share("chance", lambda e: e.entry.chance, "chance"),
+            share("chance", lambda e: e.entry.floor, "chance"),
             attributes(f"split {SIZE}", lambda e: e.accuracy),
             field("rule", lambda e: e.rule),
         ],

@@ -26,6 +26,7 @@ def zero_shot_table(results: Results) -> Table | None:
     found = zero_shots(results)
     with_ties = any(entry.tied for entry in found)
     with_near = any(entry.near_tied for entry in found)
+    with_floor = any(entry.chance != entry.floor for entry in found)
     ways = {
         entry.probe: {e.accuracy.mode for e in found if e.probe == entry.probe} for entry in found
     }
@@ -40,6 +41,7 @@ def zero_shot_table(results: Results) -> Table | None:
             accuracy("accuracy %", lambda e: e.accuracy, ACCURACY, model),
             share("macro %", lambda e: e.macro, "macro_accuracy", model),
             size("n", lambda e: e.accuracy, SIZE, model),
+            *([share("chance, empty choices too", lambda e: e.chance, "", model)] * with_floor),
             text("against chance", _verdict, group=model),
             *([text("scored by", lambda e: _way(e) or "the mask", group=model)] if differ else []),
             field("against_chance", lambda e: e.verdict),
@@ -53,17 +55,20 @@ def zero_shot_table(results: Results) -> Table | None:
         f"{INTERVAL} ({BY_GROUPS}) and the number of items n. Majority: always the most frequent "
         "answer. Macro: the mean of the accuracies of each answer."
         + (" Ties: items whose best score n choices share; they count 1/n." if with_ties else "")
+        + (" Empty choices that a model was given compete; verdicts go by the others." * with_floor)
         + (f" Near-ties: the best score is less than {NEAR:g} above the second." * with_near),
         [
             field("model", lambda e: e.label),
             text("probe", lambda e: e.probe, "probe", _split_of if differ else _how),
-            share("chance", lambda e: e.chance, "chance"),
+            share("chance", lambda e: e.floor),
+            field("chance", lambda e: e.chance),
+            *([field("floor", lambda e: e.floor)] if with_floor else []),
             share("majority", lambda e: e.majority, "majority_accuracy"),
             attributes("split mode", lambda e: e.accuracy),
         ],
         Across(lambda e: e.label, lambda e: (e.probe, e.accuracy.split), of_model),
-        f"model probe split mode {ACCURACY} {SIZE} chance majority_accuracy macro_accuracy "
-        "tied_share near_tied_share",
+        f"model probe split mode {ACCURACY} {SIZE} chance floor majority_accuracy "
+        "macro_accuracy tied_share near_tied_share",
     ).of(found)
 
 

@@ -87,9 +87,10 @@ def test_the_demo_gives_the_committed_numbers(
 def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows) -> None:
     lines = world.said["demo"].splitlines()
     assert len(lines) <= 25
-    *told, page, seconds = lines
+    *told, page, seconds, notices = lines
     assert page == f"page: {(demo / 'report.html').resolve()}"
     assert re.fullmatch(r"in \d+ seconds", seconds)
+    assert re.fullmatch(r"\d+ notices stand on the page", notices)  # of questions that were cut
     assert max(map(len, told)) <= 80
     [before] = values(of(rows, protocol="zero_shot", metric="accuracy"))
     assert f"{100 * before:.1f} before training" in told[2]

@@ -41,7 +41,7 @@ from results.load import Results
 
 ORIGINAL_METRICS = ("original_accuracy_before", "original_accuracy_after")
 BOUNDED = ("probe_accuracy_before", "probe_accuracy", *ORIGINAL_METRICS)
-CHANCES = ("chance_probe", "chance_original")
+CHANCES = ("chance_probe", "chance_original", "floor_probe", "floor_original")
 BY_EXTRA = (
     " Marks of k > 0 have the shape of the chosen setting's extra (circle none, square x1, "
     "triangle x2); where there are several seeds a bar is their mean."
@@ -200,7 +200,7 @@ def _chance_lines(
     axis: Axes, line: list[Dose], first: float, last: float
 ) -> list[tuple[float, str, str]]:
     """Draws the chance levels; one line where both tasks have the same."""
-    probe, original = line[0].mean("chance_probe"), line[0].mean("chance_original")
+    probe, original = line[0].floor("probe"), line[0].floor("original")
     levels = [(probe, "chance, probe"), (original, "chance, original")]
     if probe == original:
         levels = [(probe, "chance")]

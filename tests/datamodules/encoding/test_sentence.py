@@ -144,3 +144,23 @@ def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any) -> 
 def test_no_room(tokenizer: Any) -> None:
     with pytest.raises(ValueError, match="no room"):
         SentenceChoiceEncoder(tokenizer, max_length=4)
+
+
+@pytest.mark.parametrize(("side", "num_lost"), [("right", 1), ("left", 2)])
+def test_a_mask_that_is_cut_off_is_counted(tokenizer: Any, side: str, num_lost: int) -> None:
+    """The first has it at its end, the next two at their beginning, the last is not cut."""
+    tokenizer.truncation_side = side
+    long = " ".join(["dog"] * 20)
+    stems = (f"{long} [MASK]", f"[MASK] {long}", f"cat [MASK] {long}", "cat [MASK] dog")
+    records = [Record(str(i), stem, ("older", "younger"), 0) for i, stem in enumerate(stems)]
+    encoded = SentenceChoiceEncoder(tokenizer, max_length=12).encode(records)
+    assert f"{num_lost} of 4 questions lost their mask where they were cut" in encoded.notices
+
+
+def test_empty_choices_are_said_with_both_levels_of_chance(tokenizer: Any) -> None:
+    """Chance of the real choices is (1/2 + 1/5) / 2."""
+    encoded = SentenceChoiceEncoder(tokenizer, num_choices=5).encode([TWO, FIVE])
+    assert encoded.notices == (
+        "1 of 2 questions have fewer than 5 choices and got empty ones, which compete "
+        "(num_choices 5): chance is 20.0% of the choices scored, 35.0% of the real ones",
+    )

@@ -26,7 +26,9 @@ def test_masked_sentences_are_padded_and_cut_to_twenty_words() -> None:
     assert batch["choice_mask"].tolist()[1] == [True, True, False]
     assert batch["labels"].tolist()[:2] == [2, 0]
     assert batch["weights"].tolist() == [1, 1, 0]
-    assert encoded.notices == ("1 of 2 sentences were cut to their first 20 words",)
+    assert encoded.notices == (
+        "1 of 2 sentences were cut to their first 20 words, and 1 lost their mask",
+    )
     assert words.calls == 1  # a call may read the whole file of vectors
 
 

@@ -7,7 +7,6 @@ import pytest
 from transformers import BartConfig, BertTokenizer, MT5Config, PreTrainedModel
 
 from lightning_modules.checkpoints.fit import (
-    agree,
     longest_text,
     num_positions,
     refuse_foreign_tokenizer,
@@ -53,14 +52,6 @@ def test_places_are_counted_from_behind_the_paddings(
     architecture: str, places: int, tiny_model: TinyModel
 ) -> None:
     assert num_positions(tiny_model(architecture)) == places
-
-
-def test_what_is_asked_for_must_be_what_was_saved() -> None:
-    assert agree("num_choices", None, 5, "here") == 5
-    assert agree("num_choices", 4, None, "here") == 4
-    assert agree("num_choices", 5, 5, "here") == 5
-    with pytest.raises(PretrainedError, match="here was saved with num_choices 5; num_choices=4"):
-        agree("num_choices", 4, 5, "here")
 
 
 def test_places_are_counted_where_they_are_learned() -> None:

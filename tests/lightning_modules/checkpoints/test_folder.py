@@ -9,6 +9,7 @@ import pytest
 
 from lightning_modules.checkpoints.folder import (
     PretrainedError,
+    agree,
     check_config,
     check_input_sizes,
     check_size,
@@ -101,3 +102,11 @@ def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) ->
         raise ValueError("no:\n 1\n 2")
     with pytest.raises(KeyboardInterrupt), one_error(tmp_path, "head"):
         raise KeyboardInterrupt
+
+
+def test_what_is_asked_for_must_be_what_was_saved() -> None:
+    assert agree("num_choices", None, 5, "here") == 5
+    assert agree("num_choices", 4, None, "here") == 4
+    assert agree("num_choices", 5, 5, "here") == 5
+    with pytest.raises(PretrainedError, match="here was saved with num_choices 5; num_choices=4"):
+        agree("num_choices", 4, 5, "here")

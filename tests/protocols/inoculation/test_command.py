@@ -220,4 +220,4 @@ def test_a_model_that_was_fine_tuned_elsewhere_is_inoculated(
     before = AutoModelForMultipleChoice.from_pretrained(theirs)
     weights = inoculated.classifier.weight, before.classifier.weight
     assert not torch.equal(*weights)
-    assert saved_module(best).num_choices == 5
+    assert saved_module(best).num_choices is None

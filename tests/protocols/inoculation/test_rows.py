@@ -29,7 +29,7 @@ HISTORY = [{"epoch": 1, "step": 1, PROBE: 0.5, ORIGINAL: 0.5, AGGREGATE: 0.5}]
 
 def splits(name: str, records: list[Record]) -> Splits:
     config = ProbeConfig(name, "mc_qa", 4, 0.25)
-    return Splits((), (), tuple(records), (), 0.25, (ProbeData(config, (), (), ()),))
+    return Splits((), (), tuple(records), (), (ProbeData(config, (), (), ()),))
 
 
 def record(name: str, place: int, **meta: Any) -> Record:

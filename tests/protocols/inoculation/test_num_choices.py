@@ -1,0 +1,207 @@
+"""Questions with fewer than five choices: scored as they are, or padded as the paper has it."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+import yaml
+
+import train
+from lightning_modules.checkpoints.folder import PretrainedError
+from lightning_modules.heads.choice_head import HEAD_SETTINGS
+from probes.catalog import ProbeConfig
+from probes.importers.ai2 import write_ai2
+from probes.record import Record
+from probes.source import ProbeData
+from protocols.engine.predictions import Predictions
+from protocols.inoculation.data import Splits
+from protocols.inoculation.grid import SweepGrid
+from protocols.inoculation.jobs import inoculation_jobs
+from protocols.inoculation.rows import cost_interpretable
+from protocols.inoculation.settings import OriginalTask, Setting, Subject
+from reports.zero_shot.facts import chance_text, zero_shots
+from results.load import load_results
+from tests.fixtures.rows import read_results
+from tests.protocols.conftest import COLOURS
+from tests.protocols.inoculation.commands import run
+from tests.protocols.inoculation.conftest import under
+
+MIXED = (2, 3, 4, 5)
+LONG = " ".join(["w1"] * 40)  # more than the tiny model's 32 tokens
+
+
+def asked(name: str, num_items: int, counts: tuple[int, ...], seed: int) -> list[Record]:
+    rng = random.Random(seed)
+    records = []
+    for i in range(num_items):
+        choices = rng.sample(COLOURS, counts[i % len(counts)])
+        stem = f"what {name} w{i % 40} is the colour {i} {LONG if i % 2 else ''}"
+        records.append(Record(f"{name}{seed}-{i}", stem, tuple(choices), rng.randrange(2)))
+    return records
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """An original task with two to five choices, and own files of a probe with four."""
+    for split, num_items, seed in (("train", 80, 1), ("test", 24, 2)):
+        write_ai2(tmp_path / f"mixed-{split}.jsonl", asked("mixed", num_items, MIXED, seed))
+        write_ai2(tmp_path / f"four-{split}.jsonl", asked("four", num_items, (4,), seed + 2))
+    config = {
+        "setup": "mc_qa",
+        "num_choices": 5,
+        "chance": 0.3208,
+        "chance_note": "two to five choices",
+        "files": {split: f"mixed-{split}.jsonl" for split in ("train", "test")},
+    }
+    (tmp_path / "mixed.yaml").write_text(yaml.safe_dump(config))
+    return tmp_path
+
+
+def inoculate(config: dict[str, Any], folder: Path, num_choices: int | None) -> Path:
+    task = {"sets": [f"{folder}/mixed.yaml"], "report_sets": [f"{folder}/mixed.yaml"], "epochs": 1}
+    given = {} if num_choices is None else {"num_choices": num_choices}
+    files = {split: f"{folder}/four-{split}.jsonl" for split in ("train", "test")}
+    changed = {
+        "original": {**config["original"], **task, **given},
+        "probe": {"selection_items": 20},
+        "data": {**files, "setup": "mc_qa"},
+        "epochs": 1,
+    }
+    assert run({**config, **changed}, folder / "out", folder) == 0
+    return folder / "out"
+
+
+def score_alone(out: Path, folder: Path) -> Path:
+    """Where `zero-shot` scores the probe with the original-task model of an inoculation."""
+    [model] = out.glob("runs/original-*/checkpoints/best")
+    command = ["zero-shot", "--data.path", f"{folder}/four-test.jsonl", "--data.setup", "mc_qa"]
+    command += ["--model.name_or_path", str(model), "--trainer.progress_bar", "false"]
+    assert train.main([*command, "--output_dir", str(folder / "alone")]) == 0
+    return folder / "alone"
+
+
+def levels(out: Path) -> dict[str, float]:
+    rows = read_results(out / "results.csv")
+    wanted = ("chance", "floor")
+    return {
+        row["metric"]: float(row["value"])
+        for row in rows
+        if row["metric"].startswith(wanted) and not row["subset"] and row["split"] != "selection"
+    }
+
+
+def lines(out: Path, pattern: str) -> list[dict[str, Any]]:
+    [path] = out.glob(f"runs/{pattern}/predictions.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_question_is_scored_with_its_own_choices(
+    inoculation_config: dict[str, Any], mixed: Path
+) -> None:
+    out = inoculate(inoculation_config, mixed, None)
+    said = lines(out, "inoculate-*")
+    own = {record.id: record.choices for record in asked("mixed", 24, MIXED, 2)}
+    own |= {record.id: record.choices for record in asked("four", 24, (4,), 4)}
+    assert len(said) == 4 * 24
+    for row in said:
+        assert tuple(row["choices"]) == own[row["id"]]
+        assert len(row["scores"]) == len(own[row["id"]])
+    chance = fmean((1 / 2, 1 / 3, 1 / 4, 1 / 5))  # of the original task, as many of each
+    assert levels(out) == {
+        "chance": pytest.approx(chance),
+        "chance_original": pytest.approx(chance),
+        "chance_probe": 0.25,
+    }
+    for head in out.glob(f"runs/*/checkpoints/best/{HEAD_SETTINGS}"):
+        assert json.loads(head.read_text())["num_choices"] is None
+    # What was cut is said: half of the questions are longer than the model takes.
+    [path] = out.glob("runs/inoculate-*/result.json")
+    notices = json.loads(path.read_text())["notices"]
+    cut = "12 of 24 questions were cut to 32 tokens a pair, the longer of question and answer first"
+    assert f"report_probe: {cut}" in notices
+    assert any(n.startswith("training items: ") and "were cut to 32 tokens" in n for n in notices)
+    alone = score_alone(out, mixed)
+    assert levels(alone) == {"chance": 0.25}
+    before = {row["id"]: row["scores"] for row in said if row["set"] == "report_probe_before"}
+    for row in lines(alone, "*"):
+        assert row["scores"] == pytest.approx(before[row["id"]], abs=1e-5)
+
+
+def test_empty_choices_compete_where_they_are_asked_for(
+    inoculation_config: dict[str, Any], mixed: Path
+) -> None:
+    out = inoculate(inoculation_config, mixed, 5)
+    assert {len(row["scores"]) for row in lines(out, "inoculate-*")} == {5}
+    floor = pytest.approx(fmean((1 / 2, 1 / 3, 1 / 4, 1 / 5)))
+    expected = {"chance": 0.2, "chance_original": 0.2, "chance_probe": 0.2}
+    expected |= {"floor": floor, "floor_original": floor, "floor_probe": 0.25}
+    assert levels(out) == {name: pytest.approx(value) for name, value in expected.items()}
+    [path] = out.glob("runs/inoculate-*/result.json")
+    notice = (
+        "report_probe: 24 of 24 questions have fewer than 5 choices and got empty ones, which "
+        "compete (num_choices 5): chance is 20.0% of the choices scored, 25.0% of the real ones"
+    )
+    assert notice in json.loads(path.read_text())["notices"]
+    both = "25.0% among the real choices, 20.0% among those scored"
+    assert (chance_text(0.2, 0.25), chance_text(0.25, 0.25)) == (both, "25.0%")
+    # The model says of itself that it is scored so.
+    alone = score_alone(out, mixed)
+    assert levels(alone) == {"chance": pytest.approx(0.2), "floor": 0.25}
+    [entry] = zero_shots(load_results(alone))
+    assert (entry.chance, entry.floor) == (pytest.approx(0.2), 0.25)
+
+
+def test_runs_on_five_choices_keep_the_keys_that_five_gave_them(
+    grid: SweepGrid, mirror: str, mixed: Path
+) -> None:
+    def configs(task: OriginalTask) -> list[Any]:
+        subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
+        setting = Setting(8, "none", 0, learning_rate=1e-3, epochs=1, batch_size=8)
+        return [
+            (job.key, job.config) for job in inoculation_jobs(subject, [setting], under(mirror))
+        ]
+
+    five = grid.originals["colours"]
+    assert five.num_choices is None
+    default, explicit = configs(five), configs(replace(five, num_choices=5))
+    assert default == explicit
+    assert [config["original"]["num_choices"] for _, config in default] == [5, 5]
+    other = replace(five, sets=[f"{mixed}/mixed.yaml"], report_sets=[])
+    assert [config["original"]["num_choices"] for _, config in configs(other)] == [None, None]
+    asked_for = [key for key, _ in configs(replace(other, num_choices=5))]
+    assert not set(asked_for) & {key for key, _ in configs(other)}
+
+
+def test_a_checkpoint_is_asked_as_it_was_saved(
+    grid: SweepGrid, mirror: str, tmp_path: Path
+) -> None:
+    [row] = grid.rows
+    settings = {"format": 1, "head": "mlp", "num_choices": 6, "max_length": 32}
+    (tmp_path / HEAD_SETTINGS).write_text(json.dumps(settings))
+    task = replace(grid.originals["colours"], checkpoint=str(tmp_path))
+    subject = Subject(grid.models["tiny"], task, row.probe)
+    setting = Setting(8, "none", 0, learning_rate=1e-3, epochs=1, batch_size=8)
+    [job] = inoculation_jobs(subject, [setting], under(mirror))
+    assert job.config["original"]["num_choices"] == 6
+    other = replace(subject, model=replace(subject.model, max_length=24))
+    with pytest.raises(PretrainedError, match="was saved with max_length 32; max_length=24"):
+        inoculation_jobs(other, [setting], under(mirror))
+
+
+def test_the_floor_of_a_cost_is_that_of_the_real_choices() -> None:
+    """Of 1,000 questions with four choices and an empty one 240 are right: above 1/5 alone."""
+    records = [Record(str(i), f"{i}?", ("a", "b", "c", "d"), 0) for i in range(1000)]
+    records = [replace(one, meta={"source_set": "p"}) for one in records]
+    data = ProbeData(ProbeConfig("p", "mc_qa", 4, 0.25), tuple(records), (), ())
+    splits = Splits((), (), tuple(records), (), (data,))
+    right, empty = [1.0, 0, 0, 0, 0], [0.0, 0, 0, 0, 1]
+    said = Predictions("p", records, [right] * 240 + [empty] * 760)
+    assert (said.chance, said.floor, said.accuracy) == (pytest.approx(0.2), 0.25, 0.24)
+    assert not cost_interpretable(splits, said)
+    assert cost_interpretable(splits, replace(said, scores=[right] * 300 + [empty] * 700))
