@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
@@ -100,14 +100,15 @@ class StepMetrics(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Tells Lightning how often to log."""
-        steps = trainer.estimated_stepping_batches
-        trainer.log_every_n_steps = log_every(steps) if self.every is None else self.every
+        steps, lightning = trainer.estimated_stepping_batches, cast(Any, trainer)
+        # An attribute that Lightning reads at each step, and that its class does not declare.
+        lightning.log_every_n_steps = log_every(steps) if self.every is None else self.every
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
         """Logs the rate of the step that is about to be taken."""
-        every = trainer.log_every_n_steps
+        every = cast(Any, trainer).log_every_n_steps
         if not every or (trainer.global_step + 1) % every:
             return
         name = f"lr-{type(optimizer).__name__}"
