@@ -33,6 +33,17 @@ def in_vain(schedule: Schedule) -> dict[str, tuple[str, ...]]:
 A, B = Cell("a", RUNNER), Cell("b", RUNNER, needs=("a",))
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"rows": [' + "9" * 6_000, "", '{"rows": []}'])
+def test_a_damaged_result_fails_its_cell_by_name(text: str, tmp_path: Path) -> None:
+    finished(tmp_path, "a")
+    (tmp_path / "a" / "result.json").write_text(text)
+    schedule = scheduled(tmp_path, A, B)
+    assert schedule.ready() == []
+    assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
+    assert "remove " in schedule.failed["a"].error
+    assert in_vain(schedule) == {"b": ("a",)}
+
+
 def test_a_cell_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None:
     last = Cell("last", RUNNER, needs=("b", "a"))
     free = Cell("free", RUNNER)
