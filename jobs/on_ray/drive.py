@@ -155,7 +155,9 @@ class _Drive:
         self._refs.clear()
         self.cluster.close()
         lived = time.monotonic() - self._opened
-        if self.engine.address is None and lived < _SOON_SECONDS:
+        if lived > _SOON_SECONDS:
+            self._failed_starts = 0
+        elif self.engine.address is None:
             self._note_failed_start(f"it was lost {lived:.0f} s after it had started")
         end = time.monotonic() + _PATIENCE_SECONDS
         while not self._stop.code:
