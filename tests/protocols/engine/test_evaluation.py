@@ -51,3 +51,4 @@ def test_a_trained_model_reads_as_much_as_it_was_trained_with(
         with torch.no_grad():
             expected.append(float(module.head(encoder(**pair).last_hidden_state[:, 0])))
     assert list(found.scores[0]) == pytest.approx(expected, abs=1e-5)
+    assert f"1 of 1 questions were cut to {used} tokens a pair" in found.notices[0]
