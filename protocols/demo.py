@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probes.controls import CHOICE_ONLY
 from protocols.cli.command import Command, command
 from protocols.curve.settings import CurveSettings
 from protocols.engine.auto_kind import with_kind
@@ -63,7 +64,7 @@ def demo(
     output_dir: PathText = "runs/demo",
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Path:
-    """Zero-shot, a learning curve with its control, two inoculations and the page about them.
+    """Zero-shot, curves and inoculations, each with its control, and the page about them.
 
     Args:
         plan: What is run.
@@ -79,7 +80,11 @@ def demo(
     start = time.perf_counter()
     model = with_kind(plan.model)
     refuse_untrained([model], "the zero-shot part of demo")
-    asked = {**asdict(plan), "model": {"name": None, **model.config()}}
+    asked = {
+        **asdict(plan),
+        "probe": plan.probe.config(),
+        "model": {"name": None, **model.config()},
+    }
     folder = CommandFolder(Path(output_dir), {"command": "demo", **asked})
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     # Only now: what trains imports torch and Lightning, which takes seconds.
@@ -102,6 +107,9 @@ def demo(
         for dose in plan.doses
     ]
     subject, curves = Subject(model, plan.original, plan.probe), Asked((model,), plan.curve)
+    # The verdict is on the last dose; without a control of it, it would be "cannot tell".
+    control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
+    largest = max(settings, key=lambda setting: setting.dose)
     with _stages(trainer.progress_bar) as stage:
         stage("1 of 4: what it knows before any training")
         score_sets(folder, sets, [model], context)
@@ -109,6 +117,7 @@ def demo(
         trace_curves(folder, plan.curve_probes, curves, context)
         stage("3 of 4: an original task, and what doses of a probe cost it")
         inoculate_here(folder, subject, settings, context)
+        inoculate_here(folder, control, [largest], context)
         stage("4 of 4: the page")
         page = build_report(folder.path)
     print_story(folder.path, said_of_page(page), f"in {time.perf_counter() - start:.0f} seconds")

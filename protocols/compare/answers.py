@@ -164,7 +164,7 @@ def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
 def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_Part]:
     facts = run.inoculation
     row = next((row for row in run.rows if row.split == "report"), None)
-    if facts is None or row is None:
+    if facts is None or row is None or row.control not in ("", STANDARD):
         return
     files = frozenset(data.sha256 for data in run.data)
     # What was chosen on selection items is no setting of its own.

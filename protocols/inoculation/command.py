@@ -118,7 +118,7 @@ def inoculate(
         "command": "inoculate",
         "model": model.config(),
         "original": resolved["original"],
-        "probe": asdict(probe),
+        "probe": probe.config(),
         **asdict(setting),
         **own.said,
     }

@@ -111,7 +111,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     if jobs.checkpoint == {}:
         raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
     yield from jobs.originals
-    name = f"{jobs.probe_name}-{row.original}-{row.model}"
+    name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.ending}"
     before = jobs.job(f"before-{name}", {"protocol": BEFORE})
     yield before
     for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):

@@ -21,6 +21,7 @@ from jobs.job import Job
 from lightning_modules.baselines.word_settings import is_word_folder, word_settings
 from lightning_modules.checkpoints.folder import agree
 from probes.catalog import ROOT
+from probes.controls import STANDARD
 from protocols.engine.kinds import kind_of
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import (
@@ -71,6 +72,12 @@ class SubjectJobs:
     def probe_name(self) -> str:
         """The probe's name in tables; its setting may be the path of a config."""
         return self.parts.probe.files[0].config.name
+
+    @property
+    def ending(self) -> str:
+        """What the names of a control's jobs end in."""
+        control = self.subject.probe.control
+        return "" if control == STANDARD else f"-{control}"
 
     def job(
         self,
@@ -123,7 +130,7 @@ def inoculation_jobs(
     jobs = SubjectJobs(subject, context)
     return jobs.originals + [
         jobs.job(
-            f"inoculate-{jobs.probe_name}-k{one.dose}-{one.extra}-s{one.seed}",
+            f"inoculate-{jobs.probe_name}-k{one.dose}-{one.extra}-s{one.seed}{jobs.ending}",
             {"protocol": INOCULATION, "setting": asdict(one)},
             num_steps=jobs.num_steps(one),
         )
@@ -182,7 +189,7 @@ def inoculation_config(subject: Subject, parts: Parts, trainer: TrainerSettings)
     return {
         "model": subject.model.config(),
         "original": _resolved(subject.model, subject.original, parts),
-        "probe": asdict(subject.probe),
+        "probe": subject.probe.config(),
         **_how(parts, trainer),
     }
 

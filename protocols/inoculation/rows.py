@@ -53,16 +53,6 @@ REPORTED_PROBE, REPORTED_ORIGINAL = SetOf(REPORT, PROBE), SetOf(REPORT, ORIGINAL
 Scored = Mapping[SetOf, Predictions]
 
 
-def prediction_lines(parts: Parts, scored: Scored, ending: str = "") -> list[dict[str, Any]]:
-    """Rows of predictions.jsonl, the names of their sets with an ending."""
-    data = {PROBE: parts.probe, ORIGINAL: parts.original}
-    return [
-        {**row, "set": f"{one.text}{ending}"}
-        for one, said in scored.items()
-        for row in said.rows(data[one.task].groups(said.records))
-    ]
-
-
 def selection_rows(row: Row, before: Scored, history: Sequence[Scores]) -> list[Row]:
     """Probe, original and average on the selection splits: epoch 0 is before inoculation."""
     probe, original = before[SELECTED_PROBE], before[SELECTED_ORIGINAL]

@@ -11,13 +11,14 @@ from typing import Any
 from callbacks.aggregate_checkpoint import candidate_of
 from jobs.context import RunContext
 from metrics.aggregate import best_checkpoint
+from probes.controls import STANDARD
 from protocols.engine.predictions import chance_rows, grouped_row, score_notices, tied_row
 from protocols.engine.settings import ModelSettings
 from protocols.inoculation.data import first_stage_splits, original_splits
 from protocols.inoculation.jobs import BEFORE, CELL, FIRST, ORIGINAL_TASK, given_checkpoint
 from protocols.inoculation.kept_scores import keep_scores
 from protocols.inoculation.original_task import train_first_stage, train_original
-from protocols.inoculation.rows import REPORT, prediction_lines, selection_rows
+from protocols.inoculation.rows import REPORT, selection_rows
 from protocols.inoculation.settings import (
     FirstStage,
     InoculatedProbe,
@@ -100,8 +101,10 @@ def _before(work: Work) -> None:
     steps = work.steps()
     model_folder = _original_folder(work)
     scored = steps.before(work.run, model_folder)
-    work.run.write_lines("predictions.jsonl", prediction_lines(steps.parts, scored))
+    work.run.write_lines("predictions.jsonl", steps.lines(scored))
     row = replace(steps.model.row, protocol=BEFORE, probe=steps.probe_name, dose=0, epoch=0)
+    if (control := steps.subject.probe.control) != STANDARD:
+        row = replace(row, control=control)
     parts = {"probe": steps.parts.probe, "original": steps.parts.original}
     rows: list[Row] = []
     for one, said in scored.items():

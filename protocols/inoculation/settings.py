@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
+from probes.controls import CONTROLS, STANDARD, control_named
 from protocols.engine.own_files import OwnFiles, measured_split
 from protocols.engine.settings import Fit, ModelSettings
 from storage.config.ranges import (
@@ -17,7 +18,7 @@ from storage.config.ranges import (
     Share,
     ShareOrNone,
 )
-from storage.errors import UsageError
+from storage.errors import ConfigError, UsageError
 
 Extra = Literal["none", "x1", "x2"]
 MAX_EXTRA = 3000  # the paper's bound on x2
@@ -104,6 +105,9 @@ class InoculatedProbe(Settings):
         selection: "train" keeps selection apart from the report; "paper" selects on the reported
             items, as the paper did on its development set, and is labelled so.
         split_seed: Seeds the selection split, which all seeds of an inoculation share.
+        control: "standard", or "choice_only": the same run on the same items, whose questions are
+            left out of the dose and of what is measured. What a model gains from the choices alone
+            it did not learn from the questions.
     """
 
     name: str
@@ -114,6 +118,29 @@ class InoculatedProbe(Settings):
     selection_items: NumItems = 500
     selection: Literal["train", "paper"] = "train"
     split_seed: Seed = 0
+    control: str = STANDARD
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.control == STANDARD:
+            return
+        try:
+            control = control_named(self.control)
+        except ConfigError as error:
+            raise UsageError(f"probe.control: {error}") from None
+        if control.replaces or control.needs_arguments:
+            fitting = [n for n, c in CONTROLS.items() if not (c.replaces or c.needs_arguments)]
+            raise UsageError(
+                f"probe.control: {self.control} goes by words and arguments that curves alone put "
+                f"in; an inoculation takes {', '.join([STANDARD, *fitting])}"
+            )
+
+    def config(self) -> dict[str, Any]:
+        """As plain values, without `control` at its default: runs keep their keys."""
+        said = asdict(self)
+        if self.control == STANDARD:
+            del said["control"]
+        return said
 
 
 @dataclass(frozen=True)

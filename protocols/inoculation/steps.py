@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores
 from callbacks.inoculation_cost import InoculationCost
 from callbacks.learning_curve import LearningCurve
 from jobs.context import RunContext
 from lightning_modules.base import ChoiceModule
-from lightning_modules.inoculation import Inoculation
+from lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
 from lightning_modules.scorers.trained import TrainedScorer
+from probes.controls import STANDARD, control_named
+from probes.record import Record
 from protocols.engine.evaluation import predict
 from protocols.engine.model_source import original_source
 from protocols.engine.models import saved_module
@@ -33,7 +36,6 @@ from protocols.inoculation.rows import (
     SetOf,
     cost_interpretable,
     forgotten,
-    prediction_lines,
     report_rows,
     reported_hits,
     selection_rows,
@@ -116,12 +118,24 @@ class InoculationSteps:
         probe, original = self.parts
         return {REPORTED_PROBE: probe.report, REPORTED_ORIGINAL: original.report}
 
+    def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
+        """The items as the model is given them: those of the probe under its control."""
+        control = self.subject.probe.control
+        if task != PROBE or control == STANDARD:
+            return records
+        change, config = control_named(control).change, self.parts.probe.files[0].config
+        return [change(record, config, {}) for record in records]
+
     def score(self, folder: Path, sets: Sets) -> dict[SetOf, Predictions]:
-        """Scores of the model in a folder."""
+        """Scores of the model in a folder, with the items as they were before any control."""
         scorer = TrainedScorer(self._module(folder))
-        named = {one.text: records for one, records in sets.items()}
+        named = {one.text: self.posed(one.task, records) for one, records in sets.items()}
         said = predict(scorer, named, self.context.trainer)
-        return {one: said[one.text] for one in sets}
+        found = {one: said[one.text] for one in sets}
+        if self.subject.probe.control == STANDARD:
+            return found
+        # Groups and relatives go by the question, whatever the model saw of it.
+        return {one: replace(own, records=sets[one]) for one, own in found.items()}
 
     def _module(self, folder: Path) -> ChoiceModule:
         module = saved_module(folder)
@@ -153,7 +167,10 @@ class InoculationSteps:
         """Inoculates and keeps the best epoch."""
         task: ChoiceModule = self._module(model_folder)
         items = items_of(self.parts, setting)
-        watched = {one.task: records for one, records in self.selected().items()}
+        items[: setting.dose] = self.posed(PROBE, items[: setting.dose])
+        watched = {
+            one.task: self.posed(one.task, records) for one, records in self.selected().items()
+        }
         keep = AggregateCheckpoint(run.best_dir)
         start = {f"val/{one.task}_accuracy": before[one].accuracy for one in self.selected()}
         interpretable = cost_interpretable(self.parts.original, before[REPORTED_ORIGINAL])
@@ -179,7 +196,7 @@ class InoculationSteps:
             self.model.row,
             protocol=protocol,
             probe=self.probe_name,
-            control="standard",
+            control=self.subject.probe.control,
             mode="full",
             num_train=setting.dose,
             dose=setting.dose,
@@ -202,8 +219,7 @@ class InoculationSteps:
         after = self.score(chosen.checkpoint, reported)
         run.write_lines(
             "predictions.jsonl",
-            prediction_lines(self.parts, {one: before[one] for one in reported}, "_before")
-            + prediction_lines(self.parts, after),
+            self.lines({one: before[one] for one in reported}, "_before") + self.lines(after),
         )
         row = self.row(INOCULATION, setting)
         rows = selection_rows(row, before, history)
@@ -248,6 +264,24 @@ class InoculationSteps:
         )
         record = self.completed(record, chosen.checkpoint, start)
         return replace(record, counts={**record.counts, "dose": setting.dose})
+
+    def lines(self, scored: Scored, ending: str = "") -> list[dict[str, Any]]:
+        """Rows of predictions.jsonl, with the items as the model was given them.
+
+        Args:
+            scored: What was said of each set.
+            ending: What the names of the sets end in.
+        """
+        data = {PROBE: self.parts.probe, ORIGINAL: self.parts.original}
+        control = self.subject.probe.control
+        found = []
+        for one, said in scored.items():
+            given = replace(said, records=self.posed(one.task, said.records))
+            named = {"set": f"{one.text}{ending}"}
+            if control != STANDARD and one.task == PROBE:
+                named["control"] = control
+            found += [{**row, **named} for row in given.rows(data[one.task].groups(said.records))]
+        return found
 
     def facts(self, before: Scored) -> InoculationFacts:
         """What all steps of an inoculation have in common."""

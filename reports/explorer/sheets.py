@@ -93,6 +93,8 @@ def label_of(sheet: Sheet) -> str:
             parts = ["before inoculation"]
         case protocol if protocol == INOCULATION:
             parts = [*trained, "" if row.extra == "none" else row.extra, learning_rate]
+            if sheet.of_original and row.control not in STANDARD:
+                parts.append(f"inoculated under {row.control.replace('_', ' ')}")
         case "diagnose":
             parts = ["words behind the context"]
         case protocol:

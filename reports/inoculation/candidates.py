@@ -11,7 +11,7 @@ from typing import NamedTuple
 from metrics.aggregate import aggregate
 from metrics.pareto import pareto_front
 from reports.inoculation.columns import what
-from reports.inoculation.facts import inoculations, trajectory
+from reports.inoculation.facts import trajectory, with_controls
 from reports.inoculation.series import Series, series_of
 from reports.kit.columns import attributes, fields, number, share, text, whole
 from reports.kit.table import Column, Declared, Table
@@ -62,7 +62,7 @@ def candidates(results: Results) -> dict[Choice, list[Candidate]]:
             found.setdefault((one.choice, one.extra, one.learning_rate, one.epoch), one)
     chosen = {
         (Choice(one.series, one.dose, one.seed or 0), one.extra, one.learning_rate, one.epoch)
-        for one in inoculations(results)
+        for one in with_controls(results)
         if one.chosen
     }
     marked = (replace(found[key], chosen=key in chosen) for key in sorted(found))

@@ -30,6 +30,11 @@ def what(series: Callable[[Item], Series]) -> Column[Item]:
     return text("probe", lambda item: series(item).probe, small=about)
 
 
+def controlled(cell: Inoculation) -> dict[str, object]:
+    """What was done to the probe's items, for csv files; nothing where they are as they were."""
+    return {"control": cell.control} if cell.control else {}
+
+
 def setting(of: Callable[[Item], Inoculation]) -> Column[Item]:
     """The setting and its checkpoint, and what it was chosen from."""
 

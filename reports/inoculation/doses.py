@@ -160,6 +160,8 @@ def starts(results: Results) -> dict[Series, dict[str, Row]]:
     """
     found: dict[Series, dict[str, Row]] = {}
     for run in results.of("before"):
+        if series_of(results, run).control:
+            continue
         rows = [row for row in run.rows if row.split != SELECTION and row.subset is None]
         found.setdefault(series_of(results, run), {row.metric: row for row in rows})
     names = {
@@ -203,6 +205,33 @@ def interval_over_seeds(
     groups = None if made.by_cluster else group_indices(np.array(first.groups)[kept])
     bounds = DIFFERENCES if len(made.signs) > 1 else SHARES
     return sum_interval(terms, groups, bounds)[1:]
+
+
+def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bounds:
+    """95% interval of a metric of one dose minus a metric of another, on the same items.
+
+    None where a run did not record its items, or the two were measured on others.
+
+    Args:
+        one: A dose, and the metric of it that counts.
+        other: The dose and the metric that are taken away.
+    """
+    found = []
+    for weight, (dose, metric) in ((1.0, one), (-1.0, other)):
+        made = METRICS[metric]
+        if made.by_cluster or not all(run.sides for run in dose.runs):
+            return None, None
+        sides = {run.seed or 0: run.sides[made.side] for run in dose.runs}
+        found += [(weight * sign, time, sides) for time, sign in made.signs.items()]
+    places = {(side.items, side.groups) for *_, sides in found for side in sides.values()}
+    if len(places) > 1:
+        return None, None
+    terms = [
+        Term(weight, {seed: np.array(side.credit[time]) for seed, side in sides.items()})
+        for weight, time, sides in found
+    ]
+    (_, groups), *_ = places
+    return sum_interval(terms, group_indices(groups), DIFFERENCES)[1:]
 
 
 def _credit(side: Side, time: str, by_cluster: bool, kept: NDArray[np.bool_]) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from operator import itemgetter
 
 from metrics.aggregate import Checkpoint, best_checkpoint
@@ -38,6 +39,7 @@ class Inoculation:
         whole_split: Whether all items of that split were.
         num_settings: How many settings a sweep chose this one from; 1 for a run of its own.
         setup: See `Series`.
+        control: See `Series`.
         paper_model: The paper's name of the checkpoint that the run recorded; None for another.
         paper_task: Whether its original task has the parts of the paper's.
         sides: What each reported item counted; empty where the run did not record it.
@@ -64,6 +66,7 @@ class Inoculation:
     whole_split: bool = False
     num_settings: int = 1
     setup: str = ""
+    control: str = ""
     paper_model: str | None = None
     paper_task: bool = False
     sides: Mapping[str, Side] = field(default_factory=dict)
@@ -72,7 +75,7 @@ class Inoculation:
     def series(self) -> Series:
         """The line of an inoculation plot that it belongs to."""
         names = (self.model, self.probe, self.original_task, self.selection, self.report_split)
-        return Series(*names, self.setup)
+        return Series(*names, self.setup, self.control)
 
     def value(self, metric: str) -> float | None:
         """A number of the report split, None where it was not measured."""
@@ -97,9 +100,15 @@ class Inoculation:
 
 
 def inoculations(results: Results) -> list[Inoculation]:
-    """All inoculation runs, by what they compare, then dose, seed and setting."""
+    """The runs whose items were given as they are, by what they compare, dose, seed and setting."""
+    return [cell for cell in with_controls(results) if not cell.control]
+
+
+@lru_cache(maxsize=2)
+def with_controls(results: Results) -> tuple[Inoculation, ...]:
+    """All inoculation runs, those under a control too, each behind what it is a control of."""
     found = [cell for run in results.of("inoculation") for cell in _cells(results, run)]
-    return sorted(_with_choice(found), key=_order)
+    return tuple(sorted(_with_choice(found), key=_order))
 
 
 def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
@@ -136,6 +145,7 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
             whole_split=facts.report_items is None,
             num_settings=max(1, len(facts.candidates)),
             setup=series_of(results, run).setup,
+            control=series_of(results, run).control,
             paper_model=paper_model(run),
             paper_task=on_paper_task(run),
             sides=run.sides,
@@ -195,5 +205,5 @@ def _with_choice(cells: list[Inoculation]) -> list[Inoculation]:
 
 def _order(cell: Inoculation) -> tuple[object, ...]:
     series, seed = cell.series, -1 if cell.seed is None else cell.seed
-    what = (series.probe, series.original_task, series)
+    what = (series.probe, series.original_task, series[:-1], series.control)
     return (*what, cell.dose, seed, cell.extra, cell.learning_rate or 0.0, cell.key)

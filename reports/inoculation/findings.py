@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.facts import Inoculation, with_controls
 from reports.inoculation.series import ON_REPORTED
 from reports.kit.text import between, count, percent, sample, unsigned, with_facts
 from reports.zero_shot.facts import AT_CHANCE, chance_text, verdict_of
@@ -21,7 +21,7 @@ BELOW_START = (
 
 def inoculated(results: Results) -> list[str]:
     """A paragraph an inoculation."""
-    return [paragraph(line) for line in doses(inoculations(results)).values()]
+    return [paragraph(line) for line in doses(with_controls(results)).values()]
 
 
 def paragraph(line: Sequence[Dose]) -> str:
@@ -41,6 +41,7 @@ def _told(dose: Dose) -> str:
     series = dose.series
     where = f"its {series.report_split} items" if series.report_split else "it"
     about = [
+        series.control.replace("_", " "),
         f"setup {series.setup}" if series.setup else "",
         "" if len(dose.runs) == 1 else _seeds(len(dose.runs)),
     ]

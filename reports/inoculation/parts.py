@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from metrics.intervals import wilson
-from reports.inoculation.columns import SETTING, cost, setting, what
-from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.columns import SETTING, controlled, cost, setting, what
+from reports.inoculation.facts import Inoculation, with_controls
 from reports.kit.columns import accuracy, attributes, field, fields, size, text, whole
 from reports.kit.table import Column, Declared, Table
 from reports.kit.text import INTERVAL
@@ -68,7 +68,7 @@ class PartOf:
 
 def inoculation_parts_table(results: Results) -> Table | None:
     """Before and after for parts of the probe and each data set of the original task."""
-    cells = inoculations(results)
+    cells = with_controls(results)
     columns: list[Column[PartOf]] = [
         what(lambda part: part.cell.series),
         whole("k", lambda part: part.cell.dose),
@@ -82,6 +82,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
             "cost, points", lambda part: part.cost, lambda part: part.cost is None or part.readable
         ),
         attributes(SETTING, lambda part: part.cell),
+        fields(lambda part: controlled(part.cell)),
         field("part", lambda part: part.name),
         fields(_record),
     ]

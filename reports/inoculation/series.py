@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from reports.zero_shot.facts import WHOLE
 from results.load import Results, Run
 from results.record import InoculationFacts
 
@@ -20,6 +21,7 @@ class Series(NamedTuple):
         report_split: Split of the probe reported on, where it was recorded: never mixed (SPEC B).
         setup: What tells apart runs of the same names that begin with another model or report on
             other items; empty where there are none such.
+        control: What was done to the probe's items, such as "choice_only"; empty for nothing.
     """
 
     model: str
@@ -28,6 +30,7 @@ class Series(NamedTuple):
     selection: str = ""
     report_split: str = ""
     setup: str = ""
+    control: str = ""
 
     @property
     def remarks(self) -> str:
@@ -36,13 +39,15 @@ class Series(NamedTuple):
         on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
         how = on_reported if self.selection == ON_REPORTED else split
         other = f"setup {self.setup}: its namesake begins or reports differently"
-        return ", ".join(filter(None, (how, other if self.setup else "")))
+        control = self.control.replace("_", " ")
+        return ", ".join(filter(None, (control, how, other if self.setup else "")))
 
 
 def series_of(results: Results, run: Run) -> Series:
     """The line of an inoculation plot that a run belongs to."""
     several = len(_setups(results).get(_names(run), ())) > 1
-    return Series(*_names(run), facts_of(run).setup if several else "")
+    names = _names(run)
+    return Series(*names[:-1], facts_of(run).setup if several else "", names[-1])
 
 
 @lru_cache(maxsize=4)
@@ -55,8 +60,9 @@ def _setups(results: Results) -> dict[tuple[str, ...], set[str]]:
     return found
 
 
-def _names(run: Run) -> tuple[str, str, str, str, str]:
-    return (run.model, run.probe, facts_of(run).original_task, *how_chosen(run))
+def _names(run: Run) -> tuple[str, str, str, str, str, str]:
+    control = next((row.control for row in run.rows if row.control not in WHOLE), "")
+    return (run.model, run.probe, facts_of(run).original_task, *how_chosen(run), control)
 
 
 def how_chosen(run: Run) -> tuple[str, str]:

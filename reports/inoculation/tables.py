@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from reports.inoculation.columns import SETTING, cost, setting, what
+from reports.inoculation.columns import SETTING, controlled, cost, setting, what
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.facts import Inoculation, with_controls
 from reports.kit.columns import (
     ACCURACY,
     SIZE,
@@ -75,6 +75,7 @@ def inoculation_table(results: Results) -> Table | None:
         shown("lost / gained", _flips_cell),
         *_before_and_after(CLUSTERS, "whole clusters %"),
         attributes(SETTING),
+        fields(controlled),
         fields(_measured_record),
     ]
     return Declared(
@@ -90,12 +91,12 @@ def inoculation_table(results: Results) -> Table | None:
         "rescaled so that chance is 0 and perfection 100. Whole clusters: groups of questions "
         "about one concept with every one right.",
         columns,
-    ).of(inoculations(results))
+    ).of(with_controls(results))
 
 
 def seeds_table(results: Results) -> Table | None:
     """M*_k averaged over seeds; None where every dose has one seed."""
-    lines = [dose for line in doses(inoculations(results)).values() for dose in line]
+    lines = [dose for line in doses(with_controls(results)).values() for dose in line]
     if all(len(dose.runs) == 1 for dose in lines):
         return None
     untouched = any(dose.part(UNTOUCHED).values(PROBE["after"]) for dose in lines)

@@ -22,6 +22,7 @@ from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 
 Rows = list[dict[str, str]]
+CONTROL = "choice_only"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,8 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def rows(demo: Path) -> Rows:
-    return read(demo / "results.csv")
+    """All rows but those of the inoculation's control, which stand beside the others' figures."""
+    return [row for row in read(demo / "results.csv") if row["control"] != CONTROL]
 
 
 def read(path: Path) -> Rows:
@@ -156,7 +158,8 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
         [row] = of(report, metric=metric, dose=str(dose))
         return float(row[column])
 
-    [axis] = canvases["inoculation"].axes
+    axis, control = canvases["inoculation"].axes
+    assert any("choice only" in text.get_text() for text in control.texts)
     parts = {"o": ("probe_accuracy_before", "probe_accuracy")}
     parts["s"] = ("original_accuracy_before", "original_accuracy_after")
     for marker, (before, after) in parts.items():
@@ -167,8 +170,11 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
         for column in ("ci_low", "ci_high"):
             for _, after in parts.values():
                 assert round(100 * measured(after, dose, column), 6) in ends
-    records = [r for r in read(demo / "tables" / "inoculation.csv") if r["dose"] != "0"]
+    records = read(demo / "tables" / "inoculation.csv")
+    assert [record["control"] for record in records] == ["", "", CONTROL]
+    *records, last = records
     assert [int(record["dose"]) for record in records] == doses
+    assert int(last["dose"]) == doses[-1]
     for record, dose in zip(records, doses, strict=True):
         for metric in ("probe_accuracy", "original_accuracy_after", "inoculation_cost"):
             assert float(record[metric]) == measured(metric, dose)
@@ -195,7 +201,7 @@ def test_the_trajectories_are_those_of_the_selection_items(
     canvases: dict[str, Canvas], rows: Rows
 ) -> None:
     marks = {"o": "probe_accuracy", "s": "original_accuracy", "^": "aggregate"}
-    axes = canvases["selection"].axes
+    axes = canvases["selection"].axes[:2]  # and the control's
     for axis, dose in zip(axes, ("8", "24"), strict=True):
         assert axis.get_title(loc="left").endswith(f"k = {dose}")
         own = of(rows, protocol="inoculation", split="selection", dose=dose)

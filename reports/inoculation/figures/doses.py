@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from reports.inoculation.doses import Dose, doses
-from reports.inoculation.facts import inoculations
+from reports.inoculation.facts import with_controls
 from reports.inoculation.figures.marks import (
     EXTRAS_NOTE,
     ORIGINAL,
@@ -61,7 +61,7 @@ class Score:
 
 def inoculation_figure(results: Results) -> Figure | None:
     """Probe and original-task accuracy against the dose (Richardson & Sabharwal 2020, figure 4)."""
-    found = _panels(doses(inoculations(results)))
+    found = _panels(doses(with_controls(results)))
     if not found:
         return None
     shown = found[:MAX_PANELS]

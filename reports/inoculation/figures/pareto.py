@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from reports.inoculation.candidates import Candidate, Choice, candidates, several_settings
-from reports.inoculation.facts import inoculations
+from reports.inoculation.facts import with_controls
 from reports.inoculation.figures.marks import EXTRAS_NOTE, extra_mark, extra_marks
 from reports.kit.axes import left_out
 from reports.kit.figure import (
@@ -47,7 +47,7 @@ def pareto_figure(results: Results) -> Figure | None:
         return None
     before = {
         one.series: one.trajectory.get("original_accuracy", {}).get(0)
-        for one in inoculations(results)
+        for one in with_controls(results)
     }
     shown = found[:MAX_PANELS]
     with styled():

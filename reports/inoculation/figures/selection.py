@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from reports.inoculation.doses import doses
-from reports.inoculation.facts import Inoculation, inoculations
+from reports.inoculation.facts import Inoculation, with_controls
 from reports.inoculation.figures.marks import ORIGINAL, PROBE, plot_line
 from reports.inoculation.series import ON_REPORTED
 from reports.kit.axes import end_labels, left_out, limits
@@ -31,7 +31,7 @@ AVERAGE = Line(MUTED, (0, (1.2, 1.6)), "^")
 
 def trajectory_figure(results: Results) -> Figure | None:
     """Scores on the selection splits, epoch by epoch, and the checkpoint that was chosen."""
-    lines = doses(inoculations(results)).values()
+    lines = doses(with_controls(results)).values()
     cells = [dose.runs[0] for line in lines for dose in line]
     cells = [cell for cell in cells if len(cell.trajectory.get("aggregate", {})) > 1]
     if not cells:
@@ -48,7 +48,7 @@ def trajectory_figure(results: Results) -> Figure | None:
             axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
             if place % 2 == 0:
                 axis.set_ylabel("accuracy, %")
-        num_runs = sum(cell.chosen for cell in inoculations(results))
+        num_runs = sum(cell.chosen for cell in with_controls(results))
         seeds = " One seed of each dose is drawn." if len(cells) < num_runs else ""
         return drawn(
             "selection",

@@ -10,9 +10,13 @@ import torch
 from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
 import train
-from protocols.cli.errors import FAILURE
+from protocols.cli.errors import FAILURE, USAGE_ERROR
 from protocols.engine.models import saved_module
+from protocols.inoculation import steps
 from reports.concepts.facts import gathered
+from reports.inoculation.doses import doses
+from reports.inoculation.facts import with_controls
+from reports.overview.evidence import CHOICES, dose_case
 from results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run
@@ -221,3 +225,81 @@ def test_a_model_that_was_fine_tuned_elsewhere_is_inoculated(
     weights = inoculated.classifier.weight, before.classifier.weight
     assert not torch.equal(*weights)
     assert saved_module(best).num_choices is None
+
+
+def test_under_a_control_the_model_sees_the_choices_alone(
+    finished: Path,
+    inoculation_config: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the dose, of what is selected with and of what is reported; groups and splits stay."""
+    [checkpoint] = finished.glob("runs/original-*/checkpoints/best")
+    trained: list[tuple[list[str], dict[str, set[bool]]]] = []
+    fit = steps.fit_choices
+
+    def noted(module: Any, items: Any, watched: Any, *rest: Any) -> Any:
+        empty = {name: {not one.stem for one in own} for name, own in watched.items()}
+        trained.append(([one.stem for one in items], empty))
+        return fit(module, items, watched, *rest)
+
+    monkeypatch.setattr(steps, "fit_choices", noted)
+    config = dict(inoculation_config)
+    config["original"] = {**config["original"], "checkpoint": str(checkpoint)}
+    config["probe"] = {**config["probe"], "control": "choice_only"}
+    assert run(config, tmp_path / "control", tmp_path) == 0
+    [(stems, empty)] = trained
+    assert stems == [""] * config["dose"]
+    assert empty == {"probe": {True}, "original": {False}}
+    [path] = tmp_path.glob("control/runs/inoculate-*-choice_only-*/predictions.jsonl")
+    [other] = finished.glob("runs/inoculate-*/predictions.jsonl")
+    ours, theirs = ([json.loads(line) for line in p.open()] for p in (path, other))
+    assert len(ours) == len(theirs) == 88
+    for one, standard in zip(ours, theirs, strict=True):
+        of_probe = one["set"].startswith("report_probe")
+        assert one["question"] == ("" if of_probe else standard["question"])
+        assert one.get("control", "") == ("choice_only" if of_probe else "")
+        for key in ("set", "id", "choices", "answer", "interval_group"):
+            assert one.get(key) == standard.get(key)
+        if one["set"] == "report_original_before":
+            assert one["scores"] == pytest.approx(standard["scores"], abs=1e-5)
+    # A choice has one score whatever it was asked with, as the model sees nothing else.
+    for name in ("report_probe_before", "report_probe"):
+        assert spread_of_a_choice(ours, name) < 3e-6
+        assert spread_of_a_choice(theirs, name) > 3e-5
+    # In the report it is a line of its own, and the like-for-like control of the other.
+    results = load_results([finished, tmp_path / "control"])
+    lines_of = doses(with_controls(results))
+    assert [series.control for series in lines_of] == ["", "choice_only"]
+    case = dose_case(results, next(iter(lines_of.values()))[-1])
+    assert case.start is not None
+    assert case.end is not None
+    for score in (case.start, case.end):
+        assert CHOICES in [one.how for one in score.controls if one.is_alike]
+
+
+def spread_of_a_choice(lines: list[dict[str, Any]], name: str) -> float:
+    """The largest difference between the scores that one choice gets in the items of a set."""
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        for choice, score in zip(line["choices"], line["scores"], strict=True):
+            if line["set"] == name:
+                found.setdefault(choice, []).append(score)
+    assert any(len(scores) > 1 for scores in found.values())
+    return max(max(scores) - min(scores) for scores in found.values())
+
+
+def test_a_control_that_goes_by_words_is_refused(
+    inoculation_config: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for control, said in (
+        ("no_language", "an inoculation takes standard, choice_only"),
+        ("choices_only", "(did you mean 'choice_only'?)"),
+    ):
+        config = {
+            **inoculation_config,
+            "probe": {**inoculation_config["probe"], "control": control},
+        }
+        assert run(config, tmp_path / "out", tmp_path) == USAGE_ERROR
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
