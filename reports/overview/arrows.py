@@ -1,4 +1,8 @@
-"""One arrow an inoculation: what the probe gained against what the original task lost."""
+"""One arrow an inoculation: what the probe gained against what the original task lost.
+
+Each of the two has a whisker at the head, its 95% interval, and each says for itself whether it can
+be told from none: the whisker is broken where it cannot, and the arrow is full only where both can.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.kit.axes import left_out, limits, short_count
 from reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, Line, drawn, styled
+from reports.kit.measured import Bounds
 from reports.kit.text import in_words, percent
-from reports.overview.case import is_gain
 from results.load import Results
 
 MOST = 200  # arrows
@@ -23,6 +27,7 @@ MOST_LABELLED = 12  # arrows that have their dose beside the head
 MOST_NAMED = 8  # of a legend
 LONG = 18  # characters of a name, of which two do not fit side by side
 LINK = "#inoculation"
+DASH = (0, (2, 1.5))
 BEFORE = ("original_accuracy_before", "probe_accuracy_before")
 AFTER = ("original_accuracy_after", "probe_accuracy")
 LOOKS = (*LINES, Line(INK, "-", "v"))
@@ -38,10 +43,37 @@ class Arrow:
     after: tuple[float, float]
 
     @property
-    def gained(self) -> bool:
-        """Whether the probe's gain can be told from none."""
-        before, after = map(self.dose.estimate, (BEFORE[1], AFTER[1]))
-        return bool(before and after and is_gain(self.dose.gain, after, before))
+    def cost(self) -> Bounds:
+        """Ends of the original task's score, in per cent, by the interval of the cost."""
+        cost = self.dose.estimate("inoculation_cost")
+        if cost is None or cost.ci_low is None or cost.ci_high is None:
+            return None, None
+        if not self.dose.interpretable:
+            return None, None
+        return self.before[0] - 100 * cost.ci_high, self.before[0] - 100 * cost.ci_low
+
+    @property
+    def gain(self) -> Bounds:
+        """Ends of the probe's score, in per cent, by the interval of the gain."""
+        gain = self.dose.gain
+        if gain is None or gain.ci_low is None or gain.ci_high is None:
+            return None, None
+        return self.before[1] + 100 * gain.ci_low, self.before[1] + 100 * gain.ci_high
+
+    @property
+    def whiskers(self) -> list[tuple[int, float, float, bool]]:
+        """Axis (0 is the cost's), both ends, and whether it can be told from none."""
+        return [
+            (axis, low, high, not low <= self.before[axis] <= high)
+            for axis, (low, high) in enumerate((self.cost, self.gain))
+            if low is not None and high is not None
+        ]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether gain and cost can both be told from none."""
+        told = [is_told for *_, is_told in self.whiskers]
+        return len(told) == len(self.before) and all(told)
 
 
 def arrows_figure(results: Results) -> Figure | None:
@@ -56,6 +88,10 @@ def arrows_figure(results: Results) -> Figure | None:
     looks = {name: _look(place) for place, name in enumerate(names)}
     with styled():
         marks = _marks(looks, in_words if names is probes else str) if len(names) > 1 else []
+        marks += [
+            Line2D([], [], color=MUTED, marker="|", linestyle="-", label="told from none"),
+            Line2D([], [], color=MUTED, marker="|", linestyle=DASH, label="may be none"),
+        ]
         columns = 2 if max(map(len, names)) <= LONG else 1
         canvas = Canvas(figsize=(4.5, 4.2 + 0.18 * len(marks) / columns))
         canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
@@ -69,8 +105,7 @@ def arrows_figure(results: Results) -> Figure | None:
             _draw(axis, arrow, look, labelled=len(shown) <= MOST_LABELLED)
         axis.set_xlabel("original-task accuracy, %  (← cost)")
         axis.set_ylabel("probe accuracy, %  (gain →)")
-        if marks:
-            canvas.legend(handles=marks, loc="outside upper left", ncols=columns)
+        canvas.legend(handles=marks, loc="outside upper left", ncols=columns)
         caption = _caption(len(found), len(names))
         return drawn("arrows", _title(models, probes), caption, canvas)
 
@@ -93,6 +128,8 @@ def _look(place: int) -> Line:
 
 def _limits(found: Sequence[Arrow], side: int, chance: str) -> tuple[float, float]:
     values = [end[side] / 100 for arrow in found for end in (arrow.before, arrow.after)]
+    for arrow in found:
+        values += [end / 100 for at, *ends, _ in arrow.whiskers if at == side for end in ends]
     return limits([*values, *(arrow.dose.mean(chance) for arrow in found)])
 
 
@@ -105,15 +142,21 @@ def _draw(axis: Axes, arrow: Arrow, look: Line, labelled: bool) -> None:
     if arrow.before != arrow.after:
         patch = FancyArrowPatch(
             arrow.before, arrow.after, arrowstyle="-|>", mutation_scale=10, color=color,
-            linewidth=1.5, linestyle="-" if arrow.gained else (0, (2, 1.5)), shrinkA=3, shrinkB=0,
-            zorder=2,
+            linewidth=1.5, linestyle="-" if arrow.is_sure else DASH, shrinkA=3, shrinkB=0, zorder=2,
+            fill=arrow.is_sure,
         )  # fmt: skip
         patch.set_url(LINK)
         axis.add_patch(patch)
+    for at, low, high, is_told in arrow.whiskers:
+        ends = [(low, high), (arrow.after[1 - at],) * 2]
+        axis.plot(
+            *(ends if at == 0 else ends[::-1]), color=color, linewidth=1.0, alpha=0.75, zorder=1,
+            linestyle="-" if is_told else DASH, marker="|" if at == 0 else "_", markersize=6,
+        )  # fmt: skip
     if labelled:
         right = arrow.after[0] >= arrow.before[0]
         axis.annotate(
-            f"k = {short_count(arrow.dose.dose)}", arrow.after, xytext=(4 if right else -4, 3),
+            f"k = {short_count(arrow.dose.dose)}", arrow.after, xytext=(5 if right else -5, 5),
             textcoords="offset points", fontsize=8, color=color, ha="left" if right else "right",
             url=LINK,
         )  # fmt: skip
@@ -152,7 +195,10 @@ def _caption(number: int, num_names: int) -> str:
     named = f" The first {MOST_NAMED} of {num_names} are named." if num_names > MOST_NAMED else ""
     return (
         "An arrow an inoculation, from the scores before it to those after k examples (means over "
-        "seeds): up is what the probe gained, to the left what the original task lost. Broken "
-        "where the gain cannot be told from none, grey where the cost cannot be read."
+        "seeds): up is what the probe gained, to the left what the original task lost. The "
+        "whiskers at its head are the 95% intervals of the cost (across) and of the gain (up), "
+        "each full where it can be told from none and broken where it cannot; the arrow is full "
+        "only where both can. Without a whisker there is no interval; grey where the cost cannot "
+        "be read."
         f"{left_out(number, MOST)}{named}"
     )

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from matplotlib.patches import FancyArrowPatch
 
+from reports.inoculation.doses import doses
+from reports.inoculation.facts import inoculations
 from reports.overview import arrows
 from reports.overview.arrows import arrows_figure
 from reports.page.html import inline_svg
@@ -47,6 +52,61 @@ def test_many_arrows_have_no_labels_and_the_rest_is_said(
 def test_an_inoculation_that_moved_nothing_has_its_mark_alone(inoculated: Inoculated) -> None:
     still = {"probe_correct": (200, 200), "original_correct": (300, 300)}
     assert "k = 100" in texts_of(arrows_figure(inoculated(still)))
+
+
+def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    """Of 100 items each: 30 more are right, then 4 more and 4 fewer; of 100 others 2 or 40 fewer.
+
+    The gain of 30 has an interval of about 21 to 39 points, that of none one of about 5 on either
+    side; the rows have the cost with 3 points on either side.
+    """
+
+    def side(before: str, after: str) -> dict[str, object]:
+        groups = list(range(100))
+        return {"items": "a", "groups": groups, "before": before, "after": after}
+
+    low, high = "1" * 20 + "0" * 80, "1" * 50 + "0" * 50
+    same = "1" * 16 + "0" * 4 + "1" * 4 + "0" * 76
+    for dose, after, lost in ((10, high, 40), (20, high, 2), (30, same, 40), (40, same, 2)):
+        right = (20, after.count("1"))
+        found = rows.inoculation(
+            dose=dose, num_probe=100, probe_correct=right, original_correct=(300, 300 - 5 * lost)
+        )
+        run = write_run(tmp_path, f"k{dose}", found, hits_file="hits.json", original_task="o")
+        hits = {"probe": side(low, after), "original": side(low, low)}
+        (run / "hits.json").write_text(json.dumps(hits))
+    line = next(iter(doses(inoculations(load_results(tmp_path))).values()))
+    made = arrows._arrows(line)
+    told = {one.dose.dose: [is_told for *_, is_told in one.whiskers] for one in made}
+    assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
+    assert [one.dose.dose for one in made if one.is_sure] == [10]
+    # A cost of 2 points, -1 to 5, stands at 60 - 5 to 60 + 1.
+    assert made[1].cost == pytest.approx((55.0, 61.0))
+    low_end, high_end = made[0].gain
+    assert low_end is not None
+    assert high_end is not None
+    assert 20 + 20 < low_end < 20 + 23
+    assert 20 + 37 < high_end < 20 + 41
+    figure = arrows_figure(load_results(tmp_path))
+    assert figure is not None
+    assert figure.canvas is not None
+    axis = figure.canvas.axes[0]
+    drawn = [patch for patch in axis.patches if isinstance(patch, FancyArrowPatch)]
+    assert [patch.get_linestyle() == "-" for patch in drawn] == [True, False, False, False]
+    assert [patch.get_fill() for patch in drawn] == [True, False, False, False]
+    whiskers = [one for one in axis.lines if one.get_marker() in ("|", "_")]
+    solid = [one.get_linestyle() == "-" for one in whiskers]
+    assert solid == [True, True, False, True, True, False, False, False]
+    assert {"told from none", "may be none"} <= set(texts_of(figure))
+
+
+def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:
+    found = inoculated({}, cost_interpretable=False)
+    (arrow,) = arrows._arrows(next(iter(doses(inoculations(found)).values())))
+    assert arrow.cost == (None, None)
+    assert not arrow.is_sure
 
 
 def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path) -> None:
