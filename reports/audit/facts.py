@@ -31,7 +31,7 @@ PAPER_NAMES = {
     "question_to_choice_elmo": "Question-to-choice, ELMo",
 }
 # By kind of model: the group, and whether it sees the choices alone.
-_KINDS: Mapping[str, tuple[str, bool]] = {
+PARTIAL_KINDS: Mapping[str, tuple[str, bool]] = {
     "choice_only": (PARTIAL, True),
     "choice_to_choice": (PARTIAL, True),
     "vec_similarity": (PARTIAL, False),
@@ -152,7 +152,7 @@ def told(results: Results) -> list[Told]:
 
 def _ours(run: Run, several: bool) -> Iterator[Entry]:
     """The entries of a run, called by its seed where there are several."""
-    group, sees_choices = _KINDS.get(run.kind, (TRAINED, False))
+    group, sees_choices = PARTIAL_KINDS.get(run.kind, (TRAINED, False))
     model = run.model
     if any(row.control == CHOICE_ONLY for row in run.rows):
         group, sees_choices, model = PARTIAL, True, f"Choice-only, {model}"

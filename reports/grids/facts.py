@@ -70,11 +70,13 @@ class Grid(GridFile):
         model: The model that answered.
         rows: The run's measurements by metric.
         paper_model: The paper's name of the checkpoint that the run recorded; None for another.
+        control_of: The model whose architecture with random weights it is; empty for any other.
     """
 
     model: str
     rows: Mapping[str, Row]
     paper_model: str | None = None
+    control_of: str = ""
 
     @property
     def accuracy(self) -> Row:
@@ -154,8 +156,15 @@ def _read(results: Results) -> tuple[list[Grid], list[str]]:
             if held is not None and "accuracy" in rows:
                 grid = _grid(held, f"{run.path}/{GRID_FILE}")
                 own = {part.name: getattr(grid, part.name) for part in fields(grid)}
-                paper = paper_model(run)
-                found.append(Grid(**own, model=run.model, rows=rows, paper_model=paper))
+                found.append(
+                    Grid(
+                        **own,
+                        model=run.model,
+                        rows=rows,
+                        paper_model=paper_model(run),
+                        control_of=run.source.control_of,
+                    )
+                )
         except UnreadableResultError as error:
             damaged.append(f"Not shown: {visible(str(error))}.")
     key = attrgetter("model", "wording")

@@ -18,17 +18,21 @@ HALF = 0.5  # way from chance (0) to perfect (1) from which a skill is known mor
 
 @dataclass(frozen=True)
 class Control:
-    """The same items answered without something, beside a score.
+    """The probe answered without something that knowing it takes, beside a score.
 
     Attributes:
-        how: What was done, as the end of a sentence: "without its language".
+        how: Without what, or by what: "without its language", "by VecSimilarity".
         value: Its accuracy.
         is_lower: Whether the score is above it.
+        is_alike: Whether it is like for like: the same kind of run on the same items, after as many
+            training examples. Others, such as baselines that were trained on the choices alone,
+            can only speak against a score.
     """
 
     how: str
     value: float
     is_lower: bool
+    is_alike: bool
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Score:
         failed = [control for control in self.controls if not control.is_lower]
         return max(failed, key=lambda control: control.value, default=None)
 
+    @property
+    def is_controlled(self) -> bool:
+        """Whether a like-for-like control was run, and the score is above all controls."""
+        return any(control.is_alike for control in self.controls) and self.as_good is None
+
 
 @dataclass(frozen=True)
 class Case:
@@ -59,7 +68,7 @@ class Case:
     Attributes:
         chance: Share of right answers by guessing.
         majority: That of always giving the most frequent answer, where it is known.
-        start: Before training; None where there is no such score (a head without training).
+        start: Before training on the probe; None where there is no such score (an untrained head).
         end: After the most training; None where nothing was trained.
         gain: The end minus the start on the same items; None where items were not recorded.
     """
@@ -91,6 +100,10 @@ class Case:
     def is_above(self, score: Score | None) -> bool:
         """Whether a score is above chance and the most frequent answer."""
         return score is not None and self.stands(score) == "above"
+
+    def is_shown(self, score: Score | None) -> bool:
+        """Whether a score is above chance, the most frequent answer and its controls."""
+        return score is not None and self.is_above(score) and score.is_controlled
 
     @property
     def rose(self) -> bool:
@@ -125,3 +138,10 @@ def is_gain(gain: Measured | None, end: Measured, start: Measured) -> bool:
     if gain is not None and gain.ci_low is not None:
         return gain.ci_low > 0
     return above(end, start)
+
+
+def or_none(change: Measured) -> str:
+    """What is said behind a gain or a cost whose interval does not tell it from none."""
+    if change.ci_low is None or change.ci_high is None:
+        return ""
+    return ", may be none" if change.ci_low <= 0 <= change.ci_high else ""

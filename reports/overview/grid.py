@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reports.overview.contexts import context_example
 from reports.overview.examples import TYPICAL, Example, example
 from reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
-from reports.overview.verdicts import RULES, Word
+from reports.overview.verdicts import HELD, RULES, Word
 from results.load import Results
 
 MARKS: Mapping[Word, str] = {
@@ -48,6 +48,7 @@ class Grid:
 
     marks = MARKS
     rules = RULES
+    held = HELD
     typical = TYPICAL
 
     @property

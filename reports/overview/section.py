@@ -8,7 +8,7 @@ from reports.kit.table import Across, Column, Declared, Table
 from reports.kit.text import percent
 from reports.overview.grid import MARKS
 from reports.overview.skills import Verdict, models_of, verdicts
-from reports.overview.verdicts import RULES
+from reports.overview.verdicts import HELD, RULES
 from results.load import Results
 
 
@@ -33,6 +33,7 @@ def verdicts_table(results: Results) -> Table | None:
         lambda one: one.model, lambda one: one.skill, of_model, models_of(found)
     )
     rules = " ".join(f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items())
+    rules = f"{rules} {HELD}"
     return Declared("verdicts", "What each model knew, or learned", rules, columns, across).of(
         found
     )
@@ -44,7 +45,7 @@ def _verdict(one: Verdict) -> str:
 
 def _numbers(one: Verdict) -> str:
     numbers = [f"{e.label} {percent(e.value)}" for e in one.judged.evidence]
-    return ", ".join(filter(None, (*numbers, one.cost)))
+    return "; ".join(filter(None, (", ".join(numbers), one.changes)))
 
 
 def _full(one: Verdict) -> dict[str, object]:
@@ -57,6 +58,7 @@ def _full(one: Verdict) -> dict[str, object]:
         "first_value": first and first.value,
         "second_number": second and second.label,
         "second_value": second and second.value,
+        "gain": one.gain,
         "cost": one.cost,
         "reason": judged.reason,
     }

@@ -11,15 +11,23 @@ from typing import Literal
 from probes.diagnostics.sets import SETS
 from reports.curve.facts import origin_of
 from reports.curve.summary import Summary, summaries
-from reports.diagnostics.facts import SENSITIVITY, asked
+from reports.diagnostics.facts import PERTURBATIONS, SENSITIVITY, Asked, asked
 from reports.diagnostics.runs import labelled_runs
 from reports.grids.facts import AGE_PANELS, SIZES, grids
 from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.inoculation.series import Series
+from reports.kit.measured import Estimate
 from reports.kit.text import NOT_INTERPRETABLE, in_words, points, points_between, rate
-from reports.overview.case import Case, Score
-from reports.overview.evidence import BEFORE, curve_case, dose_case, entry_case
+from reports.overview.case import Case, Score, or_none
+from reports.overview.evidence import (
+    BEFORE,
+    RANDOM_WEIGHTS,
+    curve_case,
+    dose_case,
+    entry_case,
+    unpaired,
+)
 from reports.overview.verdicts import Judged, judge
 from reports.zero_shot.facts import zero_shots
 from results.load import Results, Run
@@ -66,7 +74,8 @@ class Verdict:
         judged: The verdict, its two numbers and its reason.
         section: Address in the page of where the numbers stand.
         runs: What it was measured by: first what was not trained, then by number of examples.
-        cost: What the training cost on the original task, in words; empty where there was none.
+        gain: What inoculation gave, in words; empty where there was none.
+        cost: What it cost on the original task, in words.
     """
 
     skill: Skill
@@ -74,7 +83,13 @@ class Verdict:
     judged: Judged
     section: str
     runs: tuple[Run, ...]
+    gain: str = ""
     cost: str = ""
+
+    @property
+    def changes(self) -> str:
+        """Gain and cost, as far as they are known."""
+        return "; ".join(filter(None, (self.gain, self.cost)))
 
 
 @lru_cache(maxsize=2)
@@ -102,7 +117,8 @@ def models_of(found: Iterable[Verdict]) -> list[str]:
 
 def _asked(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Zero-shot runs and learning curves of the same items, together."""
-    untrained = {(e.probe, e.accuracy.split, e.label): e for e in zero_shots(results)}
+    entries = zero_shots(results)
+    untrained = {(e.probe, e.accuracy.split, e.label): e for e in entries}
     trained: dict[tuple[str, str, str], list[Summary]] = {}
     # Of several curves that which LangSense is from, not `linear`.
     for one in sorted(summaries(results), key=lambda s: s.curve.mode == "linear"):
@@ -111,9 +127,9 @@ def _asked(results: Results) -> Iterable[tuple[Role, Verdict]]:
         (probe, split, model), entry, own = place, untrained.get(place), trained.get(place, [])
         summary = own[0] if own else None
         if summary is not None:
-            case, role = curve_case(results, summary, entry), summary.role
+            case, role = curve_case(results, own, entry, entries), summary.role
         elif entry is not None:
-            case, role = entry_case(entry, untrained.values()), entry.accuracy.role
+            case, role = entry_case(results, entry, entries), entry.accuracy.role
         section = "before" if summary is None else "curves"
         runs = (*([entry.run] if entry else []), *_curve_runs(results, summary))
         judged = judge(case)
@@ -149,14 +165,21 @@ def _curve_runs(results: Results, summary: Summary | None) -> list[Run]:
 
 def _paired(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Grids of ages and of sizes; the other panels are the first one's, disturbed."""
-    for grid in grids(results):
+    every = grids(results)
+    for grid in every:
         if grid.name not in (AGE_PANELS[0], SIZES):
             continue
         row = grid.accuracy
         wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
         about = ", ".join(filter(None, (grid.title, grid.span, wording)))
-        judged = judge(Case(1 / len(grid.candidates), None, Score(BEFORE, row)))
         runs = tuple(run for run in results.of("grid") if row in run.rows)
+        place = (grid.model, grid.name, grid.wording, grid.values)
+        twins = [
+            unpaired(RANDOM_WEIGHTS, row, other.accuracy, is_alike=True)
+            for other in every
+            if (other.control_of, other.name, other.wording, other.values) == place
+        ]
+        judged = judge(Case(1 / len(grid.candidates), None, Score(BEFORE, row, tuple(twins))))
         skill = Skill("paired", row.probe, about)
         yield row.role, Verdict(skill, grid.model, judged, "grids", runs)
 
@@ -167,7 +190,8 @@ def _inoculated(results: Results) -> Iterable[tuple[Role, Verdict]]:
         judged = judge(dose_case(results, last))
         skill = Skill("inoculated", series.probe, _about(series))
         runs = tuple(one.run for one in last.runs)
-        verdict = Verdict(skill, series.model, judged, "inoculation", runs, _cost(last))
+        changes = _change("gain", last.gain), _cost(last)
+        verdict = Verdict(skill, series.model, judged, "inoculation", runs, *changes)
         yield runs[0].role, verdict
 
 
@@ -177,28 +201,47 @@ def _about(series: Series) -> str:
 
 
 def _cost(dose: Dose) -> str:
-    cost = dose.estimate("inoculation_cost")
     if not dose.interpretable:
         return f"cost {NOT_INTERPRETABLE}"
-    if cost is None:
+    return _change("cost", dose.estimate("inoculation_cost"))
+
+
+def _change(name: str, change: Estimate | None) -> str:
+    """A gain or a cost with its interval, and whether it may be none."""
+    if change is None:
         return ""
-    inside = points_between(cost.ci_low, cost.ci_high)
-    return f"cost {points(cost.value)} points{f' ({inside})' if inside else ''}"
+    inside = points_between(change.ci_low, change.ci_high)
+    within = f" ({inside})" if inside else ""
+    return f"{name} {points(change.value)} points{within}{or_none(change)}"
 
 
 def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Sets as wholes, but statements apart from their negations: together they are at chance."""
     found = [one for one in asked(results, [SENSITIVITY]) if SENSITIVITY in one.rows]
     runs = {(label, run.probe): run for run, label in labelled_runs(results)}
+    control_of = {label: run.source.control_of for run, label in labelled_runs(results)}
     divided = {one.probe for one in found if one.part in POLARITIES}
     for one in found:
         wanted = POLARITIES if one.probe in divided else (None,)
         if one.perturbation or one.part not in wanted:
             continue
         row = one.rows[SENSITIVITY]
-        judged = judge(Case(one.chance, None, Score(BEFORE, row)))
+        controls = [
+            unpaired(how, row, other.rows[SENSITIVITY], is_alike=True)
+            for other in found
+            if (other.probe, other.part) == (one.probe, one.part)
+            if (how := _diagnosed_without(one, other, control_of.get(other.label)))
+        ]
+        judged = judge(Case(one.chance, None, Score(BEFORE, row, tuple(controls))))
         skill = Skill("diagnosed", one.probe, one.subset)
         yield (
             row.role,
             Verdict(skill, one.label, judged, "diagnostics", (runs[one.label, one.probe],)),
         )
+
+
+def _diagnosed_without(one: Asked, other: Asked, control_of: str | None) -> str:
+    """What another score lacks that this one had; empty where it is no control of it."""
+    if other.perturbation and other.label == one.label:
+        return f"with {PERTURBATIONS.get(other.perturbation, other.perturbation)}"
+    return RANDOM_WEIGHTS if control_of == one.label and not other.perturbation else ""

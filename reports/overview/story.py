@@ -14,6 +14,7 @@ from reports.inoculation.doses import Dose, doses
 from reports.inoculation.facts import inoculations
 from reports.kit.measured import Estimate
 from reports.kit.text import count, in_words, percent, points, points_between
+from reports.overview.case import or_none
 from reports.overview.evidence import HOW
 from reports.overview.examples import cut, example
 from reports.overview.grid import MARKS
@@ -32,6 +33,7 @@ ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#
 # What gives way, one after the other, where a line is too long.
 _SHORTER = (
     ("the most frequent answer", "majority"),
+    ("from the choices alone", "choices alone"),
     (" examples", ""),
     ("its language", "language"),
     ("without", "w/o"),
@@ -132,6 +134,13 @@ def _inoculation(results: Results) -> list[str]:
             said[1] = "cost not interpretable"
         sizes = [0, *(dose.dose for dose in line if dose.dose)]
         head = f"{probe}, inoculated: {_spelled(sizes)} examples"
+        # Names give way, so that no line is cut before it says whether there was a change at all.
+        room = WIDTH - len(f"    {BARS}  00.0 → 00.0  ") + len(BARS) - len(sizes)
+        room = max(room - max(map(len, said)), 8)
+        names = [cut(name, room) for name in rows]
+        if len({*names}) < len(rows):
+            names = ["probe", "original"]
+        rows = dict(zip(names, rows.values(), strict=True))
         charts = _charts(rows, min(min(values) for values in rows.values()))
         return [head, *(f"{chart}  {what}" for chart, what in zip(charts, said, strict=True))]
     return []
@@ -185,7 +194,7 @@ def _change(change: Estimate | None) -> str:
     if change is None:
         return "not measured"
     inside = points_between(change.ci_low, change.ci_high)
-    return points(change.value) + (f" ({inside})" if inside else "")
+    return points(change.value) + (f" ({inside})" if inside else "") + or_none(change)
 
 
 def _fitted(line: str) -> str:

@@ -16,6 +16,8 @@ def test_the_grid_as_a_table(demo_folder: Path) -> None:
     )
     record = table.records[-1]
     assert record["probe"] == "hypernymy"
-    assert (record["verdict"], record["in_part"]) == ("learned it", True)
-    assert (record["first_number"], record["first_value"]) == ("before", 0.291)
+    assert (record["verdict"], record["in_part"]) == ("cannot tell", False)  # without a control
+    assert (record["first_number"], record["first_value"]) == ("after 1,000 examples", 0.553)
+    assert record["gain"] == "gain +26.2 points"  # its runs did not record what each item counted
+    assert record["cost"] == "cost +3.8 points (+0.8 to +6.8)"
     assert "Cannot tell: " in table.note

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import train
+from reports.kit.figure import STYLE
 from reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
-from reports.overview.verdicts import Evidence
+from reports.overview.verdicts import HELD, Evidence
 from results.load import Results, load_results
 from results.subset import Statements
 from tests.fixtures.diagnostics import results_of, share
@@ -30,8 +34,8 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
         ("antonym_negation", "embedded"): "not shown",  # 54.2%, from 49.8
         ("multihop_composition", "embedded"): "not shown",
         ("objects_comparison", "embedded"): "not shown",  # 43.6%, below chance
-        ("taxonomy_conjunction", "embedded"): "knew it, in part",  # 61.3% of 3 choices
-        ("hypernymy", "embedded"): "learned it, in part",  # 29.1% to 55.3% of 5 choices
+        ("taxonomy_conjunction", "embedded"): "cannot tell",  # 61.3% of 3 choices, no control
+        ("hypernymy", "embedded"): "cannot tell",  # 29.1% to 55.3% of 5 choices, no control
     }
     by_kind = [one.skill.kind for one in found]
     assert by_kind == ["asked"] * 6 + ["inoculated"]
@@ -74,8 +78,13 @@ def test_random_weights_that_learn_as_much_leave_it_open(
 
     only = {"sizes": (0, 62), "controls": ("standard",)}
     write_curve_runs(tmp_path, shares, **only)
-    assert told(verdicts(load_results(tmp_path))) == {("age_comparison", "embedded"): "learned it"}
-    write_curve_runs(tmp_path, shares, model="embedded (random weights)", **only)
+    name = {"model": "embedded (random weights)"}
+    weak, strong = tmp_path / "weak", tmp_path / "strong"
+    write_curve_runs(weak, lambda *_: 0.5, **name, **only)
+    shutil.copytree(tmp_path / "runs", weak / "runs", dirs_exist_ok=True)
+    assert told(verdicts(load_results(weak))) == {("age_comparison", "embedded"): "learned it"}
+    write_curve_runs(strong, shares, **name, **only)
+    shutil.copytree(tmp_path / "runs", strong / "runs", dirs_exist_ok=True)
     (found,) = verdicts(load_results(tmp_path))
     assert found.judged.word == "cannot tell"
     assert found.judged.evidence[1].label == "with random weights"
@@ -87,21 +96,166 @@ def test_baselines_are_judged_where_they_are_alone(tmp_path: Path, write_curve_r
     assert (found.model, found.judged.word) == ("ESIM (word_vectors)", "cannot tell")
 
 
-def test_a_baseline_of_the_choices_alone_leaves_what_was_learned_open(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+@pytest.fixture
+def inoculate(write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., None]:
+    """Writes one inoculation of 1,000 items: `inoculate(folder, (before, after), control)`."""
+
+    def write(
+        folder: Path, right: tuple[int, int], control: str = "", dose: int = 100, **more: Any
+    ) -> None:
+        found = rows.inoculation(probe_correct=right, dose=dose, **more)
+        found = [{**row, "control": control} for row in found]
+        facts = {"original_task": "definitions", "report_split": "test"}
+        write_run(folder, f"inoculate-{control}-{dose}-{'-'.join(more.values())}", found, **facts)
+
+    return write
+
+
+@pytest.fixture
+def audit(write_run: WriteRun, rows: SimpleNamespace) -> Callable[..., None]:
+    """Writes what a baseline scored of 1,000 items: `audit(folder, right, kind, label)`."""
+
+    def write(
+        folder: Path, right: int, kind: str = "choice_only", label: str = "Choice-only (w)"
+    ) -> None:
+        place = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": label}
+        place |= {"kind": kind, "role": "baseline"}
+        chance = {**place, "metric": "chance", "value": 0.2}
+        write_run(folder, f"audit-{label}-{right}", [rows.accuracy(right, 1000, **place), chance])
+
+    return write
+
+
+def test_without_its_control_an_inoculation_leaves_it_open(
+    tmp_path: Path, inoculate: Write, audit: Write
 ) -> None:
-    facts = {"original_task": "definitions", "report_split": "test"}
-    write_run(tmp_path, "a", rows.inoculation(probe_correct=(200, 440)), **facts)
-    assert told(verdicts(load_results(tmp_path))) == {
-        ("hypernymy", "embedded"): "learned it, in part"
-    }
-    audit = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": "Choice-only"}
-    audit |= {"kind": "choice_only", "role": "baseline"}
-    chance = {**audit, "metric": "chance", "value": 0.2}
-    write_run(tmp_path, "b", [rows.accuracy(430, 1000, **audit), chance])
+    """Of 1,000 items 270 are right before, 440 after; intervals of Wilson are at most 3.1 wide."""
+    inoculate(tmp_path, (270, 440))
     (found,) = verdicts(load_results(tmp_path))
     assert found.judged.word == "cannot tell"
-    assert found.judged.evidence[1] == Evidence("from the choices alone", 0.43)
+    assert found.judged.reason.endswith("but no like-for-like control was run beside it.")
+    # A baseline of a part, however low, is none; nor is a control after fewer examples.
+    audit(tmp_path, 200)
+    inoculate(tmp_path, (250, 260), "choice_only", dose=50)
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.word == "cannot tell"
+    inoculate(tmp_path, (250, 300), "choice_only")
+    (found,) = verdicts(load_results(tmp_path))
+    # 27.0% before cannot be told from 25.0%, 44.0% after can be told from 30.0.
+    assert found.judged.said == "learned it, in part"
+    assert found.judged.evidence[1] == Evidence("from the choices alone", 0.30)
+    assert found.judged.reason == (
+        "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; beside it 30.0% from "
+        "the choices alone."
+    )
+    (arrow,) = (one for one in found.runs)
+    assert {row.control for row in arrow.rows} == {""}  # the control has no verdict of its own
+
+
+def test_what_was_known_before_inoculation_needs_its_control_too(
+    tmp_path: Path, inoculate: Write, audit: Write
+) -> None:
+    inoculate(tmp_path, (300, 310))
+    inoculate(tmp_path, (205, 210), "choice_only")
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.said == "knew it, in part"
+    assert found.judged.reason.startswith("Before inoculation 30.0% (27.2–32.9), above chance")
+    # The untrained similarity of words, and a model of the choices, stand against both scores.
+    audit(tmp_path, 320, "vec_similarity", "VecSimilarity (w)")
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.word == "cannot tell"
+    assert found.judged.evidence[1] == Evidence("by VecSimilarity", 0.32)
+
+
+def test_the_demo_with_its_audit_beside_it(
+    tmp_path: Path, inoculate: Write, audit: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it was found: 27.7 before, 35.0 after; choice-only 26.2, VecSimilarity 32.0."""
+    monkeypatch.setitem(STYLE, "pdf.fonttype", 3)  # PDFs are made in a quarter of the time
+    demo, audited = tmp_path / "demo", tmp_path / "audit"
+    inoculate(demo, (277, 350))
+    inoculate(demo, (215, 220), "choice_only")
+    (alone,) = verdicts(load_results(demo))
+    assert alone.judged.said == "knew it, in part"
+    assert alone.judged.evidence[1] == Evidence("after 100 examples", 0.35)
+    audit(audited, 262)
+    audit(audited, 320, "vec_similarity", "VecSimilarity (w)")
+    (found,) = verdicts(load_results([demo, audited]))
+    assert found.judged.word == "cannot tell"
+    assert found.judged.reason == (
+        "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which cannot be told "
+        "from that."
+    )
+    assert train.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    said = page[page.index('id="overview"') : page.index('id="figure-arrows"')]
+    grid = said[: said.index("</table>")]
+    assert "cannot tell</a>" in grid
+    assert "knew it" not in grid
+    assert "learned it" not in grid
+    assert found.judged.reason in said
+    assert f"<p>{HELD}</p>" in said
+    assert HELD in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+
+
+def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path, inoculate: Write) -> None:
+    inoculate(tmp_path, (200, 440))
+    inoculate(tmp_path, (200, 250), model="embedded (random weights)")
+    (found,) = verdicts(load_results(tmp_path))
+    assert found.judged.said == "learned it, in part"
+    assert found.judged.evidence[1] == Evidence("with random weights", 0.25)
+
+
+def test_a_choice_only_run_stands_against_a_zero_shot_score(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, inoculate: Write
+) -> None:
+    zero_shot = [
+        {**row, "split": "test"} for row in rows.zero_shot("hypernymy", 400, 1000, 5, majority=0.2)
+    ]
+    random = [{**row, "model": "embedded (random weights)"} for row in zero_shot]
+    random[0] |= rows.accuracy(200, 1000)
+    write_run(tmp_path, "a", zero_shot)
+    write_run(tmp_path, "b", random)
+    assert told(verdicts(load_results(tmp_path))) == {("hypernymy", "embedded"): "knew it, in part"}
+    inoculate(tmp_path, (200, 390), "choice_only", dose=500)
+    found, *_ = verdicts(load_results(tmp_path))
+    assert found.judged.word == "cannot tell"
+    assert found.judged.evidence[1] == Evidence("from the choices alone", 0.39)
+
+
+def test_no_further_evidence_in_the_folders_raises_a_verdict(
+    tmp_path: Path, inoculate: Write, audit: Write
+) -> None:
+    """Baselines and controls of drawn scores, one after the other, beside a like-for-like one."""
+    order = ["not shown", "cannot tell", "learned it", "knew it"]
+    draw, lowered = Random(0), 0
+    for number in range(8):
+        folder = tmp_path / str(number)
+        inoculate(folder, (draw.randrange(190, 400), draw.randrange(300, 700)))
+        inoculate(folder, (200, 210), "choice_only")
+        (found,) = verdicts(load_results(folder))
+        height = order.index(found.judged.word)
+
+        def near(base: int) -> int:
+            return base + draw.randrange(-100, 250)
+
+        further: list[Callable[[Path], None]] = [
+            lambda at: audit(at, near(200)),
+            lambda at: audit(at, near(200), "choice_to_choice", "Choice-to-choice (w)"),
+            lambda at: audit(at, near(200), "vec_similarity", "VecSimilarity (w)"),
+            lambda at: inoculate(at, (near(200), near(250)), "choice_only", dose=50),
+            lambda at: inoculate(at, (near(200), near(250)), "choice_only", dose=2000),
+            lambda at: inoculate(at, (near(200), near(250)), model="embedded (random weights)"),
+        ]
+        draw.shuffle(further)
+        for add in further:
+            add(folder)
+            (found,) = verdicts(load_results(folder))
+            now = order.index(found.judged.word)
+            assert now <= height, found.judged
+            lowered += now < height
+            height = now
+    assert lowered > 2
 
 
 def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., Results]) -> None:
@@ -117,6 +271,10 @@ def test_every_pair_of_values_is_a_skill(
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: float(i < j))
     write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, wording="released")
     write_grid(tmp_path, write_run, rows, "B", ages, lambda i, j: 1.0)
+    said = [one.judged.said for one in verdicts(load_results(tmp_path))]
+    assert said == ["cannot tell", "not shown"]  # without a control
+    name = "m (random weights)"
+    write_grid(tmp_path, write_run, rows, "A", ages, lambda i, j: 1.0, name)
     found = verdicts(load_results(tmp_path))
     assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
@@ -135,7 +293,15 @@ def test_statements_are_judged_apart_from_their_negations(
         share(18, 18, **simp, subset=Statements("affirmative")),
         share(0, 18, **simp, subset=Statements("negative")),
     ]
-    found = verdicts(results_of(tmp_path, write_run, [share(25, 34, "sensitivity")], statements))
+    cprag = [
+        share(34, 34, "sensitivity"),
+        share(12, 34, "sensitivity", perturbation="shuffled+truncated"),
+    ]
+    half = [share(9, 18, **simp, subset=row.get("subset")) for row in statements]
+    random = [{**row, "model": "m (random weights)"} for row in half]
+    alone = results_of(tmp_path / "alone", write_run, statements)
+    assert [one.judged.word for one in verdicts(alone)] == ["cannot tell", "not shown"]
+    found = verdicts(results_of(tmp_path / "all", write_run, cprag, statements, random))
     assert [(one.skill.words, one.skill.about, one.judged.said) for one in found] == [
         ("CPRAG-102", "", "knew it"),
         ("NEG-136-SIMP", "affirmative", "knew it"),
@@ -146,7 +312,8 @@ def test_statements_are_judged_apart_from_their_negations(
 
 def test_of_a_sweep_the_chosen_run_is_judged(sweep: Results) -> None:
     (found,) = verdicts(sweep)
-    assert found.judged.word == "learned it"  # 200 of 1,000 before, 440 after
+    assert found.judged.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control
+    assert found.judged.evidence[0].value == 0.44
     assert [run.key.split("-")[0] for run in found.runs] == ["chosen"]
 
 
