@@ -1,8 +1,9 @@
-"""The content words of a text: everything but function words (Talmor 2020, section 5)."""
+"""The content words of a text (Talmor 2020, section 5), and words without their inflection."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # The closed classes of English (Quirk et al. 1985, chapter 2), the paper's list is not published.
 # The answers of some probes ("not", "always", "larger") are content here: they are what is asked.
@@ -32,6 +33,8 @@ FUNCTION_WORDS = frozenset(
     ).split()
 )
 _WORD = re.compile(r"[a-z]+|\d+")
+_TOKEN = re.compile(r"[^\W_]+")
+_ENGLISH = re.compile(r"[a-z]+")
 
 
 def content_words(text: str) -> list[str]:
@@ -41,3 +44,83 @@ def content_words(text: str) -> list[str]:
         for word in _WORD.findall(text.replace("[MASK]", " ").lower())
         if word not in FUNCTION_WORDS
     ]
+
+
+def telling_words(text: str) -> list[str]:
+    """Words of any script in lower case without function words; all, where it has no others."""
+    words = words_in(text)
+    return [word for word in words if word not in FUNCTION_WORDS] or words
+
+
+def words_in(text: str) -> list[str]:
+    """All words and numbers of a text, of any script, in lower case and in order."""
+    return _TOKEN.findall(text.lower())
+
+
+def stems_in(text: str) -> frozenset[str]:
+    """The stems of all words of a text."""
+    return frozenset(map(stem_of, words_in(text)))
+
+
+@lru_cache(maxsize=100_000)
+def stem_of(word: str) -> str:
+    """A word without its inflection: "poke", "pokes", "poked" and "poking" have one stem.
+
+    Steps 1 and 5 of Porter (1980, "An algorithm for suffix stripping"), with "ies" of words of four
+    letters as NLTK has it. Endings that make other words ("-er", "-ness") stay, as do irregular
+    forms ("broke") and words that have other letters than a to z.
+
+    Args:
+        word: In any case.
+    """
+    stem = word.lower()
+    if len(stem) < 3 or not _ENGLISH.fullmatch(stem):
+        return stem
+    if stem.endswith("ies"):
+        stem = stem[:-1] if len(stem) == 4 else stem[:-2]
+    elif stem.endswith("sses"):
+        stem = stem[:-2]
+    elif stem.endswith("s") and not stem.endswith("ss"):
+        stem = stem[:-1]
+    stem = _without_past(stem)
+    if stem.endswith("y") and "v" in _letters(stem[:-1]):
+        stem = f"{stem[:-1]}i"
+    if stem.endswith("e"):
+        size = _measure(stem[:-1])
+        if size > 1 or (size == 1 and not _ends_short(stem[:-1])):
+            stem = stem[:-1]
+    return stem[:-1] if stem.endswith("ll") and _measure(stem[:-1]) > 1 else stem
+
+
+def _without_past(word: str) -> str:
+    """A word without "-ed" or "-ing", and with the "e" that these took off (step 1b)."""
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    ending = next((end for end in ("ed", "ing") if word.endswith(end)), "")
+    stem = word.removesuffix(ending)
+    if not ending or "v" not in _letters(stem):
+        return word
+    if stem.endswith(("at", "bl", "iz")):
+        return f"{stem}e"
+    if stem[-2:-1] == stem[-1:] and _letters(stem)[-1] == "c" and stem[-1] not in "lsz":
+        return stem[:-1]
+    return f"{stem}e" if _measure(stem) == 1 and _ends_short(stem) else stem
+
+
+def _letters(word: str) -> str:
+    """Each letter as "v" for a vowel or "c"; "y" is a vowel after a consonant."""
+    kinds = ""
+    for letter in word:
+        is_vowel = letter in "aeiou" or (letter == "y" and kinds.endswith("c"))
+        kinds += "v" if is_vowel else "c"
+    return kinds
+
+
+def _measure(word: str) -> int:
+    """How many times consonants follow vowels: Porter's m."""
+    return _letters(word).count("vc")
+
+
+def _ends_short(word: str) -> bool:
+    """Whether a word ends as "hop" does: consonant, vowel, and a consonant but w, x and y."""
+    return _letters(word).endswith("cvc") and word[-1] not in "wxy"

@@ -37,7 +37,9 @@ class WordNetSettings(BuildSettings):
         num_concepts: How many concepts are asked about at most, drawn from all that can be; nouns
             and verbs before adjectives and adverbs, which have no place in the taxonomy.
         questions: Questions of one concept at most: its contexts, wordings and, for ISA, answers.
-        perturbations: Sets of distractors of one question at most.
+        perturbations: Sets of distractors of one question at most, where `all` is true in dev; else,
+            and in test, two at most.
+        train_perturbations: Those of one question of train.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
         train_items: Items of train.
@@ -49,7 +51,8 @@ class WordNetSettings(BuildSettings):
     wordnet_dir: str = str(DEFAULT_DIR)
     num_concepts: NumItems = 15_632
     questions: NumItems = 2
-    perturbations: NumItems = 5
+    perturbations: NumItems = 6
+    train_perturbations: NumItems = 1
     max_hops: Hops = 5
     sister_depth: Hops = 3
     train_items: NumItems = 3_000
@@ -84,6 +87,7 @@ class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
     __doc__ = WordNetSettings.__doc__
     num_concepts: NumItems = 3_452
     questions: NumItems = 3
+    perturbations: NumItems = 10
 
 
 def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
@@ -116,7 +120,7 @@ def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
     deal = Deal(questions, distractors.drafts, rng)
     few = min(_FEW_PERTURBATIONS, settings.perturbations)
     splits = {
-        "train": deal.fill("train", settings.train_items, 1),
+        "train": deal.fill("train", settings.train_items, settings.train_perturbations),
         "test": deal.fill("test", settings.test_items, few),
     }
     if settings.all:

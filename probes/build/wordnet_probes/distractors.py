@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from probes.build.drafts import Draft, pick_distractors
 from probes.build.wordnet_probes.graph import Graph
@@ -13,7 +14,7 @@ from probes.build.wordnet_probes.questions import (
     Kind,
     Question,
     answer_text,
-    starts,
+    asked_words,
 )
 from probes.hygiene.finding import plain_words
 
@@ -77,21 +78,26 @@ class Distractors:
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
         """The question with several sets of distractors, no two of them the same.
 
+        Each kind of relatives gives one set before any gives a second one, which is another draw.
+
         Args:
             question: The question.
             most: How many sets.
         """
-        sets = [*self.related(question.concept), RelatedSet("random", None, ())]
-        self.rng.shuffle(sets)
-        seen, found = set[frozenset[str]](), 0
-        for related in sets:
-            if found == most:
-                return
-            draft = self._draft(question, related)
-            if draft is not None and frozenset(draft.distractors) not in seen:
-                seen.add(frozenset(draft.distractors))
-                found += 1
-                yield draft
+        kinds = [*self.related(question.concept), RelatedSet("random", None, ())]
+        self.rng.shuffle(kinds)
+        seen = set[frozenset[str]]()
+        while kinds:
+            fertile = list[RelatedSet]()
+            for related in kinds:
+                draft = self._draft(question, related)
+                if draft is not None and frozenset(draft.distractors) not in seen:
+                    seen.add(frozenset(draft.distractors))
+                    fertile.append(related)
+                    yield draft
+                    if len(seen) == most:
+                        return
+            kinds = fertile
 
     def related(self, concept: int) -> list[RelatedSet]:
         """The sets of a concept: sisters by depth, and relatives up and down by hops."""
@@ -145,29 +151,40 @@ class Distractors:
     def _told_apart(self, question: Question) -> Callable[[int], bool]:
         """Whether a concept's kind of answer is as right ones are, and no nearer than they.
 
-        A gloss with the word that is asked for ("seethe with anger", of what is a kind of
-        seething) often fits the sentence better than the word's own; so does a set of words, two
-        of which the definition uses.
+        None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
+        it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
+        the word's own. Of a hypernym or hyponym, nothing that it is called stands in the question
+        ("cold spell (or cold snap)" of "a cold snap"). Of synonyms, the definition does not use
+        two.
         """
-        asked, concepts = self.graph.concepts[question.concept], self.graph.concepts
-        own, shown = starts(asked.gloss), [starts(word) for word in [*asked.words, question.word]]
-        said = f" {plain_words(asked.gloss)} "
+        asked, graph = self.graph.concepts[question.concept], self.graph
+        told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
+        own, said = _beginnings(asked.gloss), f" {plain_words(asked.gloss)} "
+        stem = f" {plain_words(question.stem)} "
 
         def gloss_differs(number: int) -> bool:
-            others = starts(concepts[number].gloss)
+            others = _beginnings(graph.concepts[number].gloss)
             shared, fewer = len(own & others), min(len(own), len(others))
             paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
-            return not paraphrase and all(others.isdisjoint(word) for word in shown)
+            return not paraphrase and told.isdisjoint(graph.glossed(number))
 
         def words_differ(number: int) -> bool:
-            if number not in self._names:
-                words = concepts[number].words
-                self._names[number] = [f" {plain_words(word)} " for word in words]
-            names = self._names[number]
+            names = self._plain_names(number)
             return len(names) > 1 and sum(name in said for name in names) < 2
 
+        def answer_differs(number: int) -> bool:
+            names = self._plain_names(number)
+            return told.isdisjoint(graph.spelled(number)) and not any(n in stem for n in names)
+
         kinds = {"definitions": gloss_differs, "synonymy": words_differ}
-        return kinds.get(self.kind, lambda number: True)
+        return kinds.get(self.kind, answer_differs)
+
+    def _plain_names(self, number: int) -> list[str]:
+        """What a concept is called, as it would stand in a text of plain words."""
+        if number not in self._names:
+            words = self.graph.concepts[number].words
+            self._names[number] = [f" {plain_words(word)} " for word in words]
+        return self._names[number]
 
     def _right(self, concept: int) -> frozenset[int]:
         """What may be right by some sense of some word of the concept."""
@@ -229,6 +246,13 @@ class Distractors:
 
 def _pick(texts: Mapping[str, int], answer: str, count: int, rng: random.Random) -> tuple[str, ...]:
     return pick_distractors(list(texts), answer, count, rng) if count else ()
+
+
+@cache
+def _beginnings(text: str) -> frozenset[str]:
+    """The beginnings of a text's longer words; of one that has none, the text."""
+    parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
+    return frozenset(part[:5] for part in parts or [text.lower()])
 
 
 def _alike(first: frozenset[str], second: frozenset[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import Any
 
 from probes.build.frame.progress import tracked
 from probes.build.glosses import contexts_of, is_fit_gloss
+from probes.content_words import stem_of, telling_words, words_in
 from probes.sources.verbalise import plain
 from probes.sources.wordnet import open_wordnet, words_of
 
+_NUM_LETTERS = 5  # that tell a word and what is made of it: "oppose", "opposition"
 _BROKEN = re.compile(r"[,;]\s*$|[,;]\s*or$|[,;] *[,;]|\( ?\)|phrase \)")  # cut off by the database
 
 
@@ -50,12 +52,16 @@ class Graph:
         up: Numbers of the direct hypernyms, by number.
         down: Numbers of the direct hyponyms, by number.
         senses: Numbers of the concepts that have a word, by the word in lower case.
+        inflected: Stems of a word in lower case, irregular forms among them.
     """
 
     concepts: list[Concept]
     up: list[tuple[int, ...]]
     down: list[tuple[int, ...]]
     senses: dict[str, list[int]]
+    inflected: Callable[[str], frozenset[str]]
+    _glossed: dict[int, frozenset[str]] = field(default_factory=dict)
+    _spelled: dict[int, frozenset[str]] = field(default_factory=dict)
     _above: dict[int, frozenset[int]] = field(default_factory=dict)
     _homonyms: dict[int, frozenset[int]] = field(default_factory=dict)
     _broadly: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -83,6 +89,27 @@ class Graph:
             senses = self.homonyms(number)
             self._broadly[number] = frozenset().union(*(self.above(one) for one in senses))
         return self._broadly[number]
+
+    def asked_stems(self, texts: Iterable[str]) -> frozenset[str]:
+        """Stems of the words that a question is about, by which spelling could tell an answer."""
+        return frozenset().union(
+            *(self.inflected(word) for text in texts for word in telling_words(text))
+        )
+
+    def spelled(self, number: int) -> frozenset[str]:
+        """Stems of all words that a concept can show as an answer: its words and its gloss."""
+        if number not in self._spelled:
+            words = words_in(" ".join(self.concepts[number].words))
+            names = frozenset().union(*map(self.inflected, words))
+            self._spelled[number] = names | self.glossed(number)
+        return self._spelled[number]
+
+    def glossed(self, number: int) -> frozenset[str]:
+        """Stems of the words of a concept's gloss."""
+        if number not in self._glossed:
+            words = words_in(self.concepts[number].gloss)
+            self._glossed[number] = frozenset().union(*map(self.inflected, words))
+        return self._glossed[number]
 
     def hops_up(self, number: int, most: int) -> list[list[int]]:
         """HOPS(c, up): hypernyms by their distance, nearest first, each once."""
@@ -126,7 +153,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
     # Parts of speech apart: the reader's own order over all of them hangs on a set.
     synsets = [synset for part in "nvar" for synset in wordnet.all_synsets(part)]
     numbers = {synset.name(): number for number, synset in enumerate(synsets)}
-    graph = Graph([], [], [], {})
+    graph = Graph([], [], [], {}, _stemmer(wordnet))
     for number, synset in enumerate(tracked(synsets, "reading WordNet")):
         gloss, words = synset.definition(), tuple(words_of(synset))
         pos = "a" if synset.pos() == "s" else str(synset.pos())
@@ -142,6 +169,25 @@ def read_graph(wordnet_dir: Path) -> Graph:
         for word in {word.lower() for word in words}:
             graph.senses.setdefault(word, []).append(number)
     return graph
+
+
+def _stemmer(wordnet: Any) -> Callable[[str], frozenset[str]]:
+    """What a word has in common with words made from it, so that spelling tells the one by another.
+
+    Those are the Snowball stems of the word and of what WordNet knows it to be a form of ("broke":
+    "break"), its stem as `probes.content_words` has it, and how it begins.
+    """
+    from nltk.stem.snowball import EnglishStemmer  # not above: nltk is for builders only
+
+    snowball = EnglishStemmer()
+
+    @cache
+    def stems(word: str) -> frozenset[str]:
+        bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}
+        beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
+        return frozenset({*map(snowball.stem, bases), stem_of(word), *beginning})
+
+    return stems
 
 
 def _name(synset: Any, wordnet: Any) -> str:

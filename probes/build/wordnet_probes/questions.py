@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 from probes.build.wordnet_probes.graph import Concept, Graph
@@ -136,18 +134,19 @@ class Questions:
 
     def _golds(self, concept: Concept) -> list[tuple[int, int]]:
         if self.kind in {"definitions", "synonymy"}:
-            own = concept.words if self.kind == "synonymy" else _shown(concept)
-            if share_a_word(own, concept.gloss) or (
-                self.kind == "synonymy" and len(concept.words) < 2
-            ):
+            told = self.graph.asked_stems(asked_words(self.kind, concept))
+            if self.kind == "synonymy" and len(concept.words) < 2:
+                return []
+            if not told.isdisjoint(self.graph.glossed(concept.number)):
                 return []
             return [(0, concept.number)] * self.most
         walk = self.graph.hops_up if self.kind == "hypernymy" else self.graph.hops_down
+        told = self.graph.asked_stems(asked_words(self.kind, concept))
         golds = [
             (hops, gold)
             for hops, level in enumerate(walk(concept.number, self.max_hops), start=1)
             for gold in level
-            if self._is_usable(concept, gold)
+            if self._is_usable(concept, gold) and told.isdisjoint(self.graph.spelled(gold))
         ]
         chosen = list[tuple[int, int]]()
         while golds and len(chosen) < self.most:
@@ -158,12 +157,9 @@ class Questions:
         return chosen
 
     def _is_usable(self, concept: Concept, gold: int) -> bool:
-        answer = self.graph.concepts[gold]
-        shown = [*concept.words, *_shown(concept)]
         return (
-            answer.is_fit
+            self.graph.concepts[gold].is_fit
             and self._uses[gold] < _MAX_PER_GOLD
-            and not any(share_a_word(shown, word) for word in answer.words)
             and gold not in self.graph.homonyms(concept.number)
         )
 
@@ -176,17 +172,7 @@ class Questions:
         return word, f"{context.format(s=sentence)} {wording.format(w=word)}"
 
 
-def _shown(concept: Concept) -> list[str]:
-    return [word for word, _ in concept.contexts]
-
-
-def share_a_word(words: Sequence[str], text: str) -> bool:
-    """Whether a word of several letters begins as one of a text does: spelling would tell."""
-    return any(not starts(word).isdisjoint(starts(text)) for word in words)
-
-
-@cache
-def starts(text: str) -> frozenset[str]:
-    """The beginnings of a text's longer words; of one that has none, the text."""
-    parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
-    return frozenset(part[:5] for part in parts or [text.lower()])
+def asked_words(kind: Kind, concept: Concept) -> list[str]:
+    """The words that no answer may repeat: the concept's own, and as its examples have them."""
+    shown = [word for word, _ in concept.contexts]
+    return shown if kind == "definitions" else [*concept.words, *shown]
