@@ -1,4 +1,4 @@
-"""The content words of a text (Talmor 2020, section 5), and words without their inflection."""
+"""The content words of a text (Talmor 2020, section 5), and the stems of words."""
 
 from __future__ import annotations
 
@@ -62,13 +62,26 @@ def stems_in(text: str) -> frozenset[str]:
     return frozenset(map(stem_of, words_in(text)))
 
 
+# Endings of steps 2 to 4 of Porter (1980) and what takes their place, longer ones first.
+_SECOND = (
+    "ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble "
+    "ation:ate alism:al aliti:al entli:ent ousli:ous iviti:ive ator:ate enci:ence anci:ance "
+    "izer:ize abli:able alli:al eli:e"
+)
+_THIRD = "icate:ic ative: alize:al iciti:ic ical:ic ness: ful:"
+_FOURTH = (
+    "ement: ance: ence: able: ible: ment: ant: ent: ion: ism: ate: iti: ous: ive: ize: al: er: "
+    "ic: ou:"
+)
+
+
 @lru_cache(maxsize=100_000)
 def stem_of(word: str) -> str:
-    """A word without its inflection: "poke", "pokes", "poked" and "poking" have one stem.
+    """The stem of an English word: "poke", "poking" and "poked" have one, "empty" and "emptiness".
 
-    Steps 1 and 5 of Porter (1980, "An algorithm for suffix stripping"), with "ies" of words of four
-    letters as NLTK has it. Endings that make other words ("-er", "-ness") stay, as do irregular
-    forms ("broke") and words that have other letters than a to z.
+    Porter (1980, "An algorithm for suffix stripping"), with "ies" of words of four letters ("dies")
+    as NLTK has it. Irregular forms ("broke") keep stems of their own, and words that have other
+    letters than a to z stay as they are.
 
     Args:
         word: In any case.
@@ -85,6 +98,8 @@ def stem_of(word: str) -> str:
     stem = _without_past(stem)
     if stem.endswith("y") and "v" in _letters(stem[:-1]):
         stem = f"{stem[:-1]}i"
+    stem = _replaced(_replaced(stem, _SECOND, 1), _THIRD, 1)
+    stem = _replaced(stem, _FOURTH, 2)
     if stem.endswith("e"):
         size = _measure(stem[:-1])
         if size > 1 or (size == 1 and not _ends_short(stem[:-1])):
@@ -105,6 +120,17 @@ def _without_past(word: str) -> str:
     if stem[-2:-1] == stem[-1:] and _letters(stem)[-1] == "c" and stem[-1] not in "lsz":
         return stem[:-1]
     return f"{stem}e" if _measure(stem) == 1 and _ends_short(stem) else stem
+
+
+def _replaced(word: str, endings: str, least: int) -> str:
+    """A word with the first of some endings replaced, if what stays before it is long enough."""
+    for pair in endings.split():
+        ending, _, other = pair.partition(":")
+        if word.endswith(ending):
+            stem = word.removesuffix(ending)
+            fits = _measure(stem) >= least and (ending != "ion" or stem.endswith(("s", "t")))
+            return stem + other if fits else word
+    return word
 
 
 def _letters(word: str) -> str:

@@ -16,7 +16,13 @@ from typing import Any
 from probes.build.drafts import Draft, Probe, article, finish, split_groups
 from probes.build.glosses import is_fit
 from probes.record import MASK
-from probes.sources.wordnet import ancestors, descendants, mostly_noun, words_of
+from probes.sources.wordnet import (
+    ancestors,
+    descendants,
+    is_of_unsaid_kind,
+    mostly_noun,
+    words_of,
+)
 
 # Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
 EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
@@ -32,8 +38,6 @@ _MASS = frozenset(
     "milk rice flour butter bread meat beef pork sugar salt oil wheat honey cream dough toast "
     "cotton wool silk furniture equipment machinery clothing footwear".split()
 )
-# WordNet files a larva under animal alone, though a maggot is an invertebrate too.
-_MISFILED = "larva.n.01"
 _TRIES = 40  # pairs looked at for each pair kept
 # Things that one can see and count: "a humiliation and a twentieth" is no question to ask.
 _FIELDS = frozenset({"noun.animal", "noun.artifact", "noun.food", "noun.person", "noun.plant"})
@@ -181,8 +185,8 @@ def read_concepts(
         if word in _MASS or not is_fit(senses[0]) or not mostly_noun(wordnet, word):
             continue
         above = list(ancestors(senses[0], _ALL_HOPS))
-        if _MISFILED in {senses[0].name(), *(synset.name() for _, synset in above)}:
-            continue
+        if is_of_unsaid_kind(senses[0]):
+            continue  # a calf, which WordNet does not call a vertebrate
         kinds = [
             synset
             for sense in senses

@@ -20,6 +20,8 @@ _LEXNAMES = (
     "verb.social verb.stative verb.weather adj.ppl"
 ).split()
 _PART_OF_SPEECH_NUMBER = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+_ANIMAL = "animal.n.01"
+_ANIMAL_KINDS = ("chordate.n.01", "invertebrate.n.01")
 _REQUIRED = ("data.noun", "data.verb", "data.adj", "data.adv", "index.noun", "index.sense")
 
 DEFAULT_DIR = Path("/usr/share/wordnet")
@@ -118,6 +120,16 @@ def _walk(
         level = [s for name, s in reached.items() if name not in seen]
         seen |= reached.keys()
         yield from ((hops, s) for s in level)
+
+
+def is_of_unsaid_kind(synset: Any) -> bool:
+    """Whether WordNet calls something an animal and does not say of what kind.
+
+    It files the young ("calf"), larvae, males and females, pets and giants under animal alone. So
+    that a calf is no vertebrate does not follow from there being no such hypernym.
+    """
+    names = {synset.name(), *(one.name() for _, one in ancestors(synset, max_hops=99))}
+    return _ANIMAL in names and names.isdisjoint(_ANIMAL_KINDS) and synset.name() != _ANIMAL
 
 
 def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from probes.build.dictionary_probe.distinct import Distinct
 from probes.build.dictionary_probe.entries import Entry, read_entries
+from probes.build.dictionary_probe.likeness import spells
 from probes.build.drafts import Draft, Probe, finish
 from probes.build.frame.builder import Builder, BuildSettings, Source
 from probes.build.frame.progress import tracked
@@ -165,11 +166,16 @@ def _drafts(
     """The question about an entry; none where the split has too few answers that are wrong."""
     fillers = [one for one in golds if one.word != entry.word]
     chosen = [entry]
+    asked = {entry.word, entry.shown}  # no answer repeats it, right or wrong
     for other in [
         *rng.sample(group, len(group)),
         *rng.sample(fillers, min(_NUM_FILLERS, len(fillers))),
     ]:
-        if len(chosen) <= _NUM_DISTRACTORS and all(distinct(other, one) for one in chosen):
+        if len(chosen) > _NUM_DISTRACTORS:
+            break
+        if any(spells(word, other.definition) for word in asked):
+            continue
+        if all(distinct(other, one) for one in chosen):
             chosen.append(other)
     if len(chosen) <= _NUM_DISTRACTORS:
         return

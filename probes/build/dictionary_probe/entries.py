@@ -79,6 +79,8 @@ def read_entries(senses: Iterable[Sense]) -> Iterator[Entry]:
             continue
         for shown, usage in _usages(sense, word, part):
             key = f"{word}: {usage.lower()}"
+            if spells(shown, definition):
+                continue
             if key not in seen and overlap(usage, definition) == 0:
                 seen |= {key, definition}
                 yield Entry(f"{word}.{part}.{places[word]}", word, part, shown, usage, definition)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from probes.content_words import stem_of
+
 _ALIKE = 0.34  # share of the shorter one's content words
 _NUM_LETTERS = 5  # that tell a word and what is made of it
 _FEW_LETTERS = 4
@@ -38,9 +40,11 @@ def overlap(one: str, other: str) -> float:
 
 
 def spells(word: str, definition: str) -> bool:
-    """Whether a definition tells its word by spelling: it has the word, or one made from it."""
+    """Whether a definition tells a word by spelling: it has the word, or one made from it."""
+    stem = stem_of(word)
     return any(
-        token not in _FUNCTION_WORDS and _is_made_of(word.lower(), token)
+        stem_of(token) == stem
+        or (token not in _FUNCTION_WORDS and _is_made_of(word.lower(), token))
         for token in _WORD.findall(definition.lower())
     )
 

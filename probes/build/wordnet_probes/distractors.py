@@ -86,11 +86,12 @@ class Distractors:
         """
         kinds = [*self.related(question.concept), RelatedSet("random", None, ())]
         self.rng.shuffle(kinds)
+        is_wrong = self._wrong_to(question)
         seen = set[frozenset[str]]()
         while kinds:
             fertile = list[RelatedSet]()
             for related in kinds:
-                draft = self._draft(question, related)
+                draft = self._draft(question, related, is_wrong)
                 if draft is not None and frozenset(draft.distractors) not in seen:
                     seen.add(frozenset(draft.distractors))
                     fertile.append(related)
@@ -112,16 +113,17 @@ class Distractors:
             for hops, level in enumerate(levels, start=1)
         ]
 
-    def _draft(self, question: Question, related: RelatedSet) -> Draft | None:
+    def _draft(
+        self, question: Question, related: RelatedSet, is_wrong: Callable[[int], bool]
+    ) -> Draft | None:
         answer = answer_text(self.kind, self.graph.concepts[question.gold])
-        right = self._right(question.concept)
-        near = self._texts(self._usable(related.numbers, question, right), without=[answer])
+        near = self._texts(self._sample(related.numbers, is_wrong), without=[answer])
         if related.kind != "random" and not near:
             return None
         chosen = _pick(near, answer, min(_MAX_NEAR[self.kind], len(near)), self.rng)
         missing = NUM_DISTRACTORS - len(chosen)
         pos = self.graph.concepts[question.gold].pos
-        others = self._usable(self.golds[pos], question, right) if missing else []
+        others = self._sample(self.golds[pos], is_wrong) if missing else []
         random_ones = self._texts(others, without=[answer, *chosen])
         if len(random_ones) < missing:
             return None
@@ -131,22 +133,29 @@ class Distractors:
         texts = (*chosen, *filled)
         return Draft(question.stem, answer, texts, notes["gold_synset"], notes)
 
-    def _usable(
-        self, numbers: Sequence[int], question: Question, right: Collection[int]
-    ) -> list[int]:
-        """Those that are certainly wrong, whatever sense of any word is meant; a sample."""
+    def _sample(self, numbers: Sequence[int], is_wrong: Callable[[int], bool]) -> list[int]:
         if len(numbers) > _MAX_POOL:
             numbers = self.rng.sample(numbers, _MAX_POOL)
+        return [one for one in numbers if is_wrong(one)]
+
+    def _wrong_to(self, question: Question) -> Callable[[int], bool]:
+        """Whether an answer to a question is certainly wrong, whatever sense of any word is meant.
+
+        It is asked of the same concepts for each set of distractors, so what it says is kept.
+        """
         concepts, gold = self.graph.concepts, self._words(question.gold)
-        told_apart = self._told_apart(question)
-        return [
-            one
-            for one in numbers
-            if concepts[one].is_fit
-            and not self._may_be_right(one, right)
-            and not _alike(gold, self._words(one))
-            and told_apart(one)
-        ]
+        right, told_apart = self._right(question.concept), self._told_apart(question)
+
+        @cache
+        def is_wrong(number: int) -> bool:
+            return (
+                concepts[number].is_fit
+                and not self._may_be_right(number, right)
+                and not _alike(gold, self._words(number))
+                and told_apart(number)
+            )
+
+        return is_wrong
 
     def _told_apart(self, question: Question) -> Callable[[int], bool]:
         """Whether a concept's kind of answer is as right ones are, and no nearer than they.
