@@ -1,7 +1,9 @@
-"""Rules that answer without the question, by what any reader sees of the answers alone.
+"""Rules that answer without knowing anything, by what any reader sees.
 
-A rule gives each choice of an item a score, as a model does: so it has an accuracy, with ties and
-an interval, that chance can be held against. Each has its opposite, since both give a probe away.
+Most see the answers alone; some see which words of the question an answer repeats, which no model
+that is given the choices alone can tell. A rule gives each choice of an item a score, as a model
+does: so it has an accuracy, with ties and an interval, that chance can be held against. Each has
+its opposite, since both give a probe away.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from statistics import fmean
 
+from probes.content_words import content_words, stem_of, stems_in
 from probes.giveaways.words import Association, words_of
-from probes.hygiene.finding import answer_words
+from probes.hygiene.finding import answer_words, asked_stems
 from probes.record import Record
 
 Rule = Callable[[Record], list[float]]
 Frequency = Callable[[str], float]
 WORDFREQ, TRAIN = "wordfreq", "train"  # where the frequency of a word is from
+STEMMER = "Porter 1980"  # by which a word of the question is found in an answer
+ASKED = "an answer with the asked word", "an answer without the asked word"
 
 
 def surface_rules(
@@ -43,6 +48,10 @@ def surface_rules(
         "the commonest words": _by(lambda answer: commonness(answer, frequency)),
         "the rarest words": _by(lambda answer: -commonness(answer, frequency)),
         "words that are right in train": _by(known),
+        ASKED[0]: _repeats(asked_stems),
+        ASKED[1]: _repeats(asked_stems, -1),
+        "the most words of the question": _repeats(_question_stems),
+        "the fewest words of the question": _repeats(_question_stems, -1),
         **{f"the answer at place {n + 1}": _at(n) for n in range(num_places)},
     }
 
@@ -86,3 +95,17 @@ def _by(score: Callable[[str], float]) -> Rule:
 def _at(place: int) -> Rule:
     # Of an item with fewer choices all are equal: it counts as chance does.
     return lambda record: [float(n == place) for n in range(len(record.choices))]
+
+
+def _repeats(wanted: Callable[[Record], frozenset[str]], sign: int = 1) -> Rule:
+    """How many of some stems of the question a choice has."""
+
+    def rule(record: Record) -> list[float]:
+        stems = wanted(record)
+        return [float(sign * len(stems & stems_in(choice))) for choice in record.choices]
+
+    return rule
+
+
+def _question_stems(record: Record) -> frozenset[str]:
+    return frozenset(map(stem_of, content_words(record.stem)))

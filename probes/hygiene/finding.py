@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from probes.content_words import stem_of, stems_in, telling_words
 from probes.record import MASK, Record
 
 _HEAD = re.compile(r"^(?P<words>.+?)(?: event)?, defined as '")
@@ -43,6 +44,8 @@ def check_records(records: Sequence[Record]) -> list[Finding]:
         findings += repeated_choices(record)
         if record.gold not in everywhere:
             findings += answer_in_stem(record)
+        findings += wrong_answer_in_stem(record)
+        findings += asked_word_in_answers(record)
     return findings
 
 
@@ -108,6 +111,52 @@ def answer_in_stem(record: Record) -> list[Finding]:
     if not stands_in(record.gold, stem) or any(stands_in(text, stem) for text in record.wrong):
         return []
     return [Finding("answer in the stem", record.where, f"{record.gold[:60]!r}")]
+
+
+def wrong_answer_in_stem(record: Record) -> list[Finding]:
+    """A wrong answer with a gloss whose words stand in the stem: "cold snap" of "a cold snap".
+
+    The sentence may say so what the word means there.
+    """
+    if stands_in(record.gold, record.stem):
+        return []
+    return [
+        Finding("wrong answer in the stem", record.where, f"{text[:60]!r}")
+        for text in record.wrong
+        if _HEAD.match(text) and stands_in(text, record.stem)
+    ]
+
+
+def asked_word_in_answers(record: Record) -> list[Finding]:
+    """The word that is asked about, by stems, in the right answer alone or in wrong ones alone.
+
+    Only of items whose notes name the word, as those of WordNetQA and DictionaryQA do.
+    """
+    if "surface_form" not in record.meta and "word" not in record.meta:
+        return []
+    asked = asked_stems(record)
+    having = [text for text in record.choices if asked & stems_in(text)]
+    if not having or (record.gold in having and len(having) > 1):
+        return []
+    where = "the right answer" if record.gold in having else "a wrong answer"
+    text = f"{', '.join(sorted(asked))}: {having[0][:60]!r}"
+    return [Finding(f"asked word in {where}", record.where, text)]
+
+
+def asked_stems(record: Record) -> frozenset[str]:
+    """Stems of the words that an item asks about: those its notes name, if they stand in its stem.
+
+    Function words count only where a name has no other words. Without such notes there are none.
+    """
+    arguments = record.meta.get("arguments")
+    named = [record.meta.get("surface_form"), record.meta.get("word")]
+    named += arguments if isinstance(arguments, list) else []
+    shown, found = stems_in(record.stem), set[str]()
+    for name in named:
+        own = set(map(stem_of, telling_words(name))) if isinstance(name, str) else set()
+        if own <= shown:
+            found |= own
+    return frozenset(found)
 
 
 def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:

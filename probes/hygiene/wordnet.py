@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from probes.build.wordnet_probes.graph import Graph
 from probes.hygiene.finding import Finding
 from probes.record import Record
+from probes.sources.wordnet import hypernym_edges, is_of_unsaid_kind
 
+_CONJUNCTION = re.compile(r"An? (.+?) and an? (.+?) are both a type of \[MASK\]")
 _ARROW = re.compile(r"=>|<=")
 
 
@@ -52,6 +55,47 @@ def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
             if found:
                 findings.append(Finding(found, record.where, f"{name}, of {record.meta['chain']}"))
     return findings
+
+
+def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
+    """Items that ask what two concepts are both a type of (Talmor 2020, 4.4), with the concepts."""
+    found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
+    return [(record, (match[1], match[2])) for record, match in found if match]
+
+
+def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
+    """Answers that WordNet contradicts, by any sense of the concepts' words, or cannot judge.
+
+    The gold has to be above both concepts, a wrong answer above one of them at most. Where a
+    concept is first of all an animal of which WordNet does not say of what kind ("calf"), another
+    kind of animal among the wrong answers may be right.
+
+    Args:
+        records: Items; others than "A swan and a calf are both a type of [MASK]." are passed over.
+        wordnet: As `probes.sources.wordnet.open_wordnet` gives it.
+    """
+    findings = []
+    for record, concepts in conjunctions(records):
+        above = [_above(wordnet, word) for word in concepts]
+        shared = above[0].keys() & above[1].keys()
+        if record.gold.strip().lower() not in shared:
+            findings.append(Finding("the right answer is wrong", record.where, record.stem))
+        findings += [
+            Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
+            for word in record.wrong
+            if word.strip().lower() in shared
+        ]
+        for word in concepts:
+            senses = wordnet.synsets(word.replace(" ", "_"), "n")
+            animals = [text for text in record.wrong if "animal" in _above(wordnet, text)]
+            if animals and senses and is_of_unsaid_kind(senses[0]):
+                said = f"{word} may be of kind {animals[0]!r}: {record.stem}"
+                findings.append(Finding("animal of unsaid kind", record.where, said))
+    return findings
+
+
+def _above(wordnet: Any, word: str) -> dict[str, int]:
+    return hypernym_edges(wordnet, word) or {}
 
 
 def _right_up(graph: Graph, concept: int, number: int) -> str:

@@ -21,7 +21,7 @@ _LEXNAMES = (
 ).split()
 _PART_OF_SPEECH_NUMBER = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 _ANIMAL = "animal.n.01"
-_ANIMAL_KINDS = ("chordate.n.01", "invertebrate.n.01")
+_ANIMAL_KINDS = {"chordate.n.01", "invertebrate.n.01"}
 _REQUIRED = ("data.noun", "data.verb", "data.adj", "data.adv", "index.noun", "index.sense")
 
 DEFAULT_DIR = Path("/usr/share/wordnet")
@@ -123,13 +123,16 @@ def _walk(
 
 
 def is_of_unsaid_kind(synset: Any) -> bool:
-    """Whether WordNet calls something an animal and does not say of what kind.
+    """Whether WordNet calls something an animal, but neither a chordate nor an invertebrate.
 
-    It files the young ("calf"), larvae, males and females, pets and giants under animal alone. So
-    that a calf is no vertebrate does not follow from there being no such hypernym.
+    It files the young ("calf"), larvae, males and females, pets and giants so. That a calf is no
+    vertebrate does not follow from there being no such hypernym.
     """
-    names = {synset.name(), *(one.name() for _, one in ancestors(synset, max_hops=99))}
-    return _ANIMAL in names and names.isdisjoint(_ANIMAL_KINDS) and synset.name() != _ANIMAL
+    above = {one.name(): one for _, one in ancestors(synset, max_hops=99)}
+    if _ANIMAL not in above:
+        return False
+    kinds = {one.name() for one in above[_ANIMAL].hyponyms()} & _ANIMAL_KINDS
+    return bool(kinds) and kinds.isdisjoint({synset.name(), *above})
 
 
 def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:

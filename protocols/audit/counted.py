@@ -1,4 +1,4 @@
-"""What gives a probe away and is counted, without a model: rules by looks, words, whole answers."""
+"""What gives a probe away and is counted, without a model: simple rules, words, whole answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.context import RunContext
-from probes.giveaways.surface import surface_rules, word_frequency
+from probes.giveaways.surface import ASKED, surface_rules, word_frequency
 from probes.giveaways.words import (
     Parts,
     associations,
@@ -17,6 +17,7 @@ from probes.giveaways.words import (
     whole,
     words_of,
 )
+from probes.hygiene.finding import asked_stems
 from probes.record import chance_of
 from probes.splits import groups_of
 from protocols.audit.data import AuditData, read_audit
@@ -65,14 +66,16 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
             counts={split: len(own.records) for split, own in data.parts.items()},
             notices=data.notices,
             data=data_files(data.parts.values()),
-            facts={"word frequencies": config["frequency"]},
+            facts={"word frequencies": config["frequency"], "stems": config["stems"]},
             seconds=round(time.perf_counter() - began, 3),
         )
     )
 
 
 def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
-    """The accuracy of each rule that goes by the answers' looks, on each measured split.
+    """The accuracy of each rule that any reader could go by, on each measured split.
+
+    Rules of the asked word are left out where the notes of no item name one.
 
     Args:
         data: The probe.
@@ -83,10 +86,13 @@ def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
     learned = associations(train)
     rules = surface_rules(word_frequency(frequency, train), learned, data.config.num_choices)
     for split, records in data.measured.items():
+        names_asked = any(map(asked_stems, records))
         groups = groups_of(records, data.config.group_by)
         own = replace(row, split=split, num_items=len(records))
         yield replace(own, metric="chance", value=chance_of(records))
         for name, rule in rules.items():
+            if name in ASKED and not names_asked:
+                continue
             said = Predictions(split, records, [rule(record) for record in records])
             yield accuracy_row(said, groups, replace(own, mode=name))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jobs.context import TrainerSettings
 from jobs.job import Job
 from probes.controls import CHOICE_ONLY
-from probes.giveaways.surface import frequency_source
+from probes.giveaways.surface import STEMMER, frequency_source
 from protocols.audit.data import AuditData, checksums
 from protocols.audit.settings import PROTOCOL, AuditSettings
 from protocols.engine.kinds import kind_of
@@ -38,7 +38,7 @@ def audit_jobs(
         "data": checksums(data),
         "settings": {**settings.config(), "seeds": [0]},
     }
-    counted = {**common, "frequency": frequency_source()}
+    counted = {**common, "frequency": frequency_source(), "stems": STEMMER}
     jobs = [Job(f"audit-{name}-giveaways", counted, COUNTED)]
     for model in sorted(models, key=is_trained):
         for seed in settings.seeds if is_trained(model) else [None]:

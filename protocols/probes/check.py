@@ -39,8 +39,9 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
 
     Args:
         file: A file of items, or a folder with train, dev and test files.
-        wordnet_dir: Folder of a WordNet 3.0 database, which items whose notes name synsets are
-            held against; without one that is said, and only their text is checked.
+        wordnet_dir: Folder of a WordNet 3.0 database, which items whose notes name synsets, and
+            conjunctions of two concepts, are held against; without one that is said, and only
+            their text is checked.
     """
     splits = read_splits(Path(file))
     findings = [found for records in splits.values() for found in check_records(records)]
@@ -79,17 +80,22 @@ def stats(file: str) -> None:
 
 def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) -> list[Finding]:
     from probes.build.wordnet_probes.graph import read_graph
-    from probes.hygiene.wordnet import check_synsets, knows
+    from probes.hygiene.wordnet import check_conjunctions, check_synsets, conjunctions, knows
+    from probes.sources.wordnet import open_wordnet
 
     named = [records for records in splits.values() if knows(records)]
-    if not named:
-        return []
+    joint = [records for records in splits.values() if conjunctions(records)]
+    findings = list[Finding]()
     try:
-        graph = read_graph(wordnet_dir)
+        if joint:
+            wordnet = open_wordnet(wordnet_dir)
+            findings += [found for one in joint for found in check_conjunctions(one, wordnet)]
+        if named:
+            graph = read_graph(wordnet_dir)
+            findings += [found for one in named for found in check_synsets(one, graph)]
     except FileNotFoundError as error:
         print(f"only the text is checked, not held against WordNet: {error}")
-        return []
-    return [found for records in named for found in check_synsets(records, graph)]
+    return findings
 
 
 def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:

@@ -74,23 +74,28 @@ class Entry:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the choices alone answer the probe; sure where the whole interval says so."""
-        if not self.sees_choices or self.chance is None or self.value.ci_low is None:
-            return ""
-        if self.value.ci_low > self.chance + LEAK:
-            return "gives itself away"
-        above = self.value.value > self.chance + LEAK and self.value.ci_low > self.chance
-        return "may give itself away" if above else ""
+        """Whether the choices alone answer the probe."""
+        return _verdict(self.value, self.chance) if self.sees_choices else ""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that goes by the answers' looks, on one split."""
+    """A rule that any reader could go by, on one split."""
 
     probe: str
     split: str
     value: Row
     chance: float
+
+    @property
+    def over(self) -> float:
+        """How far it is over chance."""
+        return self.value.value - self.chance
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the rule answers the probe."""
+        return _verdict(self.value, self.chance)
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,16 @@ def told(results: Results) -> list[Told]:
         if (level := _level(run, row)) is not None
         if (pmi := _beside(run, row, "pmi")) is not None
     ]
+
+
+def _verdict(value: Row, chance: float | None) -> Verdict:
+    """Whether what knows nothing answers the probe; sure where the whole interval says so."""
+    if chance is None or value.ci_low is None:
+        return ""
+    if value.ci_low > chance + LEAK:
+        return "gives itself away"
+    above = value.value > chance + LEAK and value.ci_low > chance
+    return "may give itself away" if above else ""
 
 
 def _ours(run: Run, several: bool) -> Iterator[Entry]:

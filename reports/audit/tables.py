@@ -45,21 +45,24 @@ def audit_table(results: Results) -> Table | None:
 
 
 def rules_table(results: Results) -> Table | None:
-    """What rules score that go by the answers' looks."""
+    """What rules score that go by looks, and by words of the question in the answers."""
 
     def of_split(split: str) -> list[Column[Rule]]:
         return [
             accuracy("accuracy %", lambda rule: rule.value, ACCURACY, split),
             share("chance", lambda rule: rule.chance, "chance", split),
+            text("verdict", lambda rule: rule.verdict, "verdict", group=split),
             size("n", lambda rule: rule.value, SIZE, split),
         ]
 
     return Declared[Rule](
         "audit_rules",
-        "What the looks of the answers give away",
+        "What simple rules give away",
         f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Far below "
         "chance gives away as much as far above it. Words are common by the frequency of English "
-        "where `wordfreq` is installed, else by train items; a glossed answer goes by its names.",
+        "where `wordfreq` is installed, else by train items; a glossed answer goes by its names. "
+        "Words of the question are found by stems (Porter 1980; not the irregular forms), and the "
+        "asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
         [
             text("probe", lambda rule: rule.probe, "probe"),
             text("choose", lambda rule: rule.value.mode, "rule"),

@@ -13,10 +13,9 @@ from probes.build.olmpics.frame import OlmpicsSettings, in_order, masked
 from probes.build.olmpics.frequency import frequent_words
 from probes.build.taxonomy import EVALUATION_ROOTS, Rules, taxonomy_conjunction
 from probes.build.wordnet_probes.builders import WORDNET
-from probes.hygiene.finding import Finding
-from probes.record import Record
+from probes.hygiene.wordnet import check_conjunctions
 from probes.sources.vocabulary import read_vocabulary
-from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from probes.sources.wordnet import DEFAULT_DIR, open_wordnet
 from storage.config.ranges import NumItems
 from storage.errors import UsageError
 
@@ -87,34 +86,15 @@ def _check_roots(wordnet: Any, roots: Sequence[str]) -> None:
             ) from error
 
 
-def check_hypernyms(settings: TaxonomySettings, records: Sequence[Record]) -> list[Finding]:
-    """Answers that WordNet contradicts, by any sense of the concepts' words.
-
-    The gold has to be above both concepts, a wrong answer above one of them at most.
-    """
-    wordnet = open_wordnet(settings.wordnet_dir)
-    findings = []
-    for record in records:
-        above = [hypernym_edges(wordnet, word) or {} for word in record.meta["arguments"]]
-        shared = above[0].keys() & above[1].keys()
-        if record.gold not in shared:
-            findings.append(Finding("the right answer is wrong", record.where, record.stem))
-        findings += [
-            Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
-            for word in record.wrong
-            if word in shared
-        ]
-    return findings
-
-
 _ABOUT = """\
 Built as Talmor et al. (2020, section 4.4) describe it, over WordNet alone: concepts are nouns that
 can be counted, in their first sense, among the frequent words of wordfreq 3 (in place of Google
 Books) or used in that sense in WordNet's own corpus; answers are single frequent words. The gold is
 the nearest hypernym that the two share, wrong answers are hypernyms of one of them and, by any
-sense, not of the other. Food and animals are for dev and test, other trees for train. No two splits
-share a gold. The longest of three answers is right as often as chance has it, where items allow
-that."""
+sense, not of the other. Nobody is asked about an animal of which WordNet does not say whether it
+is a vertebrate: the young, males and females, pets. Food and animals are for dev and test, other
+trees for train. No two splits share a gold. The longest of three answers is right as often as
+chance has it, where items allow that."""
 
 TAXONOMY_CONJUNCTION = Builder(
     "taxonomy_conjunction",
@@ -122,7 +102,7 @@ TAXONOMY_CONJUNCTION = Builder(
     TaxonomySettings,
     build_taxonomy,
     sources={"wordnet_dir": WORDNET},
-    check=check_hypernyms,
+    check=lambda settings, records: check_conjunctions(records, open_wordnet(settings.wordnet_dir)),
     about=_ABOUT,
     config={
         **masked(

@@ -37,9 +37,9 @@ class WordNetSettings(BuildSettings):
         num_concepts: How many concepts are asked about at most, drawn from all that can be; nouns
             and verbs before adjectives and adverbs, which have no place in the taxonomy.
         questions: Questions of one concept at most: its contexts, wordings and, for ISA, answers.
-        perturbations: Sets of distractors of one question at most, where `all` is true in dev; else,
-            and in test, two at most.
-        train_perturbations: Those of one question of train.
+        perturbations: Sets of distractors of one question at most: in dev where `all` is true;
+            otherwise, and in test, two at most.
+        train_perturbations: Sets of distractors of one question of train at most.
         max_hops: How far a hypernym or hyponym may be.
         sister_depth: How deep the family of sisters goes, l of SISTER_l.
         train_items: Items of train.
@@ -85,7 +85,7 @@ class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
 @dataclass(frozen=True)
 class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
     __doc__ = WordNetSettings.__doc__
-    num_concepts: NumItems = 3_452
+    num_concepts: NumItems = 3_820  # as above; the paper: 3,452
     questions: NumItems = 3
     perturbations: NumItems = 10
 

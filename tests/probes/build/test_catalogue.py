@@ -9,7 +9,9 @@ import pytest
 
 from probes.build.catalogue import SHIPPED, build_probes
 from probes.catalog import ROOT, load_probe_config
+from probes.content_words import stems_in
 from probes.controls import choose_nonsense, no_language, perturbed_language
+from probes.hygiene.finding import asked_stems
 from probes.source import load_probe
 from probes.sources import gcide, wordnet
 from probes.sources.vocabulary import read_vocabulary
@@ -67,6 +69,17 @@ def test_shipped_items_are_balanced_and_complete(name: str) -> None:
             assert {frozenset(r.choices) for r in data.records} == {frozenset(config.candidates)}
             golds = Counter(r.gold for r in data.records).values()
             assert max(golds) - min(golds) <= 1
+
+
+@pytest.mark.parametrize(
+    "name", ["definitions_small", "hypernymy_small", "hyponymy_small", "wordsense_small"]
+)
+def test_no_shipped_answer_repeats_the_asked_word(name: str) -> None:
+    for split in SPLITS:
+        for record in load_probe(name, split).records:
+            asked = asked_stems(record)
+            assert asked
+            assert not [text for text in record.choices if asked & stems_in(text)]
 
 
 @pytest.mark.parametrize("name", ["age_small", "multihop_small", "antonym_small"])

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probes.build.taxonomy import Rules, countable_words, read_concepts, taxonomy_conjunction
+from probes.sources.wordnet import open_wordnet
+from tests.probes.tiny_wordnet import ANIMALS, write_wordnet
 
 VOCABULARY = set(
     "animal mammal bird dog cat horse poodle hound hen owl duck vehicle building car boat ferry "
@@ -72,3 +75,14 @@ def test_both_distractors_may_be_of_one_concept(
         assert len({"poodle", "hound"} & {*record.meta["arguments"]}) == 1
         assert record.gold == "animal"
         assert sorted(record.wrong) == ["dog", "mammal"]
+
+
+def test_no_animal_of_unsaid_kind_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probes.build.taxonomy.countable_words", lambda _, words: words)
+    vocabulary = {"animal", "vertebrate", "invertebrate", "bird", "swan", "owl", "clam", "calf"}
+    wordnet = open_wordnet(write_wordnet(tmp_path, ANIMALS))
+    known = {concept.word for concept in read_concepts(wordnet, vocabulary, vocabulary)}
+    assert {"swan", "owl", "clam"} < known
+    assert "calf" not in known

@@ -44,3 +44,15 @@ def test_frequencies_of_english() -> None:
     pytest.importorskip("wordfreq")
     frequency = word_frequency(WORDFREQ, [])
     assert frequency("the") > frequency("dog") > frequency("quokka") > 0
+
+
+def test_rules_of_the_questions_words_by_hand() -> None:
+    stem = "In 'he poked the fire', what is 'poked'?"
+    choices = ("a poke in the side", "a fire", "pokes and poking at a fire", "x")
+    item = Record("1", stem, choices, 0, {"surface_form": "poked"})
+    rules = surface_rules(word_frequency(TRAIN, []), {}, 4)
+    assert rules["an answer with the asked word"](item) == [1, 0, 1, 0]
+    assert rules["an answer without the asked word"](item) == [-1, 0, -1, 0]
+    # "poke" and "fire" are the question's content words.
+    assert rules["the most words of the question"](item) == [1, 1, 2, 0]
+    assert rules["the fewest words of the question"](item) == [-1, -1, -2, 0]

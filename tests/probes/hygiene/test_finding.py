@@ -7,11 +7,14 @@ import pytest
 from probes.hygiene.finding import (
     answer_in_stem,
     answer_words,
+    asked_stems,
+    asked_word_in_answers,
     check_records,
     check_splits,
     repeated_choices,
     repeated_questions,
     unbalanced_positions,
+    wrong_answer_in_stem,
 )
 from probes.record import Record
 
@@ -116,3 +119,37 @@ def test_golds_that_are_numbers_are_no_leak() -> None:
     named = item("s", "Oslo", "Bergen")
     [found] = check_splits({"train": [*split, named], "dev": [*other, item("t", "Oslo", "Rome")]})
     assert (found.check, found.text) == ("gold in two splits", "Oslo")
+
+
+def test_an_asked_word_in_an_answer() -> None:
+    stem = "In 'he was poking the fire', the word 'poking' is best defined as"
+
+    def found(*choices: str, **meta: str) -> list[str]:
+        return [one.check for one in asked_word_in_answers(item(stem, *choices, **meta))]
+
+    asked = {"surface_form": "poking"}
+    assert found("a poke", "a hole", **asked) == ["asked word in the right answer"]
+    assert found("a push", "two pokes", **asked) == ["asked word in a wrong answer"]
+    assert found("a poke", "a poker, or poking", **asked) == []  # tells nothing
+    assert found("a push", "a poker", **asked) == []
+    assert found("a poke", "a hole") == []  # notes name no word
+    assert found("a poke", "a hole", surface_form="prod") == []  # it is not asked about
+
+
+def test_words_that_are_asked_about() -> None:
+    one = item("In 'a snow leopard', 'snow leopard' is", "x", surface_form="snow leopard")
+    assert asked_stems(one) == {"snow", "leopard"}
+    assert asked_stems(item("'to have it': 'have' is", "x", word="have")) == {"have"}
+    notes = {"arguments": ["swan", "calf"]}
+    stem = "A swan and a calf are both a type of [MASK]."
+    assert asked_stems(Record("1", stem, ("x",), 0, notes)) == {"swan", "calf"}
+    assert asked_stems(item(stem, "x")) == set()
+
+
+def test_a_wrong_answer_in_the_stem() -> None:
+    stem = "In 'a cold snap in May', the word 'snap' is a type of"
+    gold, wrong = "while, defined as 'a period'", "cold spell (or cold snap), defined as 'cold'"
+    [found] = wrong_answer_in_stem(item(stem, gold, wrong))
+    assert found.check == "wrong answer in the stem"
+    assert not wrong_answer_in_stem(item("In 'a snap', 'snap' is a type of", gold, wrong))
+    assert not wrong_answer_in_stem(item("In 'a while of cold snap', it is", gold, wrong))

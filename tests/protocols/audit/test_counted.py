@@ -39,6 +39,29 @@ def test_rules_are_measured_on_what_is_not_counted() -> None:
     assert all((row.num_items, row.num_groups) == (10, 5) for row in measured)
 
 
+def test_the_rule_of_the_asked_word_with_ties_and_groups() -> None:
+    def asked(number: int, *choices: str) -> Record:
+        meta = {"cluster": f"c{number // 2}", "surface_form": "poking"}
+        return Record(str(number), "In 'poking it', 'poking' is", choices, 0, meta)
+
+    # Of six the right answer has it in two, a wrong one in one, both in one, none in two.
+    items = [
+        *(asked(0, "a poke", "x"), asked(1, "poked", "x"), asked(2, "y", "it pokes")),
+        *(asked(3, "poke", "poking"), asked(4, "x", "y"), asked(5, "x", "a poker")),
+    ]
+    data = AuditData(CONFIG, {}, (), (), {"test": tuple(items)}, ())
+    rows = {row.mode: row for row in rule_rows(data, TRAIN, Row())}
+    rule, opposite = (rows[f"an answer {word} the asked word"] for word in ("with", "without"))
+    assert rule.value == pytest.approx((2 + 0 + 3 * 0.5) / 6)
+    assert opposite.value == pytest.approx((0 + 1 + 3 * 0.5) / 6)
+    assert (rule.num_items, rule.num_groups) == (6, 3)
+    assert rule.ci_low is not None
+    assert rule.ci_low < rule.value
+    modes = {row.mode for row in rule_rows(DATA, TRAIN, Row())}  # whose notes name no word
+    assert "the most words of the question" in modes
+    assert "an answer with the asked word" not in modes
+
+
 @pytest.mark.parametrize("kind", ["word", "answer"])
 def test_words_with_chance_and_pmi(kind: str) -> None:
     data = AuditData(CONFIG, {"all": _Part()}, (), (), {}, ())  # type: ignore[dict-item]

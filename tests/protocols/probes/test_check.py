@@ -7,6 +7,7 @@ import pytest
 import train
 from probes.importers.ai2 import write_ai2
 from probes.record import Record
+from tests.probes.tiny_wordnet import ANIMALS, write_wordnet
 
 
 def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,3 +36,34 @@ def test_what_is_no_probe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     (tmp_path / "dev.jsonl").write_text("")
     assert train.main(["probes", "validate", str(tmp_path)]) == 1
     assert "the file is empty" in capsys.readouterr().err
+
+
+def test_an_asked_word_that_tells_the_answer_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stem = "In 'the moon was waning', 'waning' is best defined as"
+    choices = ("the act of going", "the act of wanes")
+    notes = {"surface_form": "waning", "cluster": "wane.n.01"}
+    write_ai2(tmp_path / "dev.jsonl", [Record("1", stem, choices, 1, notes)])
+    with pytest.raises(SystemExit):
+        train.main(["probes", "validate", str(tmp_path / "dev.jsonl")])
+    assert capsys.readouterr().out.splitlines()[0] == "asked word in the right answer: 1"
+
+
+def test_a_calf_may_be_a_vertebrate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder := tmp_path / "wordnet").mkdir()
+    write_wordnet(folder, ANIMALS)
+    items = [
+        Record(name, f"A swan and a {name} are both a type of [MASK].", choices, 0)
+        for name, choices in (
+            ("calf", ("animal", "vertebrate", "bird")),
+            ("clam", ("animal", "vertebrate", "bird")),
+        )
+    ]
+    write_ai2(tmp_path / "dev.jsonl", items)
+    line = ["probes", "validate", str(tmp_path / "dev.jsonl"), f"--wordnet_dir={folder}"]
+    with pytest.raises(SystemExit):
+        train.main(line)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "animal of unsaid kind: 1"
+    assert "calf may be of kind 'vertebrate'" in said[1]

@@ -136,3 +136,26 @@ def test_what_is_counted() -> None:
     assert [row[1].text for row in looks.rows] == ["the rarest words", "the longest answer"]
     assert [row[2].text for row in words.rows] == ["w0", "w1", "w2", "w3", "w6"]
     assert [record["text"] for record in words.records] == [f"w{n}" for n in range(7)]
+
+
+def test_a_rule_that_answers_a_probe_is_flagged() -> None:
+    shared = {"protocol": "audit", "probe": "mine", "split": "dev"}
+    size = {"num_items": 200, "num_groups": 100}
+    name = "an answer with the asked word"
+    rows = [
+        Row(**shared, metric="chance", value=0.2),
+        Row(**shared, **size, metric="accuracy", mode=name, value=0.48, ci_low=0.44, ci_high=0.52),
+        Row(**shared, **size, metric="accuracy", mode="the longest answer", value=0.36, ci_low=0.3),
+    ]
+    looks = Run(protocol="audit", model="the answers alone", probe="mine", rows=tuple(rows))
+    results = Results("x", (run("choice_only", 0.3, 0.22, "mine"), looks))
+    assert given_away(results) == [
+        "mine gives itself away: to choose an answer with the asked word is right in 48.0% "
+        "(44.0–52.0, n = 200 in 100 groups) of its dev items, +28.0 points over chance (20.0%).",
+        "No baseline that sees the choices alone is more than 15 points over chance on mine.",
+    ]
+    table = rules_table(results)
+    assert table is not None
+    assert [record["verdict"] for record in table.records] == [
+        *("gives itself away", "may give itself away")
+    ]

@@ -14,6 +14,8 @@ from probes.build.dictionary_probe.likeness import overlap, say_the_same, spells
         ("fated", "Decreed by fate", True),
         ("bank", "A band of metal", False),
         ("fall", "A false ceiling", False),
+        ("part", "A part of the whole", True),  # a word that tells nothing but where it is asked
+        ("ill", "The condition of being ill", True),
     ],
 )
 def test_words_told_by_spelling(word: str, definition: str, told: bool) -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from probes.build.olmpics import taxonomy
 from probes.build.olmpics.frequency import frequent_words
-from probes.build.olmpics.taxonomy import TaxonomySettings, build_taxonomy, check_hypernyms
+from probes.build.olmpics.taxonomy import TaxonomySettings, build_taxonomy
 from probes.hygiene.finding import check_records, check_splits
+from probes.hygiene.wordnet import check_conjunctions
 from probes.record import Record
+from probes.sources.wordnet import open_wordnet
 from storage.errors import UsageError
 
 WORDS = frozenset(
@@ -35,8 +37,9 @@ def settings(tiny_wordnet_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Taxonom
 def test_the_gold_is_shared_and_nothing_else(settings: TaxonomySettings) -> None:
     probe = build_taxonomy(settings)
     assert list(probe) == ["train", "dev"]
+    wordnet = open_wordnet(settings.wordnet_dir)
     for rows in probe.values():
-        assert check_records(rows) == check_hypernyms(settings, rows) == []
+        assert check_records(rows) == check_conjunctions(rows, wordnet) == []
     assert check_splits(probe) == []
     assert build_taxonomy(settings) == probe
 
@@ -54,17 +57,20 @@ def test_a_root_that_is_no_synset_is_named(settings: TaxonomySettings, root: str
 
 
 def test_what_wordnet_contradicts_is_found(settings: TaxonomySettings) -> None:
+    stem = "A dog and a hen are both a type of [MASK]."
+
     def item(choices: tuple[str, str, str]) -> Record:
-        return Record("1", "A dog and a hen", choices, 0, {"arguments": ["dog", "hen"]})
+        return Record("1", stem, choices, 0)
 
     items = [
         item(("animal", "mammal", "bird")),
         item(("mammal", "bird", "vehicle")),
         item(("animal", "entity", "bird")),
     ]
-    assert [(found.check, found.text) for found in check_hypernyms(settings, items)] == [
-        ("the right answer is wrong", "A dog and a hen"),
-        ("a wrong answer is right", "entity: A dog and a hen"),
+    found = check_conjunctions(items, open_wordnet(settings.wordnet_dir))
+    assert [(one.check, one.text) for one in found] == [
+        ("the right answer is wrong", stem),
+        ("a wrong answer is right", f"entity: {stem}"),
     ]
 
 

@@ -158,3 +158,47 @@ def test_what_cannot_be_built_is_said(
     assert train.main([*line, f"--wordnet_dir={tiny_wordnet_dir}"]) == 2
     assert "synonymy: nothing is left for train and dev and test" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+# Of "poke" the first gloss has the word, the second a form of it, the third a word made of it.
+POKES = """
+entity | | what there is
+act | entity | what one does; "an act of will"
+poke | act | a push with a finger; "he gave her a poke"
+jab | poke | a sharp poke; "a jab in the ribs"
+nudge | poke | poking with the elbow; "a nudge woke him"
+thump | poke | a blow of the fist; "a thump on the back"
+slap | poke | a blow of the hand; "a slap in the face"
+throw | act | a cast of the arm; "a throw of the dice"
+kick | act | a blow of the foot; "a kick in the shin"
+stab | act | a cut by a knife, like a poke; "a stab in the dark"
+leap | act | a spring into the air; "a leap of faith"
+walk | act | a stroll on foot; "a walk in the park"
+swim | act | a bath in the sea; "a swim before lunch"
+climb | act | a way up; "a climb to the top"
+"""
+
+
+def test_no_answer_repeats_the_asked_word(tmp_path: Path) -> None:
+    write_wordnet(tmp_path, POKES)
+    probe = built("hyponymy", tmp_path, train_items=1, test_items=1, all=True, questions=9)
+    records = [record for split in probe.values() for record in split]
+    asked = [record for record in records if record.meta["gold_synset"] == "poke.n.01"]
+    assert {record.gold.split(",")[0] for record in asked} <= {"thump", "slap"}
+    assert asked
+    assert not [text for record in asked for text in record.choices if "pok" in text]
+
+
+def test_sets_of_distractors_are_drawn_again_from_the_same_relatives(tmp_path: Path) -> None:
+    write_wordnet(tmp_path, POKES)
+    settings = {"train_items": 2, "test_items": 1, "all": True}
+    for most in (2, 8):
+        probe = built("definitions", tmp_path, **settings, perturbations=most)
+        by_stem: dict[str, list[Record]] = {}
+        for record in probe["dev"]:
+            by_stem.setdefault(record.stem, []).append(record)
+        assert max(map(len, by_stem.values())) == most
+        for records in by_stem.values():
+            assert len({frozenset(record.wrong) for record in records}) == len(records)
+    wide = built("definitions", tmp_path, **settings, train_perturbations=2)["train"]
+    assert len({record.stem for record in wide}) == 1
