@@ -15,6 +15,7 @@ from typing import Any
 
 from probes.build.drafts import Draft, Probe, article, finish, split_groups
 from probes.build.glosses import is_fit
+from probes.content_words import stem_of
 from probes.record import MASK
 from probes.sources.wordnet import (
     ancestors,
@@ -263,8 +264,8 @@ class _Items:
         if a.synset.name() in b.hops or b.synset.name() in a.hops:
             return None
         distractors = self._distractors(_own(a, b, word), _own(b, a, word))
-        if any(d in w or w in d for w in (a.word, b.word) for d in (word, *distractors)):
-            return None  # "A motorboat ... [boat]" can be spelled instead of known
+        if any(_alike(w, d) for w in (a.word, b.word) for d in (word, *distractors)):
+            return None
         if not distractors:
             return None
         first = f"{article(a.word).capitalize()} {a.word}"
@@ -282,6 +283,11 @@ class _Items:
             return self.rng.choice(of_a), self.rng.choice(of_b)
         either = list(dict.fromkeys(of_a or of_b))
         return tuple(self.rng.sample(either, 2)) if self.one_sided and len(either) > 1 else ()
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether spelling tells an answer by a concept: "motorboat", "boat"; "house", "housing"."""
+    return one in other or other in one or stem_of(one) == stem_of(other)
 
 
 def _own(one: Concept, other: Concept, gold: str) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from probes.build.wordnet_probes.graph import Graph
+from probes.content_words import stem_of
 from probes.hygiene.finding import Finding
 from probes.record import Record
 from probes.sources.wordnet import hypernym_edges, is_of_unsaid_kind
@@ -84,6 +85,12 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
             Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
             for word in record.wrong
             if word.strip().lower() in shared
+        ]
+        asked = set(map(stem_of, concepts))
+        findings += [
+            Finding("asked word in an answer", record.where, f"{text}: {record.stem}")
+            for text in record.choices
+            if stem_of(text) in asked
         ]
         for word in concepts:
             senses = wordnet.synsets(word.replace(" ", "_"), "n")
