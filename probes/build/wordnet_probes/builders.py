@@ -159,11 +159,15 @@ _CONFIG = {"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "clust
 _ABOUT = """\
 Built as Richardson and Sabharwal (2020, section 3.1) describe it. Concepts have an example sentence
 with their word in it (synonymy: two words or more) and a gloss that is short, whole, and fit for
-everybody to read; an answer is left out where spelling would tell it (it shares the beginning of a
-word with the concept, or stands in the stem). No wrong answer is right by any sense of any word.
+everybody to read. No answer, right or wrong, repeats a word that is asked for, its gloss included:
+by Snowball and Porter stems, WordNet's irregular forms and the first five letters. Of hypernyms and
+hyponyms none stands in the stem, and of synonyms the right ones use no word of the definition,
+wrong ones not two. No wrong answer is right by any sense of any word.
 Splits share no concept, no right answer and no set of distractors; what that leaves over is why
-there may be fewer questions than in the paper. Train asks each question once, test with two sets of
-distractors, dev with all of them where `all` is true."""
+there may be fewer questions than in the paper. A question is asked again with other wrong answers
+(perturbations), each kind of relatives once before any is drawn from again: in train once unless
+`train_perturbations` is more, in test twice, in dev up to `perturbations` times where `all` is
+true."""
 
 
 def _check(settings: WordNetSettings, records: Sequence[Record]) -> list[Finding]:
