@@ -50,13 +50,7 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "hypernymy_small": ("hypernymy", _WORDNET_QA),
     "hyponymy_small": (
         "hyponymy",
-        {
-            **_WORDNET_QA,
-            "num_concepts": 3_452,
-            "train_items": 600,
-            "dev_items": 200,
-            "test_items": 400,
-        },
+        {**_WORDNET_QA, "train_items": 600, "dev_items": 200, "test_items": 400},
     ),
     "wordsense_small": (
         "dictionary_qa",

@@ -85,9 +85,9 @@ class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
 @dataclass(frozen=True)
 class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
     __doc__ = WordNetSettings.__doc__
-    num_concepts: NumItems = 3_820  # as above; the paper: 3,452
+    num_concepts: NumItems = 3_452
     questions: NumItems = 3
-    perturbations: NumItems = 10
+    perturbations: NumItems = 14
 
 
 def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
