@@ -22,7 +22,7 @@ from probes.record import Record
 Rule = Callable[[Record], list[float]]
 Frequency = Callable[[str], float]
 WORDFREQ, TRAIN = "wordfreq", "train"  # where the frequency of a word is from
-STEMMER = "Porter 1980"  # by which a word of the question is found in an answer
+STEMMER = "Snowball English"  # by which a word of the question is found in an answer
 ASKED = "an answer with the asked word", "an answer without the asked word"
 
 

@@ -174,18 +174,15 @@ def read_graph(wordnet_dir: Path) -> Graph:
 def _stemmer(wordnet: Any) -> Callable[[str], frozenset[str]]:
     """What a word has in common with words made from it, so that spelling tells the one by another.
 
-    Those are the Snowball stems of the word and of what WordNet knows it to be a form of ("broke":
-    "break"), its stem as `probes.content_words` has it, and how it begins.
+    Those are the stems of the word and of what WordNet knows it to be a form of ("broke": "break"),
+    and how it begins.
     """
-    from nltk.stem.snowball import EnglishStemmer  # not above: nltk is for builders only
-
-    snowball = EnglishStemmer()
 
     @cache
     def stems(word: str) -> frozenset[str]:
         bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}
         beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
-        return frozenset({*map(snowball.stem, bases), stem_of(word), *beginning})
+        return frozenset({*map(stem_of, bases), *beginning})
 
     return stems
 
