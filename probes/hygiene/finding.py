@@ -146,11 +146,15 @@ def asked_word_in_answers(record: Record) -> list[Finding]:
 def asked_stems(record: Record) -> frozenset[str]:
     """Stems of the words that an item asks about: those its notes name, if they stand in its stem.
 
-    Function words count only where a name has no other words. Without such notes there are none.
+    A `surface_form` has to stand there in quotes, as in WordNetQA: that of a synonymy item, where a
+    definition is quoted, is not asked about. Function words count only where a name has no other
+    words. Without such notes there are none.
     """
     arguments = record.meta.get("arguments")
-    named = [record.meta.get("surface_form"), record.meta.get("word")]
-    named += arguments if isinstance(arguments, list) else []
+    named = [record.meta.get("word"), *(arguments if isinstance(arguments, list) else [])]
+    surface = record.meta.get("surface_form")
+    if f"'{surface}'".lower() in record.stem.lower():
+        named.append(surface)
     shown, found = stems_in(record.stem), set[str]()
     for name in named:
         own = set(map(stem_of, telling_words(name))) if isinstance(name, str) else set()

@@ -144,6 +144,8 @@ def test_words_that_are_asked_about() -> None:
     stem = "A swan and a calf are both a type of [MASK]."
     assert asked_stems(Record("1", stem, ("x",), 0, notes)) == {"swan", "calf"}
     assert asked_stems(item(stem, "x")) == set()
+    synonymy = "'a group of things' best defines the following collection of words:"
+    assert asked_stems(item(synonymy, "x", surface_form="collection")) == set()
 
 
 def test_a_wrong_answer_in_the_stem() -> None:
