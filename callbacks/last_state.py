@@ -1,7 +1,9 @@
-"""The state a run goes on from: every few steps, after every epoch and on SIGTERM."""
+"""The state a run goes on from: written when its time has come, and on SIGTERM."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as pl
@@ -20,20 +22,42 @@ class LastState(ModelCheckpoint):
     A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state go
     stale, so the two are apart.
 
+    A state holds the optimiser too and is three times as large as the weights, so by default the
+    clock decides: two states are at least `minutes` apart, and so far apart that writing takes no
+    more than `share` of the time. The end of an epoch then is a place like any other. With
+    `every_n_train_steps` there is a state every so many steps and behind every epoch, at any cost.
+
     Args:
         dirpath: Folder of the checkpoint.
-        every_n_train_steps: Steps between two states within an epoch.
+        every_n_train_steps: Steps between two states within an epoch; None goes by the clock.
+        minutes: Least time from one state to the next.
+        share: Largest share of the time that writing may take, judged by the last state.
+        at_end: Whether the end of the training is kept even if no state is due by the clock.
+        clock: Gives seconds; only that of the first process is asked.
     """
 
-    def __init__(self, dirpath: str, every_n_train_steps: int = 50) -> None:
+    def __init__(
+        self,
+        dirpath: str,
+        every_n_train_steps: int | None = None,
+        minutes: float = 2.0,
+        share: float = 0.1,
+        at_end: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(
             dirpath=dirpath,
             filename=LAST_NAME,
             monitor=None,
             save_top_k=1,
-            every_n_train_steps=every_n_train_steps,
+            every_n_train_steps=0,  # when to save is decided below
+            every_n_epochs=0,
             enable_version_counter=False,
         )
+        self.interval, self.minutes, self.share = every_n_train_steps, minutes, share
+        self.at_end = at_end
+        self._clock = clock
+        self._saved_at = self._write_seconds = 0.0
         self._accumulated: int | None = None
 
     def on_save_checkpoint(
@@ -50,8 +74,9 @@ class LastState(ModelCheckpoint):
         self._accumulated = checkpoint.get("accumulate")
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Counts the batches of the epoch so far anew if a step is now made of more or fewer."""
+        """Starts the clock; counts the epoch's batches anew if a step is made of other ones."""
         super().on_train_start(trainer, pl_module)
+        self._saved_at = self._clock()
         if self._accumulated not in (None, trainer.accumulate_grad_batches):
             recount_batches(trainer, self._accumulated)
 
@@ -69,12 +94,24 @@ class LastState(ModelCheckpoint):
         miss the gradients of the micro-batches already accumulated.
         """
         due = (batch_idx + 1) % (trainer.val_check_batch or float("inf")) == 0
-        if not trainer.is_last_batch and not due and stepped(trainer):
-            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        if trainer.is_last_batch or due or not stepped(trainer):
+            return
+        if self.interval is None:
+            self._save_if_time(trainer)
+        elif trainer.global_step % self.interval == 0:
+            self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Saves behind the epoch's validation."""
-        self._save(trainer)
+        if self.interval is None:
+            self._save_if_time(trainer)
+        else:
+            self._save(trainer)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Saves the end of the training, if it is to be kept and is not yet."""
+        if self.at_end and self._last_global_step_saved != trainer.global_step:
+            self._save(trainer)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
@@ -89,13 +126,23 @@ class LastState(ModelCheckpoint):
         if stopped and trainer.global_step and trainer.training and stepped(trainer):
             self._save(trainer)
 
+    def _save_if_time(self, trainer: pl.Trainer) -> None:
+        """Saves if the time has come: one process looks at its clock, and all do as it says."""
+        wait = max(60 * self.minutes, self._write_seconds * (1 - self.share) / self.share)
+        due = trainer.is_global_zero and self._clock() - self._saved_at >= wait
+        if trainer.strategy.reduce_boolean_decision(due, all=False):
+            self._save(trainer)
+
     def _save(self, trainer: pl.Trainer) -> None:
         self._save_checkpoint(trainer, self.format_checkpoint_name({}))
 
     def _save_checkpoint(self, trainer: pl.Trainer, filepath: str) -> None:
+        start = self._clock()
         for logger in trainer.loggers:
             logger.save()  # what was logged before this state is not logged again
         super()._save_checkpoint(trainer, filepath)
+        self._saved_at = self._clock()
+        self._write_seconds = self._saved_at - start
 
 
 def scores_of(trainer: pl.Trainer) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
 from results.metrics_file import Logged, read_metrics, write_metrics
+
+_SECONDS = 10.0  # between two writes: who looks at a run need not wait for its next state
 
 
 class RunMetrics(Logger):
@@ -33,6 +36,7 @@ class RunMetrics(Logger):
         super().__init__()
         self.path = path
         self._rows: list[Logged] = []
+        self._written_at = time.monotonic()
         if path.exists():
             self._rows = read_metrics(path)
 
@@ -67,6 +71,8 @@ class RunMetrics(Logger):
         epoch = values.pop("epoch", "")
         epoch_text = str(int(epoch)) if epoch != "" else ""
         self._rows += [(step or 0, epoch_text, k, float(v)) for k, v in values.items()]
+        if time.monotonic() - self._written_at >= _SECONDS:
+            self.save()
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
@@ -76,6 +82,7 @@ class RunMetrics(Logger):
     def save(self) -> None:
         """Writes the file."""
         write_metrics(self.path, self._rows)
+        self._written_at = time.monotonic()
 
     @rank_zero_only
     def finalize(self, status: str) -> None:

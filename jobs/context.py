@@ -11,12 +11,14 @@ from jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probes.catalog import ProbeConfig
 from storage.config.ranges import (
     BatchSize,
+    Minutes,
     NumDevices,
     NumProcesses,
     NumSteps,
     NumThreads,
     NumTokens,
     Settings,
+    Share,
 )
 from storage.errors import UsageError
 
@@ -38,7 +40,9 @@ class TrainerSettings(Settings):
         accumulate: Batches per optimiser step; the effective batch stays `batch_size`, and each
             of its items weighs the same.
         max_eval_tokens: Padded tokens in an evaluation batch.
-        checkpoint_every: Steps between two states to resume from.
+        checkpoint_every: Steps between two states to resume from; none goes by the clock.
+        checkpoint_minutes: Minutes between two states at least, by the clock.
+        checkpoint_share: Share of the time that writing states takes at most, by the clock.
         log_every_n_steps: Steps between two that are logged, with training loss and learning rate;
             none takes 10, and 5, 2 or 1 where that would leave fewer than 50 points.
         num_workers: Loader processes.
@@ -53,7 +57,9 @@ class TrainerSettings(Settings):
     precision: str = "32-true"
     accumulate: BatchSize = 1
     max_eval_tokens: NumTokens = 8192
-    checkpoint_every: NumSteps = 50
+    checkpoint_every: NumSteps | None = None
+    checkpoint_minutes: Minutes = 2.0
+    checkpoint_share: Share = 0.1
     log_every_n_steps: NumSteps | None = None
     num_workers: NumProcesses = 0
     threads: NumThreads | None = None

@@ -86,7 +86,7 @@ def _ago(moment: float) -> str:
 
 
 def how_far(run_dir: Path, num_steps: int) -> str:
-    """Step and epoch that metrics.csv of a run has reached, as of its last saved state."""
+    """Step and epoch that metrics.csv of a run has reached, as of the last time it was written."""
     path = run_dir / "metrics.csv"
     if not path.exists():
         return "started"

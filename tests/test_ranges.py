@@ -147,6 +147,8 @@ WRONG = [
     (INOCULATE, "probe.report_share", "1"),
     (INOCULATE, "trainer.accumulate", "0"),
     (INOCULATE, "trainer.checkpoint_every", "0"),
+    (INOCULATE, "trainer.checkpoint_minutes", "-1"),
+    (INOCULATE, "trainer.checkpoint_share", "1"),
     (ORIGINAL, "original.reserved_share", "-0.1"),
     (ORIGINAL, "original.train_items", "0"),
     (ZERO_SHOT, "model.max_length", "1"),
@@ -177,6 +179,8 @@ WRONG = [
     (FIT, "model.max_length", "0"),
     (FIT, "data.batch_size", "0"),
     (FIT, "checkpoint_every", "0"),
+    (FIT, "checkpoint_minutes", "-1"),
+    (FIT, "checkpoint_share", "0"),
     (FIT, "seed_everything", "4294967296"),
     (FIT, "trainer.max_epochs", "-5"),
 ]

@@ -19,8 +19,9 @@ LIGHTNING = {
     "fit": Command(
         "train one module on one data module (LightningCLI)",
         example=f"train.py fit {_CONFIG} --trainer.max_epochs 1 --output_dir runs/fit",
-        shown=f"config model data {_RUN} checkpoint_every seed_everything trainer.max_epochs "
-        f"trainer.gradient_clip_val trainer.accumulate_grad_batches {_DEVICES}",
+        shown=f"config model data {_RUN} checkpoint_every checkpoint_minutes seed_everything "
+        "trainer.max_epochs trainer.gradient_clip_val trainer.accumulate_grad_batches "
+        f"{_DEVICES}",
     ),
     "validate": Command(
         "evaluate on the validation sets",
@@ -48,7 +49,8 @@ _TEXTS = {
     "--data.NAME, and --data.help CLASS shows them.",
     "output_dir": "Folder of the run: states, metrics, predictions, config. (default: runs/fit)",
     "ckpt_path": "A state to begin with; fit goes on by itself from the newest one in output_dir.",
-    "checkpoint_every": "Steps between two states. (default: 200)",
+    "checkpoint_every": "Steps between two states. (default: none, by the clock)",
+    "checkpoint_minutes": "Minutes between two states at least, by the clock. (default: 2)",
     "seed_everything": "Seed of the order of items, of fresh weights and of dropout. (default: 0)",
     "trainer.max_epochs": "Passes over the train items.",
     "trainer.gradient_clip_val": "Clip gradients to this norm.",

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from storage.config.ranges import GradNorm, NumDevices, NumEpochs, NumSteps, PathText, Seed, Within
+from storage.config.ranges import (
+    GradNorm,
+    Minutes,
+    NumDevices,
+    NumEpochs,
+    NumSteps,
+    PathText,
+    Seed,
+    Share,
+    Within,
+)
 
 NumEpochsOrNoLimit = Annotated[int, Within(1, 10_000, also=((-1, "no limit"),))]
 NumStepsOrNoLimit = Annotated[int, Within(1, 10_000_000, also=((-1, "no limit"),))]
@@ -42,7 +52,9 @@ def lightning_options(
     model: Any,
     data: Any,
     seed_everything: Seed | bool = 0,
-    checkpoint_every: NumSteps = 200,
+    checkpoint_every: NumSteps | None = None,
+    checkpoint_minutes: Minutes = 2.0,
+    checkpoint_share: Share = 0.1,
     output_dir: PathText = "runs/fit",
     ckpt_path: PathText | None = None,
 ) -> None:

@@ -41,7 +41,13 @@ class ProbelightCLI(LightningCLI):
             "--output_dir", default="runs/fit", help="Folder of the run: states, metrics, config."
         )
         parser.add_argument(
-            "--checkpoint_every", type=int, default=200, help="Steps between two states."
+            "--checkpoint_every", type=int | None, default=None, help="Steps between two states."
+        )
+        parser.add_argument(
+            "--checkpoint_minutes", type=float, default=2.0, help="Least time between two states."
+        )
+        parser.add_argument(
+            "--checkpoint_share", type=float, default=0.1, help="Share of the time for states."
         )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
@@ -71,7 +77,12 @@ class ProbelightCLI(LightningCLI):
             *(chosen if isinstance(chosen, list) else [chosen]),
             StepSeed(seed if isinstance(seed, int) and not isinstance(seed, bool) else 0),
             AgreedStop(),
-            LastState(str(folder / "checkpoints"), self._get(self.config_init, "checkpoint_every")),
+            LastState(
+                str(folder / "checkpoints"),
+                self._get(self.config_init, "checkpoint_every"),
+                self._get(self.config_init, "checkpoint_minutes"),
+                self._get(self.config_init, "checkpoint_share"),
+            ),
             PredictionWriter(folder / "predictions.jsonl"),
         ]
         if config.get("enable_progress_bar") is not False:

@@ -115,7 +115,13 @@ def fit(
             *plan.callbacks,
             StepSeed(plan.seed),
             StepMetrics(settings.log_every_n_steps),
-            LastState(str(run.checkpoint_dir), settings.checkpoint_every),
+            LastState(
+                str(run.checkpoint_dir),
+                settings.checkpoint_every,
+                settings.checkpoint_minutes,
+                settings.checkpoint_share,
+                at_end=False,  # the model is reported, and its states removed
+            ),
         ],
         enable_checkpointing=True,
         default_root_dir=str(run.path),

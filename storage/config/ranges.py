@@ -130,6 +130,7 @@ ShareOrAll = Annotated[float, Within(0, 1)]
 NumShuffles = Annotated[int, Within(0, 10_000)]
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 PathText = Annotated[str, NotBlank()]
+Minutes = Annotated[float, Within(0, 100_000)]
 
 
 S = TypeVar("S", bound="Settings")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.strategies import SingleDeviceStrategy
 
 from callbacks.checkpoint_io import read_state
 from callbacks.last_state import SCORES, LastState
@@ -19,8 +20,8 @@ from tests.callbacks.line import Line, batches
 class Noted(LastState):
     """Notes the step of every state."""
 
-    def __init__(self, dirpath: Path, every_n_train_steps: int) -> None:
-        super().__init__(str(dirpath), every_n_train_steps)
+    def __init__(self, dirpath: Path, *settings: Any, **more: Any) -> None:
+        super().__init__(str(dirpath), *settings, **more)
         self.saved: list[int] = []
 
     def _save_checkpoint(self, trainer: pl.Trainer, filepath: str) -> None:
@@ -45,6 +46,31 @@ class Ends(Line):
     def on_train_batch_end(self, *_: object) -> None:
         if self.trainer.global_step == 3:
             self.end(self.trainer)
+
+
+class Clock:
+    """Gives the seconds that it was set forward by."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Timed(Line):
+    """A step takes 50 seconds, and writing a state takes as long as it is told."""
+
+    def __init__(self, clock: Clock, write_seconds: float) -> None:
+        super().__init__()
+        self.clock, self.write_seconds = clock, write_seconds
+
+    def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:
+        self.clock.seconds += 50
+        return super().training_step(batch, batch_idx)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.clock.seconds += self.write_seconds
 
 
 def raise_error(_: pl.Trainer) -> None:
@@ -109,3 +135,88 @@ def test_a_run_goes_on_with_steps_of_other_batches(
     trainer.fit(module, batches(8), ckpt_path=tmp_path / "last.ckpt")
     assert module.steps == [False, True, False, True]
     assert trainer.global_step == 4
+
+
+@pytest.mark.parametrize(
+    ("write_seconds", "minutes", "share", "saved"),
+    [
+        # A state is due two minutes behind the one before: at 150 s, as no step ends at 120 s.
+        (5, 2.0, 0.1, [3, 6, 9, 12]),
+        # After 20 s of writing the next waits 180 s: four steps, and 20 of 220 s are 9%.
+        (20, 2.0, 0.1, [3, 7, 11, 12]),
+        # 100 s of writing at a share of a half: 100 s of steps, but two minutes at least.
+        (100, 2.0, 0.5, [3, 6, 9, 12]),
+        (100, 0.0, 0.5, [1, 3, 5, 7, 9, 11, 12]),
+        (0, 60.0, 0.1, [12]),
+    ],
+)
+def test_by_the_clock_states_are_minutes_apart_and_writing_takes_a_share_of_the_time(
+    write_seconds: float,
+    minutes: float,
+    share: float,
+    saved: list[int],
+    saving: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    keep = Noted(tmp_path, minutes=minutes, share=share, clock=clock)
+    saving(keep).fit(Timed(clock, write_seconds), batches(12))
+    assert keep.saved == saved
+
+
+def test_the_end_is_kept_only_where_it_is_asked_for(
+    saving: Callable[..., Any], tmp_path: Path
+) -> None:
+    for at_end, saved in ((True, [4]), (False, [])):
+        keep = Noted(tmp_path, at_end=at_end)
+        saving(keep).fit(Line(), batches(4))
+        assert keep.saved == saved
+
+
+def test_only_the_first_process_looks_at_its_clock(
+    saving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def reduce(self: Any, decision: bool, all: bool = True) -> bool:
+        assert not all  # one process that says yes is enough
+        asked.append(decision)
+        return len(asked) == 2
+
+    monkeypatch.setattr(SingleDeviceStrategy, "reduce_boolean_decision", reduce)
+    for is_first, said in ((True, [True] * 4), (False, [False] * 4)):
+        asked.clear()
+        monkeypatch.setattr(pl.Trainer, "is_global_zero", is_first)
+        keep = Noted(tmp_path, minutes=0.0, at_end=False, clock=lambda: 0.0)
+        saving(keep).fit(Line(), batches(4))
+        assert asked == said  # behind three steps and at the end of the epoch
+        assert keep.saved == [2]  # as all processes together decided
+
+
+class ClockOfItsOwn(Noted):
+    """Each process has another clock: that of the first is right, the others are years ahead."""
+
+    def __init__(self, dirpath: Path) -> None:
+        super().__init__(dirpath, clock=Clock())
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *rest: Any) -> None:
+        self._clock.seconds += 50 + 1e9 * trainer.global_rank  # type: ignore[attr-defined]
+        super().on_train_batch_end(trainer, *rest)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        (Path(str(self.dirpath)) / f"saved.{trainer.global_rank}").write_text(f"{self.saved}")
+
+
+@pytest.mark.slow
+def test_processes_whose_clocks_differ_save_together(tmp_path: Path) -> None:
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp_spawn",
+        max_epochs=1,
+        logger=False,
+        enable_progress_bar=False,
+        callbacks=[ClockOfItsOwn(tmp_path)],
+    )
+    trainer.fit(Line(), batches(20))  # ten steps of each process
+    assert [(tmp_path / f"saved.{rank}").read_text() for rank in (0, 1)] == ["[3, 6, 9]"] * 2

@@ -19,6 +19,20 @@ def test_values_are_written_one_a_line(tmp_path: Path) -> None:
     assert (tmp_path / "metrics.csv").read_text() == "step,epoch,metric,value\n3,0,train/loss,0.5\n"
 
 
+def test_who_looks_at_a_run_need_not_wait_for_its_next_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter([0.0, 9.0, 10.0, 10.0, 19.0])  # made, logged, logged and written, logged
+    monkeypatch.setattr("callbacks.run_metrics.time.monotonic", lambda: next(seconds))
+    metrics = RunMetrics(tmp_path / "metrics.csv")
+    lines = []
+    for step in range(3):
+        metrics.log_metrics({"loss": 0.5}, step)
+        path = tmp_path / "metrics.csv"
+        lines.append(path.read_text().count("\n") if path.exists() else 0)
+    assert lines == [0, 3, 3]
+
+
 def test_a_resumed_run_leaves_the_file_of_an_undisturbed_one(tmp_path: Path) -> None:
     undisturbed = RunMetrics(tmp_path / "a.csv")
     for step in range(4):

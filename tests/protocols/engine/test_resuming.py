@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from callbacks.checkpoint_io import read_state
+from callbacks.last_state import LastState
 from jobs.context import RunContext, TrainerSettings
+from protocols.engine import training
 from protocols.engine.settings import Fit
 from protocols.engine.training import FitPlan, fit
 from results.run_folder import RunFolder
@@ -96,7 +99,7 @@ def assert_same(one: list[Tensor], two: list[Tensor]) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
-@pytest.mark.parametrize("checkpoint_every", [2, 50])
+@pytest.mark.parametrize("checkpoint_every", [2, 50, None])
 @pytest.mark.parametrize(
     ("epochs", "place"),
     [
@@ -108,7 +111,7 @@ def assert_same(one: list[Tensor], two: list[Tensor]) -> None:
     ],
 )
 def test_sigterm_in_a_validation_does_not_lose_it(
-    epochs: int, place: tuple[str, int, int, int], checkpoint_every: int, tmp_path: Path
+    epochs: int, place: tuple[str, int, int, int], checkpoint_every: int | None, tmp_path: Path
 ) -> None:
     options: Any = {"epochs": epochs, "checkpoint_every": checkpoint_every}
     whole = Interrupted()
@@ -125,10 +128,34 @@ def test_sigterm_in_a_training_step_saves_the_state_behind_it(tmp_path: Path) ->
     expected = start(tmp_path / "whole", whole)
     place = ("training", 1, 0, 1)
     with pytest.raises(SIGTERMException):
-        start(tmp_path / "stopped", Interrupted("SIGTERM", place), checkpoint_every=50)
+        start(tmp_path / "stopped", Interrupted("SIGTERM", place), checkpoint_every=None)
     assert state_of(tmp_path / "stopped")["global_step"] == 6
     resumed = Interrupted()
     assert start(tmp_path / "stopped", resumed) == expected
+    assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
+
+
+@pytest.mark.parametrize(("minutes", "step"), [(1, 9), (5, 5), (6, 6), (8, 8), (10, 0)])
+def test_wherever_the_clock_had_a_state_written_the_end_is_the_same(
+    minutes: int, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Interrupted()
+    expected = start(tmp_path / "whole", whole, checkpoint_every=None)
+    assert not list(tmp_path.glob("whole/runs/*/checkpoints/last.ckpt*"))  # it took no two minutes
+    place, options = ("training", 2, 0, 1), {"checkpoint_every": None}
+    stopped = Interrupted("exception", place)
+
+    def clock() -> float:
+        return 60.0 * stopped.trainer.global_step  # a step takes a minute
+
+    monkeypatch.setattr(training, "LastState", partial(LastState, clock=clock))
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", stopped, **options, checkpoint_minutes=minutes)
+    monkeypatch.undo()
+    if step:
+        assert state_of(tmp_path / "stopped")["global_step"] == step
+    resumed = Interrupted()
+    assert start(tmp_path / "stopped", resumed, **options) == expected
     assert_same(outcome(resumed, tmp_path / "stopped"), outcome(whole, tmp_path / "whole"))
 
 
