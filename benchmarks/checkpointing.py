@@ -1,9 +1,9 @@
 """What the states to resume from cost a fine-tuning.
 
-    python -m benchmarks.checkpointing [--probe hypernymy --mirror FOLDER] [--steps 100] [--every 50]
+    python -m benchmarks.checkpointing [--probe hypernymy --mirror FOLDER] [--every 50]
 
-One fit with states every so many steps, or by the clock as is the default: the seconds spent in writing them, each
-synced to the disk, as a share of the seconds of all steps.
+One fit with states every so many steps, or by the clock as is the default: the seconds spent in
+writing them, each synced to the disk, as a share of the seconds of all steps.
 """
 
 from __future__ import annotations

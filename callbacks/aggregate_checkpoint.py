@@ -12,6 +12,7 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
+from callbacks.checkpoint_io import read_state
 from metrics.aggregate import Checkpoint as Candidate
 from metrics.aggregate import best_checkpoint
 from storage.folders import whole_folder
@@ -109,13 +110,10 @@ class AggregateCheckpoint(Checkpoint):
         self.history.append(scores)
         if self.best is not scores:
             return
-        options: dict[str, Any] = {}
-        if isinstance(trainer.strategy, FSDPStrategy):
-            # No process holds all weights: every one takes part in gathering them.
-            options["state_dict"] = trainer.strategy.lightning_module_state_dict()
+        weights = gathered_weights(trainer)
         if trainer.is_global_zero:
             with whole_folder(self.folder) as fresh:
-                pl_module.save_pretrained(fresh, **options)  # type: ignore[operator]
+                pl_module.save_pretrained(fresh, **weights)  # type: ignore[operator]
                 chosen = {name: scores[name] for name in ("epoch", "step")}
                 said = {**chosen, "files": _sizes(fresh)}
                 (fresh / CHOSEN_NAME).write_text(json.dumps(said, indent=1) + "\n")
@@ -127,6 +125,57 @@ class AggregateCheckpoint(Checkpoint):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restores the scores of the validations before the state."""
         self.history = list(state_dict["history"])
+
+
+class FinalCheckpoint(pl.Callback):
+    """Leaves the model of the end of a fit in a folder, whole or not at all.
+
+    What a process of a sharded fit has in memory behind it is a part of the model, which must be
+    neither scored nor saved nor fingerprinted; who needs the model reads the folder.
+
+    Args:
+        folder: Where `save_pretrained` writes it.
+        always: Whether a model that was not sharded is left there too.
+
+    Attributes:
+        saved: Whether it is there.
+    """
+
+    def __init__(self, folder: Path, always: bool = False) -> None:
+        self.folder, self.always = folder, always
+        self.saved = False
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Saves the model while its parts can be gathered."""
+        if self.always or isinstance(trainer.strategy, FSDPStrategy):
+            self._save(trainer, pl_module, gathered_weights(trainer))
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Saves the model of a fit that went on from its end: of a shard, what the state says."""
+        if self.saved or not (self.always or isinstance(trainer.strategy, FSDPStrategy)):
+            return
+        weights = {}
+        if isinstance(trainer.strategy, FSDPStrategy):
+            weights = {"state_dict": read_state(Path(str(trainer.ckpt_path)))["state_dict"]}
+        self._save(trainer, pl_module, weights)
+
+    def _save(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, weights: dict[str, Any]
+    ) -> None:
+        if trainer.is_global_zero:
+            pl_module.save_pretrained(self.folder, **weights)  # type: ignore[operator]
+        trainer.strategy.barrier()  # nobody reads it before it is written
+        self.saved = True
+
+
+def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
+    """Arguments of `save_pretrained` beside the folder: the weights, where no process has them all.
+
+    Every process has to call it, as all take part in gathering; the first one gets the weights.
+    """
+    if not isinstance(trainer.strategy, FSDPStrategy):
+        return {}
+    return {"state_dict": trainer.strategy.lightning_module_state_dict()}
 
 
 def _sizes(folder: Path) -> dict[str, int]:

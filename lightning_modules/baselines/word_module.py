@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from lightning_modules.base import ChoiceModule
 from lightning_modules.baselines.token_vectors import Origin
@@ -60,11 +62,18 @@ class WordModule(ChoiceModule):
         )
         return halved_on_plateau(optimizer, self.monitor)
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(
+        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
+    ) -> None:
         """Writes weights, words and settings; `from_folder` needs no file of vectors.
 
         The folder appears whole or not at all; one that is there is replaced.
+
+        Args:
+            folder: The folder.
+            state_dict: The module's weights where its own parameters hold only a shard of them.
         """
+        whole = self.state_dict() if state_dict is None else state_dict
         said = {
             "format": FORMAT,
             "kind": self.kind,
@@ -74,7 +83,7 @@ class WordModule(ChoiceModule):
             **self._settings,
         }
         with whole_folder(Path(folder)) as fresh:
-            weights = {name: value.contiguous() for name, value in self.state_dict().items()}
+            weights = {name: value.contiguous() for name, value in whole.items()}
             save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
             text = json.dumps(said, indent=2) + "\n"
             (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")

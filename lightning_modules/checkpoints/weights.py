@@ -15,10 +15,15 @@ from torch import Tensor, nn
 from lightning_modules.checkpoints.folder import PretrainedError
 
 
-def model_fingerprint(model: nn.Module) -> str:
-    """The sha256 of a model's weights, as hex: names, types, shapes and values."""
+def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
+    """The sha256 of a model's weights, as hex: names, types, shapes and values.
+
+    Args:
+        model: The model, or its weights by name where it holds only a shard of them.
+    """
     digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
+    weights = model.state_dict() if isinstance(model, nn.Module) else model
+    for name, tensor in sorted(weights.items()):
         value = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())

@@ -9,6 +9,7 @@ from typing import Any
 from pytorch_lightning import LightningDataModule, LightningModule
 from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
+from pytorch_lightning.strategies import FSDPStrategy
 
 from callbacks.agreed_stop import AgreedStop, stoppable
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
@@ -112,13 +113,17 @@ class ProbelightCLI(LightningCLI):
                 return
             state = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
             scores = read_state(state).get(SCORES, {}) if state else {}
+        weights = self.model
+        if isinstance(self.trainer.strategy, FSDPStrategy):  # of it the model holds a part
+            state = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
+            weights = read_state(state)["state_dict"] if state else {}
         result = {
             "protocol": "fit",
             "scores": scores,
             "global_step": self.trainer.global_step,
             "versions": versions(),
             "git_commit": git_commit(),
-            "model_sha256": model_fingerprint(self.model),
+            "model_sha256": model_fingerprint(weights),
             "seconds": round(time.perf_counter() - self._started, 3),
         }
         write_text_atomic(folder / "result.json", json_text(result, indent=1) + "\n")

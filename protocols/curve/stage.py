@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from callbacks.aggregate_checkpoint import FinalCheckpoint
 from jobs.context import RunContext
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.trained import TrainedScorer
@@ -16,7 +16,7 @@ from probes.splits import groups_of
 from protocols.curve.data import CurveData
 from protocols.engine.evaluation import predict
 from protocols.engine.model_source import source_of
-from protocols.engine.models import module_for
+from protocols.engine.models import module_for, saved_module
 from protocols.engine.predictions import Predictions, grouped_row
 from protocols.engine.settings import FitSettings, ModelSettings
 from protocols.engine.training import FitPlan, fit_choices
@@ -79,7 +79,7 @@ def train_facts(
         config, config, "mc_qa", stage.facts.records, (), "train", "all facts", (stage.facts,)
     )
     facts = rows.controlled(control, rows.train, config)
-    module: Any = module_for(
+    module = module_for(
         model,
         "mc_qa",
         learning_rate=settings.learning_rate,
@@ -87,9 +87,10 @@ def train_facts(
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
     )
-    plan = FitPlan(settings, stage.seed, [], f"{config.name}: facts")
+    keep = FinalCheckpoint(run.best_dir, always=True)
+    plan = FitPlan(settings, stage.seed, [keep], f"{config.name}: facts")
     problems, encoded = fit_choices(module, facts, {}, run, plan, context)
-    module.save_pretrained(run.best_dir)
+    module = saved_module(run.best_dir)
     said = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     run.finish(
         RunRecord(

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytorch_lightning.callbacks import Callback
 
-from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
+from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint, FinalCheckpoint
 from callbacks.learning_curve import LearningCurve
 from callbacks.patience import Patience
 from jobs.context import RunContext
@@ -101,7 +101,8 @@ def fit_directly(
     """
     how, module = direct.how, fresh_module(direct)
     keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
-    watchers: list[Callback] = []
+    final = FinalCheckpoint(run.best_dir)
+    watchers: list[Callback] = [final]
     if how.patience is not None:
         watchers = [
             keep,
@@ -113,5 +114,6 @@ def fit_directly(
     problems, encoded = fit_choices(module, sample, watched, run, plan, context)
     notices = (*problems, *encoded)
     if keep.best is None:
+        module = saved_module(run.best_dir) if final.saved else module
         return DirectlyTrained(module, how.epochs, notices)
     return DirectlyTrained(saved_module(run.best_dir), int(keep.best["epoch"]), notices)

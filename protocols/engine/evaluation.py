@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from callbacks.agreed_stop import stoppable
@@ -84,6 +85,9 @@ def _asked(
         num_workers=settings.num_workers,
         cache_dir=cache_folder(),
     )
+    if settings.strategy.startswith("fsdp"):
+        # Without an optimiser the model fits on a device. FSDP would leave a part of it behind.
+        settings = replace(settings, strategy="auto")
     trainer = make_trainer(
         settings, callbacks=[FreedMemory()], logger=False, enable_checkpointing=False
     )

@@ -8,7 +8,12 @@ import pytest
 import torch
 from pytorch_lightning.strategies import FSDPStrategy
 
-from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, AggregateCheckpoint
+from callbacks.aggregate_checkpoint import (
+    AGGREGATE,
+    ORIGINAL,
+    PROBE,
+    AggregateCheckpoint,
+)
 
 
 class Module:

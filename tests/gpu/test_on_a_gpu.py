@@ -2,7 +2,7 @@
 
     pytest -m gpu
 
-One device is enough. Nothing here needs wandb, datasets or optuna.
+One device is enough, but for what two devices share. Nothing here needs wandb, datasets or optuna.
 """
 
 from __future__ import annotations
@@ -150,6 +150,37 @@ def test_a_preset_trains_on_one_device(preset: str, undisturbed: Path, tmp_path:
     assert values(tmp_path / "out", "probe_accuracy_before") == pytest.approx(
         values(undisturbed, "probe_accuracy_before"), abs=0.1
     )
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are no two CUDA devices")
+def test_what_two_devices_share_of_a_curve_is_gathered(tmp_path: Path) -> None:
+    config = {
+        "probes": ["hypernymy_small"],
+        "first_stage": "definitions_small:dev",
+        "random_weights": False,
+        "grid": {
+            "sizes": [16],
+            "seeds": [1],
+            "controls": ["standard"],
+            "full": {"epochs": 1, "batch_size": 16, "learning_rate": 0.0},
+        },
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    found = []
+    for name, more in (
+        ("one", [f"--trainer.accelerator={DEVICE}"]),
+        ("two", [f"--config={CONFIGS / 'trainer' / 'fsdp.yaml'}", "--trainer.devices=2"]),
+    ):
+        command = ["curve", f"--config={path}", *more, "--trainer.precision=32-true"]
+        arguments = [*command, f"--output_dir={tmp_path / name}", "--trainer.progress_bar=false"]
+        subprocess.run([sys.executable, ROOT / "train.py", *arguments], check=True, timeout=900)
+        results = [json.loads(p.read_text()) for p in (tmp_path / name).glob("runs/*/result.json")]
+        found.append({result["protocol"]: result["model_sha256"] for result in results})
+        assert len(results) == 2
+    # At a rate of 0 every weight is the pre-trained one, or drawn from the seed: whole or not.
+    assert found[0] == found[1]
+    assert len({*found[0].values()}) == 1
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pytorch_lightning.strategies import SingleDeviceStrategy, StrategyRegistry
 
+from callbacks import aggregate_checkpoint
 from jobs.context import RunContext, TrainerSettings
 from lightning_modules.checkpoints.weights import model_fingerprint
 from lightning_modules.scorers.trained import TrainedScorer
 from probes.source import load_probe
 from protocols.curve.stage import FirstStage, load_facts, train_facts
+from protocols.engine.direct import Direct, fit_directly
 from protocols.engine.evaluation import predict
 from protocols.engine.models import saved_module
 from protocols.engine.settings import FitSettings, ModelSettings
@@ -20,6 +26,35 @@ from storage.errors import UsageError
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 FIT = FitSettings(epochs=1, batch_size=8, learning_rate=0.01)
+
+
+class InParts(SingleDeviceStrategy):
+    """Leaves a module without its weights behind a fit, as FSDP leaves each process a part.
+
+    FSDP itself runs between GPUs alone; what is sharded there is gathered by the same method.
+    """
+
+    gathered = 0
+
+    def lightning_module_state_dict(self) -> dict[str, Any]:
+        InParts.gathered += 1
+        return super().lightning_module_state_dict()
+
+    def teardown(self) -> None:
+        assert self.lightning_module is not None
+        for weight in self.lightning_module.parameters():
+            weight.detach().zero_()
+        super().teardown()
+
+
+@pytest.fixture
+def sharded(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainerSettings]:
+    """Settings of a fit behind which no process has the whole model."""
+    monkeypatch.setattr(InParts, "gathered", 0)
+    monkeypatch.setattr(aggregate_checkpoint, "FSDPStrategy", InParts)
+    StrategyRegistry.register("fsdp_in_parts", InParts, override=True)
+    yield replace(TRAINER, strategy="fsdp_in_parts")
+    StrategyRegistry.remove("fsdp_in_parts")
 
 
 def test_facts_are_a_split_of_a_probe_or_a_file(curve_probes: Path) -> None:
@@ -59,3 +94,42 @@ def test_the_facts_are_learned_and_their_accuracy_is_that_of_the_model_kept(
     assert (row.seed, row.epoch, row.learning_rate, row.mode) == (3, 1, 0.01, "full")
     assert record.model_sha256 == model_fingerprint(kept)
     assert record.counts == {"train": 12}
+
+
+def test_what_sharded_fits_leave_is_whole(
+    curve_probes: Path, curve_model: Path, tmp_path: Path, sharded: TrainerSettings
+) -> None:
+    facts = load_facts(f"{curve_probes / 'asked.yaml'}:dev", str(curve_probes / "mirror"))
+    model, stage = ModelSettings(str(curve_model), name="tiny"), FirstStage(facts, FIT, seed=3)
+    direct = Direct(model, replace(FIT, patience=None), seed=3)
+    found = []
+    for name, settings in (("plain", TRAINER), ("sharded", sharded)):
+        run, context = RunFolder(tmp_path / name, "stage", {}), RunContext(settings)
+        train_facts(run, model, stage, "standard", context)
+        record = run.result()
+        assert record is not None
+        point = fit_directly(
+            RunFolder(tmp_path / name, "point", {}), direct, facts.records, (), context
+        )
+        found.append((record.model_sha256, record.rows, model_fingerprint(point.module)))
+        assert model_fingerprint(saved_module(run.best_dir)) == record.model_sha256
+    # Run names differ, weights and accuracies do not; the weights of a part would be all zero.
+    plain, gathered = found
+    assert gathered[0] == plain[0]
+    assert [row.value for row in gathered[1]] == [row.value for row in plain[1]]
+    assert gathered[2] == plain[2]
+    assert InParts.gathered == 2
+
+
+def test_a_sharded_fit_that_goes_on_from_its_end_leaves_the_model_of_the_state(
+    curve_probes: Path, curve_model: Path, tmp_path: Path, sharded: TrainerSettings
+) -> None:
+    facts = load_facts(f"{curve_probes / 'asked.yaml'}:dev", str(curve_probes / "mirror"))
+    model, run = ModelSettings(str(curve_model), name="tiny"), RunFolder(tmp_path, "point", {})
+    direct = Direct(model, replace(FIT, patience=None), seed=3)
+    found = []
+    for settings in (replace(sharded, checkpoint_every=1), sharded):
+        trained = fit_directly(run, direct, facts.records, (), RunContext(settings))
+        found.append(model_fingerprint(trained.module))
+        shutil.rmtree(run.best_dir)  # as if the first was killed behind its last state
+    assert found[0] == found[1]
