@@ -5,10 +5,11 @@ Shapes: N texts, L tokens, D numbers a token.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from torch import nn
+from torch import Tensor, nn
 
 from lightning_modules.baselines.token_vectors import TokenVectors
 from lightning_modules.baselines.word_module import WordModule
@@ -52,9 +53,11 @@ class PairModule(WordModule):
     def encoder(self) -> ChoiceEncoder:
         return self.words.encoder(self.max_length, self.num_choices)
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(
+        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
+    ) -> None:
         self._settings["num_choices"] = self.num_choices  # which may have been set since
-        super().save_pretrained(folder)
+        super().save_pretrained(folder, state_dict)
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:

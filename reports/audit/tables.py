@@ -61,8 +61,8 @@ def rules_table(results: Results) -> Table | None:
         f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Far below "
         "chance gives away as much as far above it. Words are common by the frequency of English "
         "where `wordfreq` is installed, else by train items; a glossed answer goes by its names. "
-        "Words of the question are found by Snowball's English stems (not the irregular forms), and "
-        "the asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
+        "Words of the question are found by Snowball's English stems, which do not know irregular "
+        "forms. The asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
         [
             text("probe", lambda rule: rule.probe, "probe"),
             text("choose", lambda rule: rule.value.mode, "rule"),

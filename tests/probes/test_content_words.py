@@ -8,9 +8,7 @@ from probes.content_words import (
     stem_of,
     stems_in,
     telling_words,
-    words_in,
 )
-from probes.source import load_probe
 
 
 def test_content_words_leave_out_function_words_and_the_mask() -> None:
@@ -47,17 +45,6 @@ def test_words_that_are_left_as_they_are() -> None:
     assert [stem_of(word) for word in ("at", "Größe", "1990s", "broke")] == [
         *("at", "größe", "1990s", "broke")
     ]
-
-
-def test_stems_are_those_of_nltk() -> None:
-    stemmer = pytest.importorskip("nltk.stem.porter").PorterStemmer("ORIGINAL_ALGORITHM")
-    records = load_probe("definitions_small", "test").records
-    words = {word for one in records for text in one.choices for word in words_in(text)}
-    words = {word for word in words if word.isascii() and word.isalpha() and word[-3:] != "ies"}
-    assert len(words) > 2_000
-    assert {word: stem_of(word) for word in words if len(word) > 2} == {
-        word: stemmer.stem(word) for word in words if len(word) > 2
-    }
 
 
 def test_function_words_tell_only_where_there_is_nothing_else() -> None:
