@@ -15,20 +15,18 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lightning_modules.base import Batch, ChoiceModule, mask_choices
 from lightning_modules.checkpoints.description import has_choice_head
-from lightning_modules.checkpoints.folder import PretrainedError, agree
+from lightning_modules.checkpoints.folder import HEAD_KINDS, PretrainedError, agree, head_settings
 from lightning_modules.checkpoints.forms import ENCODER, MULTIPLE_CHOICE
 from lightning_modules.checkpoints.loading import load_pretrained
 from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers, resolve
 from lightning_modules.checkpoints.weights import run_encoder
 from lightning_modules.heads.choice_head import (
     CHECKPOINT_HEAD,
-    HEAD_KINDS,
     HeadKind,
     answers_questions,
     fresh_head,
     restore_head,
     save_head,
-    saved_settings,
 )
 from lightning_modules.heads.last_layer import EncoderAt
 from storage.config.ranges import (
@@ -100,7 +98,7 @@ class SentenceChoice(ChoiceModule):
             raise ValueError(f"head={head!r}: choose one of {', '.join(HEAD_KINDS)}")
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
-        saved = saved_settings(model_name_or_path) or {}
+        saved = head_settings(model_name_or_path) or {}
         own_head = agree("head", head, saved.get("head"), model_name_or_path)
         if own_head is None and has_choice_head(model_name_or_path, revision):
             own_head = CHECKPOINT_HEAD

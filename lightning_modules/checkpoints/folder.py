@@ -11,8 +11,13 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
+from storage.folders import user_path
+
 T = TypeVar("T")
 CONFIG = "config.json"
+HEAD_SETTINGS = "choice_head.json"  # of MC-QA, beside its encoder
+HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
+HEAD_FORMAT = 1
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
 _MOST_CONFIG_BYTES = 16 << 20
@@ -102,6 +107,28 @@ def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | No
             f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
         )
     return saved if given is None else given
+
+
+def head_settings(name_or_path: str) -> dict[str, Any] | None:
+    """Return the settings of an MC-QA head, its `head` among them; None for another checkpoint.
+
+    Raises:
+        PretrainedError: If they are damaged, or of a form that is not known.
+    """
+    if not is_sentence_choice_folder(name_or_path):
+        return None
+    path = user_path(name_or_path) / HEAD_SETTINGS
+    settings = read_settings(path)
+    form, head = settings.get("format"), settings.get("head")
+    if form != HEAD_FORMAT or head not in HEAD_KINDS:
+        raise PretrainedError(f"{path}: format {form!r} or head {head!r} is not known here")
+    check_input_sizes(path, settings)
+    return settings
+
+
+def is_sentence_choice_folder(name_or_path: str) -> bool:
+    """Whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
+    return (user_path(name_or_path) / HEAD_SETTINGS).is_file()
 
 
 def check_config(folder: Path) -> dict[str, Any]:

@@ -16,22 +16,17 @@ from torch import Tensor, nn
 
 from lightning_modules.checkpoints.description import has_choice_head
 from lightning_modules.checkpoints.folder import (
-    PretrainedError,
-    check_input_sizes,
+    HEAD_FORMAT,
+    HEAD_SETTINGS,
+    is_sentence_choice_folder,
     one_error,
-    read_settings,
 )
-from lightning_modules.checkpoints.source import resolve
 from lightning_modules.checkpoints.weights import check_numbers, own_random_state
-from storage.folders import user_path
 
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 
-HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 CHECKPOINT_HEAD = "multiple_choice"
-HEAD_SETTINGS = "choice_head.json"
 HEAD_WEIGHTS = "head.safetensors"
-_FORMAT = 1
 
 
 def fresh_head(kind: str, config: Any, seed: int) -> nn.Sequential:
@@ -74,7 +69,7 @@ def save_head(
     if kind != CHECKPOINT_HEAD:
         whole = {name: value.contiguous() for name, value in weights.items()}
         save_file(whole, folder / HEAD_WEIGHTS, metadata={"format": "pt"})
-    text = json.dumps({"format": _FORMAT, "head": kind, **settings}, indent=2) + "\n"
+    text = json.dumps({"format": HEAD_FORMAT, "head": kind, **settings}, indent=2) + "\n"
     (folder / HEAD_SETTINGS).write_text(text, encoding="utf-8")
 
 
@@ -87,28 +82,6 @@ def restore_head(head: nn.Module, folder: Path) -> None:
     with one_error(folder, "head"):
         head.load_state_dict(load_file(folder / HEAD_WEIGHTS))
     check_numbers(folder, head.named_parameters())
-
-
-def saved_settings(name_or_path: str) -> dict[str, Any] | None:
-    """The settings that `save_head` wrote, its `head` among them; None for any other checkpoint.
-
-    Raises:
-        PretrainedError: If they are damaged, or of a form that is not known.
-    """
-    if not is_sentence_choice_folder(name_or_path):
-        return None
-    path = Path(resolve(name_or_path)) / HEAD_SETTINGS
-    settings = read_settings(path)
-    form, head = settings.get("format"), settings.get("head")
-    if form != _FORMAT or head not in HEAD_KINDS:
-        raise PretrainedError(f"{path}: format {form!r} or head {head!r} is not known here")
-    check_input_sizes(path, settings)
-    return settings
-
-
-def is_sentence_choice_folder(name_or_path: str) -> bool:
-    """Whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
-    return (user_path(name_or_path) / HEAD_SETTINGS).is_file()
 
 
 def answers_questions(name_or_path: str, revision: str | None = None) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from jobs.context import RunContext, TrainerSettings
 from jobs.job import Job
 from lightning_modules.baselines.word_settings import is_word_folder, word_settings
-from lightning_modules.checkpoints.folder import agree
+from lightning_modules.checkpoints.folder import agree, head_settings
 from probes.catalog import ROOT
 from probes.controls import STANDARD
 from protocols.engine.kinds import kind_of
@@ -214,10 +214,7 @@ def _saved_settings(folder: str) -> Mapping[str, Any]:
     """Return what our own models say of their inputs; nothing of transformers' own."""
     if is_word_folder(folder):
         return word_settings(folder)
-    # Only here: it imports torch.
-    from lightning_modules.heads.choice_head import saved_settings
-
-    return saved_settings(folder) or {}
+    return head_settings(folder) or {}
 
 
 def given_checkpoint(task: OriginalTask) -> dict[str, str] | None:

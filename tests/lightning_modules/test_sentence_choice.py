@@ -14,11 +14,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModel
 
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.heads.choice_head import (
+from lightning_modules.checkpoints.folder import (
     HEAD_SETTINGS,
-    HEAD_WEIGHTS,
+    PretrainedError,
     is_sentence_choice_folder,
+)
+from lightning_modules.heads.choice_head import (
+    HEAD_WEIGHTS,
 )
 from lightning_modules.sentence_choice import SentenceChoice
 from probes.record import Record

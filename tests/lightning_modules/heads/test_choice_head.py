@@ -8,15 +8,17 @@ import pytest
 import torch
 from torch import nn
 
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.heads.choice_head import (
+from lightning_modules.checkpoints.folder import (
     HEAD_SETTINGS,
+    PretrainedError,
+    head_settings,
+    is_sentence_choice_folder,
+)
+from lightning_modules.heads.choice_head import (
     HEAD_WEIGHTS,
     fresh_head,
-    is_sentence_choice_folder,
     restore_head,
     save_head,
-    saved_settings,
 )
 
 CONFIG = SimpleNamespace(hidden_size=4, initializer_range=0.5, seq_classif_dropout=0.3)
@@ -39,11 +41,11 @@ def test_fresh_heads_are_drawn_from_their_seed_alone() -> None:
 
 
 def test_a_head_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    assert saved_settings(str(tmp_path)) is None
+    assert head_settings(str(tmp_path)) is None
     head, other = fresh_head("linear", CONFIG, seed=1), fresh_head("linear", CONFIG, seed=2)
     save_head(tmp_path, "linear", head.state_dict(), SETTINGS)
     assert is_sentence_choice_folder(str(tmp_path))
-    assert saved_settings(str(tmp_path)) == {"format": 1, "head": "linear", **SETTINGS}
+    assert head_settings(str(tmp_path)) == {"format": 1, "head": "linear", **SETTINGS}
     restore_head(other, tmp_path)
     assert torch.equal(other.score.weight, head.score.weight)
 
@@ -66,4 +68,4 @@ def test_damaged_heads_are_refused(tmp_path: Path) -> None:
     settings = json.loads((tmp_path / HEAD_SETTINGS).read_text())
     (tmp_path / HEAD_SETTINGS).write_text(json.dumps({**settings, "num_choices": 1}))
     with pytest.raises(PretrainedError, match="num_choices is 1"):
-        saved_settings(str(tmp_path))
+        head_settings(str(tmp_path))

@@ -96,7 +96,7 @@ def test_inoculation_of_a_saved_esim(
     folder = Path(shutil.copytree(esim, tmp_path / "model"))
     damage(folder)
     capfd.readouterr()  # what was said while it was made
-    inoculation_config["model"]["kind"] = "esim"
+    inoculation_config["model"] = {"kind": "esim"}
     one_line(inoculate(folder, inoculation_config, tmp_path), folder, cause, capfd)
 
 

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 import train
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.heads.choice_head import HEAD_SETTINGS
+from lightning_modules.checkpoints.folder import HEAD_SETTINGS, PretrainedError
 from probes.catalog import ProbeConfig
 from probes.importers.ai2 import write_ai2
 from probes.record import Record

@@ -129,7 +129,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert "did not record" not in paragraph(line)
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)
-    assert "hits.json: it has no `probe` and `original`" in results.left_out[0]
+    assert "(it has no `probe` and `original`)" in results.left_out[0]
     [line] = doses(inoculations(results)).values()
     assert line[0].interval("inoculation_cost") == (None, None)
     assert "did not record what each item counted" in paragraph(line)
