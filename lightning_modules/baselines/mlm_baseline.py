@@ -73,9 +73,9 @@ class MLMBaseline(WordModule):
 
     A shorter sentence is padded with zeros; the mask and words without a vector are zeros too. The
     vectors are frozen, so the head is all there is to learn, and zero-shot it guesses. The settings
-    are those of the authors' baseline (SPEC A); their code also has dropout of 0.5 before the
-    activation, which their paper does not name and which is left out here: it makes the baseline
-    weaker, and so every model above it.
+    are those of the authors' baseline (Talmor 2020); their code also has dropout of 0.5 before the
+    activation, which their paper does not name and which is left out here: on age_comparison, at 62
+    to 1,000 examples, it changed the mean accuracy of four seeds by no more than seeds differ.
 
     Args:
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`.
