@@ -34,6 +34,7 @@ ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#
 _SHORTER = (
     ("the most frequent answer", "majority"),
     ("from the choices alone", "choices alone"),
+    ("before inoculation", "before"),
     (" examples", ""),
     ("its language", "language"),
     ("without", "w/o"),
