@@ -1,4 +1,7 @@
-"""M*_k: the checkpoint with the best average of probe and original-task accuracy (SPEC part B)."""
+"""Keep the checkpoint with the best average of probe and original-task accuracy.
+
+It is M*_k of Richardson & Sabharwal (2020).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the original task loses while the model learns the probe (SPEC part B)."""
+"""What the original task loses while the model learns the probe (Richardson & Sabharwal 2020)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inoculation objective: learn a little of a probe, keep the original task (SPEC part B)."""
+"""The objective of Richardson & Sabharwal (2020): learn a little of a probe, keep the rest."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
 
 
 class MaskedChoice(ChoiceModule):
-    """A masked LM that chooses among candidate words at its mask (SPEC A, MC-MLM).
+    """A masked LM that chooses among candidate words at its mask (Talmor et al. 2020, MC-MLM).
 
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
     Where the encoder is frozen it runs in eval mode and the decoder is cut loose from the input
@@ -46,7 +46,7 @@ class MaskedChoice(ChoiceModule):
         weight_decay: On everything but biases and norms.
         warmup_share: Share of the steps in which the rate rises.
         revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture (SPEC E9).
+        random_weights: Fresh weights in the same architecture.
         seed: Of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
 

@@ -70,7 +70,7 @@ class SentenceChoice(ChoiceModule):
         weight_decay: On everything but biases and norms.
         warmup_share: Share of the steps in which the rate rises.
         revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture (SPEC E9).
+        random_weights: Fresh weights in the same architecture.
         seed: Of the fresh head, and of the fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
 

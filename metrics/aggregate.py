@@ -1,4 +1,4 @@
-"""The score an inoculated model is chosen by, and whether its cost can be read (SPEC E2, E7)."""
+"""The score an inoculated model is chosen by, and whether its cost can be read."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Checkpoint(NamedTuple):
 
 
 def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:
-    """M*_k: the item with the best aggregate over settings and epochs (SPEC E7).
+    """M*_k: the item with the best aggregate over settings and epochs.
 
     Ties go to the lower cost, then to the smaller learning rate, then to the earlier epoch, then
     to the item that comes first.

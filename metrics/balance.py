@@ -1,4 +1,4 @@
-"""What an accuracy must be read beside when answers are not equally frequent (SPEC E5)."""
+"""What an accuracy must be read beside when answers are not equally frequent."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def strict_count(credit: Sequence[float], clusters: Sequence[Hashable]) -> Clust
 def strict_by_size(
     credit: Sequence[float], clusters: Sequence[Hashable]
 ) -> dict[int, ClusterCount]:
-    """The same by number of questions in a cluster, smallest first (SPEC E4).
+    """The same by number of questions in a cluster, smallest first.
 
     Raises:
         ValueError: If the two have different lengths or are empty.

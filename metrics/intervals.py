@@ -1,4 +1,4 @@
-"""Intervals of means over items that come in groups, and over seeds (SPEC E3, F8).
+"""Intervals of means over items that come in groups, and over seeds.
 
 One method for all of them, whatever the number of groups. Nothing is drawn: an interval is a
 formula, the same on every machine, and takes a fraction of a millisecond.

@@ -15,7 +15,7 @@ WEIGHTS: Mapping[int, float] = MappingProxyType(
 
 
 def weights_over(sizes: Iterable[int]) -> dict[int, float]:
-    """Weights of the points there are, renormalised to sum to 1 (SPEC E8).
+    """Weights of the points there are, renormalised to sum to 1.
 
     Args:
         sizes: Numbers of training examples; those that the paper gives no weight are left out.

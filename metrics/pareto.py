@@ -1,4 +1,4 @@
-"""Which checkpoints no other one beats on both tasks (SPEC D5)."""
+"""Which checkpoints no other one beats on both tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which an untrained model's log-likelihoods become scores of choices (SPEC F2).
+"""The rules by which an untrained model's log-likelihoods become scores of choices.
 
 All are functions of one item. Log-likelihoods are natural logarithms, one of each of its K choices,
 each summed over the choice's tokens as the scorer says (`lightning_modules.scorers.base`).

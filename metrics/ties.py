@@ -1,4 +1,4 @@
-"""Which choices an item's scores speak for, and the credit that this earns (SPEC F3).
+"""Which choices an item's scores speak for, and the credit that this earns.
 
 A tie is exact equality of the highest scores, in the single precision that a model gives them in:
 the order of the choices decides nothing, and an item whose best score is shared by n choices counts

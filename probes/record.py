@@ -156,5 +156,5 @@ def share_choices(records: Sequence[Record]) -> bool:
 
 
 def chance_of(records: Sequence[Record]) -> float:
-    """Expected accuracy of guessing among the REAL choices of each item (SPEC E2)."""
+    """Expected accuracy of guessing among the REAL choices of each item."""
     return fmean(1 / len(record.choices) for record in records)

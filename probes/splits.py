@@ -54,7 +54,7 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
 
 
 def groups_of(records: Iterable[Record], group_by: GroupBy | None) -> list[str]:
-    """The group of each item: whole groups are what intervals go by (SPEC E3)."""
+    """The group of each item: whole groups are what intervals go by."""
     return [group_of(record, group_by) for record in records]
 
 

@@ -86,7 +86,7 @@ class ChoiceSet(Subset):
 
 @dataclass(frozen=True)
 class Untouched(Subset):
-    """The items that have no relative in the train files (SPEC E3)."""
+    """The items that have no relative in the train files."""
 
     kind = "untouched"
 

@@ -60,7 +60,7 @@ class MaskedSet(EncodedSet):
 
 
 class MaskedChoiceEncoder:
-    """Encodes MC-MLM records: one masked sentence and K candidate vocabulary items (SPEC A).
+    """Encodes MC-MLM records: a masked sentence and K candidate pieces (Talmor et al. 2020).
 
     Args:
         tokenizer: A Hugging Face tokenizer with a mask token.

@@ -68,7 +68,7 @@ class SentenceSet(EncodedSet):
 
 
 class SentenceChoiceEncoder:
-    """Encodes MC-QA records: `[CLS] question [SEP] answer [SEP]` for each choice (SPEC A, B).
+    """Encodes MC-QA records: `[CLS] question [SEP] answer [SEP]` for each choice.
 
     The ids equal `tokenizer([question], [answer], truncation="longest_first")`. An MC-MLM record is
     posed with its mask in the question (Talmor 2020, figure 2D).

@@ -55,7 +55,7 @@ class WordMaskedSet(EncodedSet):
 
 
 class WordMaskedEncoder:
-    """Encodes MC-MLM records for the MLM-baseline: the first words of the sentence (SPEC A).
+    """Encodes MC-MLM records for the MLM-baseline of Talmor et al. 2020: the first words.
 
     A candidate is one entry of the model's answers, whatever its words, so no record is skipped.
 
@@ -165,7 +165,7 @@ class WordPairSet(EncodedSet):
 
 
 class WordPairEncoder:
-    """Encodes MC-QA records as pairs of word sequences, question and answer (SPEC A, B).
+    """Encodes MC-QA records as pairs of word sequences, question and answer.
 
     Args:
         words: Rows of the words.

@@ -35,8 +35,8 @@ class ESIM(PairModule):
     """Question and answer read by a BiLSTM, aligned softly, compared, read again and pooled.
 
     Each distinct question and answer of a batch is read once; the pairs of a question share its
-    dropout. The settings are those of the authors' baseline (SPEC A): ReLU in the projection and
-    in the output layer (Chen et al. have tanh there), PyTorch's first weights in the LSTMs,
+    dropout. The settings are those of the baseline of Talmor et al. (2020): ReLU in the projection
+    and in the output layer (Chen et al. have tanh there), PyTorch's first weights in the LSTMs,
     Xavier's in the linear layers, Adam without warm-up.
 
     Args:

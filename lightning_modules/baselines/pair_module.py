@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PairModule(WordModule):
-    """A `WordModule` that gives pairs of question and answer a logit (SPEC A, B).
+    """A `WordModule` that gives pairs of question and answer a logit.
 
     Args:
         words: What gives tokens their vectors.

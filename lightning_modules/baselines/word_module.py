@@ -24,7 +24,7 @@ WORD_WEIGHTS = "model.safetensors"
 
 
 class WordModule(ChoiceModule):
-    """A baseline over word vectors, trained as the authors train theirs (SPEC A).
+    """A baseline over word vectors, trained as the authors train theirs (Talmor et al. 2020).
 
     Args:
         vectors: Where the vectors come from.

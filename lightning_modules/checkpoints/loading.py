@@ -31,7 +31,7 @@ def load_pretrained(
         form: What of it is loaded, such as `MASKED_LM`.
         name_or_path: "embedded" (the model in this repository), a folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
-        random_weights: The same architecture with fresh weights (SPEC E9's architecture control).
+        random_weights: The same architecture with fresh weights, as a control of it.
         seed: Of the fresh weights.
         pooler: Keep an encoder's pooler, and ask that the checkpoint has it. Otherwise the pooler
             is dropped: it would be trained by nothing.

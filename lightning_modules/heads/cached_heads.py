@@ -212,7 +212,7 @@ def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarr
     """(epochs, size) item indices of one run: nested in size, shuffled anew in each epoch.
 
     The first `size` of one seeded permutation are the sample, so that the 62 are among the 125;
-    controls use the same rows and seeds as standard (SPEC A).
+    controls use the same rows and seeds as standard (Talmor et al. 2020).
     """
     sample = np.random.default_rng([seed, 0]).permutation(num_items)[:size]
     shuffles = np.random.default_rng([seed, size])

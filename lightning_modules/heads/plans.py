@@ -58,7 +58,7 @@ class HeadPlan:
 
 @dataclass(frozen=True)
 class PlateauPlan(HeadPlan):
-    """How heads that begin at random are trained: as the authors train their baseline (SPEC A).
+    """How heads that begin at random are trained: as Talmor et al. 2020 train their baseline.
 
     Adam with its penalty on the square of every weight, at a constant rate that is halved after
     each epoch that is not better on held-out items than all before it.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class MaskedScorer(Scorer):
-    """A masked LM that is asked at the one mask of each sentence (SPEC A, MC-MLM).
+    """A masked LM that is asked at the one mask of each sentence (Talmor et al. 2020, MC-MLM).
 
     Candidates are vocabulary items, and their scores the logits of the checkpoint's own head, which
     differ from log-probabilities by one number an item. Candidates of several pieces go by the

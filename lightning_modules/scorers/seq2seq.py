@@ -1,6 +1,6 @@
 """Encoder-decoder language models: an answer is what the decoder writes in the text's blank.
 
-Two forms of filling blanks are known, by what the models were pre-trained to do (SPEC F2):
+Two forms of filling blanks are known, by what the models were pre-trained to do:
 
 - T5's (T5, mT5, UMT5, LongT5; Raffel et al. 2020): the encoder reads "a cat is <extra_id_0>
   than a dog." and `</s>`; the decoder is given its start token and `<extra_id_0>`, and is asked for

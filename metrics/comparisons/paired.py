@@ -53,7 +53,7 @@ class PairedDifference:
 def paired_difference(
     before: ArrayLike, after: ArrayLike, groups: Groups | None = None
 ) -> PairedDifference:
-    """Compares two models on the same items (SPEC E11, F8).
+    """Compares two models on the same items.
 
     The interval is Newcombe's square-and-add of Wilson intervals for paired proportions (1998,
     method 10) where every item is a group of its own, else that of `metrics.intervals`.

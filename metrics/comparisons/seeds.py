@@ -50,7 +50,7 @@ class Compared:
 def compare_runs(
     first: Runs, second: Runs, groups: Groups | None = None, *, same_samples: bool = False
 ) -> Compared:
-    """Compares two systems that answered the same items (SPEC F8).
+    """Compares two systems that answered the same items (after Sellam et al. 2022).
 
     Items and seeds are both drawn where a system has several runs (Sellam et al. 2022, as a
     formula: `metrics.intervals`). McNemar's test knows nothing of seeds: a difference counts for no

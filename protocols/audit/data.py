@@ -50,7 +50,7 @@ class AuditData:
         return [record for part in self.parts.values() for record in part.records]
 
     def untouched(self, records: Sequence[Record]) -> list[bool]:
-        """Of each item whether its group is in no train item (SPEC E3)."""
+        """Of each item whether its group is in no train item."""
         group_by = self.config.group_by
         seen = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in seen for record in records]

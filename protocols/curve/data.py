@@ -69,13 +69,13 @@ class CurveData:
 
     @cached_property
     def groups(self) -> list[int]:
-        """For each evaluation row the index of its group, for bootstraps (SPEC E3)."""
+        """For each evaluation row the index of its group, for bootstraps."""
         names = groups_of(self.evaluation, self.config.group_by)
         return [int(index) for index in group_indices(names)]
 
     @cached_property
     def untouched(self) -> list[bool]:
-        """For each evaluation row whether its group is in no train or held-out row (SPEC E3)."""
+        """For each evaluation row whether its group is in no train or held-out row."""
         group_by = self.config.group_by
         seen = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in seen for record in self.evaluation]

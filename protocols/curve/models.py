@@ -19,7 +19,7 @@ from storage.errors import UsageError
 
 
 def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[str, str]:
-    """One meaningless word per candidate, one piece in every model compared (SPEC A, controls).
+    """One meaningless word per candidate, one piece in every model compared.
 
     Baselines over word vectors take any word.
 

@@ -1,7 +1,7 @@
 """Which phrasing of a probe is kept: the one that models answer best before training.
 
 Talmor 2020, section 3.1: the best by mean zero-shot accuracy over the models. It is chosen on train
-rows, so that the rows measured had no say (SPEC E1), and all phrasings are reported.
+rows, so that the rows measured had no say, and all phrasings are reported.
 """
 
 from __future__ import annotations

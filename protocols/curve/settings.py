@@ -30,7 +30,7 @@ PROTOCOL = "curve"
 FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
 UNTRAINED: Final = "zero_shot"  # of a job that asks a scorer, whose own mode is in its rows
 
-# The authors' settings of the MLM-baseline and of ESIM (SPEC A).
+# The authors' settings of the MLM-baseline and of ESIM (Talmor et al. 2020).
 MLM_FIT = FitSettings(
     learning_rate=4e-4,
     epochs=75,

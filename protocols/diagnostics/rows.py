@@ -103,6 +103,6 @@ def _rows(asked: Sequence[_Asked], outcomes: Sequence[bool], row: Row) -> list[R
 
 
 def share_row(outcomes: Sequence[float], row: Row) -> Row:
-    """A share with Wilson's interval (SPEC C); an outcome may count in part."""
+    """A share with Wilson's interval (Ettinger 2020); an outcome may count in part."""
     value, low, high = accuracy_interval([float(one) for one in outcomes])
     return replace(row, value=value, ci_low=low, ci_high=high, num_items=len(outcomes))

@@ -30,7 +30,7 @@ def chosen_models(
             Hub, separated by commas; empty takes `model`. What stands behind an `@` is a revision
             on the Hub, and part of the name in tables.
         model: The one model where no names are given.
-        random_weights: Add the same architectures with fresh weights (SPEC E9).
+        random_weights: Add the same architectures with fresh weights.
 
     Raises:
         UsageError: If names and a model are given, a config is malformed, it is not clear of what

@@ -165,7 +165,7 @@ def proportion_row(credit: float, num_items: int, row: Row) -> Row:
 
 
 def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
-    """An accuracy whose interval knows that a group's items are alike (SPEC E3).
+    """An accuracy whose interval knows that a group's items are alike.
 
     See `metrics.intervals`: Wilson's where every item is a group of its own.
 

@@ -84,7 +84,7 @@ class ModelSettings(Settings):
 
     @property
     def label(self) -> str:
-        """The model's name in tables; a baseline's names its vectors (SPEC E10)."""
+        """The model's name in tables; a baseline's names its vectors."""
         own = visible(self.name.strip()) if self.name else ""
         if title := KINDS[self.kind].title:
             return own or f"{title} ({vectors_label(self.vectors)})"
@@ -93,7 +93,7 @@ class ModelSettings(Settings):
 
     @property
     def role(self) -> Role:
-        """What the model is there for: with random weights, its own control (SPEC E9)."""
+        """What the model is there for: with random weights, its own control."""
         if KINDS[self.kind].is_baseline:
             return "baseline"
         return "control" if self.random_weights else "model"

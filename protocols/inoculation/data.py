@@ -1,4 +1,4 @@
-"""Which items inoculation trains on, selects with and reports on (SPEC parts B and E).
+"""Which items inoculation trains on, selects with and reports on (Richardson & Sabharwal 2020).
 
 Selection is not report: the model is chosen on splits of the train files, whole groups at a time
 and disjoint from every dose, and reported on items that nothing was chosen with.
@@ -68,7 +68,7 @@ class Splits:
         return {len(record.choices) for records in sets for record in records}
 
     def not_in_train(self, records: Sequence[Record]) -> list[bool]:
-        """Which records have no relative in the train files: released splits leak (SPEC E3).
+        """Which records have no relative in the train files: released splits leak.
 
         A relative is an item of the record's group in the file of its own set, or one with its
         stem in the file of another.
@@ -88,7 +88,7 @@ class Splits:
         return clean
 
     def groups(self, records: Sequence[Record]) -> list[str]:
-        """The group of each record within its set: items of one are not independent (SPEC E3)."""
+        """The group of each record within its set: items of one are not independent."""
         group_by = {data.config.name: data.config.group_by for data in self.files}
         names = [str(record.meta["source_set"]) for record in records]
         return [

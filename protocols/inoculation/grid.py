@@ -3,7 +3,7 @@
 An original task (and what is trained before it) is one cell, shared by all others; `before` scores
 it once a probe; each setting is a cell that trains and scores the selection items after every
 epoch; for every dose and seed one last cell takes M*_k, the best of all settings and epochs, to the
-report items, which nothing else reads (Richardson & Sabharwal 2020, section 4.1; SPEC E1).
+report items, which nothing else reads (Richardson & Sabharwal 2020, section 4.1).
 """
 
 from __future__ import annotations

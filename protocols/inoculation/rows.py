@@ -1,4 +1,4 @@
-"""The rows of results.csv that an inoculation leaves (SPEC parts B and E)."""
+"""The rows of results.csv that an inoculation leaves (Richardson & Sabharwal 2020)."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def setup_of(before: Scored) -> str:
 
 
 def forgotten(before: Predictions, after: Predictions) -> tuple[dict[str, Any], ...]:
-    """The items that counted more before than after: the right ones that are wrong (SPEC E11)."""
+    """The items that counted more before than after: the right ones that are wrong."""
     items = zip(before.records, before.credit, after.credit, strict=True)
     return tuple({"id": r.id, "position": r.position} for r, was, now in items if was > now)
 

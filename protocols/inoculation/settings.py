@@ -1,4 +1,4 @@
-"""What an inoculation is asked to do: original task, probe, dose and hyper-parameters (SPEC B)."""
+"""What an inoculation is asked to do: original task, probe, dose and hyper-parameters."""
 
 from __future__ import annotations
 

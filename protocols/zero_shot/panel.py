@@ -1,4 +1,4 @@
-"""The answers of one model by several rules: which hang on how choices are scored (SPEC F2).
+"""The answers of one model by several rules: which hang on how choices are scored.
 
 The log-likelihoods of the items' choices are asked for once; `pmi` and `calibrated` also need those
 of each distinct choice behind a few stems that say nothing of the item.

@@ -69,7 +69,7 @@ class Point:
         return stdev(self.values) if len(self.by_seed) > 1 else None
 
     def stuck(self, chance: float | None) -> int | None:
-        """Runs whose training accuracy is not above chance (SPEC E6); None where none says."""
+        """Runs whose training accuracy is not above chance; None where none says."""
         if chance is None or not self.trained:
             return None
         return sum(_lower_bound(row, self.num_train) <= chance for row in self.trained.values())

@@ -48,7 +48,7 @@ class Summary:
 
     @property
     def complete(self) -> bool:
-        """Whether all points of the paper are there (SPEC E8)."""
+        """Whether all points of the paper are there."""
         return is_complete(self.curve.means())
 
     @cached_property
@@ -121,7 +121,7 @@ class Summary:
         """Whether a number is the paper's of some model: measured on the same, got the same way.
 
         The whole released set, and for what is trained the released train file, the paper's stages
-        and all seven points (SPEC E8), for LangSense those of the control too. The paper's
+        and all seven points, for LangSense those of the control too. The paper's
         LangSense is that of `mlp`, or of `full` where the whole network is trained.
         """
         curve, rows = self.curve, published(self.curve.probe)
@@ -141,7 +141,7 @@ class Summary:
     def beside_paper(self, score: ScoreKey) -> float | None:
         """The paper's number, where comparing is legitimate: it is alike, and of the same model.
 
-        A baseline is the same with the same vectors alone (SPEC E10).
+        A baseline is the same with the same vectors alone.
         """
         row = self.paper
         return row.scores.get(score) if row is not None and self.alike(score) else None

@@ -1,4 +1,4 @@
-"""Every checkpoint that M*_k was chosen from, with its scores on the selection items (SPEC D5)."""
+"""Every checkpoint that M*_k was chosen from, with its scores on the selection items."""
 
 from __future__ import annotations
 

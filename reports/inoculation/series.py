@@ -18,7 +18,7 @@ class Series(NamedTuple):
 
     Attributes:
         selection: How the selection items were got; "paper" if they are the reported ones.
-        report_split: Split of the probe reported on, where it was recorded: never mixed (SPEC B).
+        report_split: Split of the probe reported on, where it was recorded: never mixed.
         setup: What tells apart runs of the same names that begin with another model or report on
             other items; empty where there are none such.
         control: What was done to the probe's items, such as "choice_only"; empty for nothing.

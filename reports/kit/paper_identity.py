@@ -42,7 +42,7 @@ def paper_model(run: Run) -> str | None:
 
     A checkpoint is known by its id on the Hub, of the main branch or a commit, and a recording by
     the checksum of what was released. Random weights have no row. A baseline has one only with the
-    paper's vectors (SPEC E10).
+    paper's vectors.
     """
     source = run.source
     if run.role == "control":

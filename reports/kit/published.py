@@ -16,7 +16,7 @@ from reports.kit.published_files import (
 )
 
 BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
-# Other vectors, other numbers (SPEC E10). The papers' are the 50 dimensions of this release.
+# Other vectors, other numbers. The papers' are the 50 dimensions of this release.
 PAPER_VECTORS = "glove.6B.50d"
 SHORT_NAMES = {
     "roberta-large": "RoBERTa-L",

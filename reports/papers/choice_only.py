@@ -1,7 +1,7 @@
 """Table 7 of Richardson & Sabharwal 2020, group 1: transformers that see the choices alone.
 
 The other baselines go by vectors that the paper does not name well enough to have the same, so
-they stand beside its rows in the audit's own table, without a difference (SPEC E10).
+they stand beside its rows in the audit's own table, without a difference.
 """
 
 from __future__ import annotations

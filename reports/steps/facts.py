@@ -1,4 +1,4 @@
-"""Revisions of a model, such as pre-training checkpoints, by the step that they name (SPEC F10)."""
+"""Revisions of a model, such as pre-training checkpoints, by the step that they name."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def against(row: Row, level: float | None) -> Verdict:
 def verdict_of(
     interval: tuple[float | None, float | None], chance: float | None, majority: float | None = None
 ) -> Verdict:
-    """Where an interval lies against chance; above it only if above the majority too (SPEC E5).
+    """Where an interval lies against chance; above it only if above the majority too.
 
     Args:
         interval: Of an accuracy.

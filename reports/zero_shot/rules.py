@@ -1,4 +1,4 @@
-"""What hangs on the rule by which the choices of an untrained model are scored (SPEC F2)."""
+"""What hangs on the rule by which the choices of an untrained model are scored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probe against original-task accuracy of all checkpoints, and their Pareto front (SPEC D5)."""
+"""Probe against original-task accuracy of all checkpoints, and their Pareto front."""
 
 from __future__ import annotations
 

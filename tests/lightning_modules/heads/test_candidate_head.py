@@ -62,7 +62,7 @@ def test_candidate_logits_are_those_of_the_whole_model(
 def test_gradients_are_those_of_the_masked_softmax_over_the_vocabulary(
     architecture: str, tiny_model: Model, masked_batch: MakeBatch
 ) -> None:
-    """SPEC A: p = softmax(m + l) with m in {0, -inf}^V, cross-entropy on the gold candidate."""
+    """Talmor et al. 2020: p = softmax(m + l), m in {0, -inf}^V; cross-entropy on the gold."""
     reference, model = tiny_model(architecture), tiny_model(architecture)
     batch = masked_batch(num_choices=4)
     batch["choice_mask"][:] = True
