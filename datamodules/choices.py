@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from datamodules.encoding.encoded_set import ChoiceEncoder, EncodedSet
-from datamodules.loader_workers import outlive_sigterm
+from datamodules.loader_workers import WorkerLoader
 from datamodules.resumable import ResumableData, ResumableLoader
 from datamodules.sampler import EpochBatchSampler, Share, evaluation_batches
 from probes.record import Record
@@ -131,11 +131,10 @@ class ChoiceDataModule(ResumableData):
             share=Share(trainer.global_rank, trainer.world_size),
         )
         # Its own generator: measuring must not move the random state of the training.
-        return DataLoader(
+        return WorkerLoader(
             _Batches(encoded, batches),
             batch_size=None,
             num_workers=self._quiet_workers(),
-            worker_init_fn=outlive_sigterm,
             generator=torch.Generator().manual_seed(self.seed),
         )
 

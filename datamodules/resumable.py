@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import Dataset, Sampler
 
-from datamodules.loader_workers import outlive_sigterm
+from datamodules.loader_workers import WorkerLoader
 from datamodules.sampler import EpochBatchSampler
 
 
-class ResumableLoader(DataLoader[Any]):
+class ResumableLoader(WorkerLoader):
     """A DataLoader over an `EpochBatchSampler` that can start in the middle of an epoch.
 
     Its state counts the items of the batches handed out, so it is exact whatever `num_workers` is,
@@ -33,7 +33,6 @@ class ResumableLoader(DataLoader[Any]):
         if kwargs.get("persistent_workers"):
             raise ValueError("persistent_workers would keep the dataset of the first epoch")
         kwargs.setdefault("generator", torch.Generator())
-        kwargs.setdefault("worker_init_fn", outlive_sigterm)
         super().__init__(dataset, batch_sampler=_Remaining(batch_sampler), **kwargs)
         self.epoch_sampler = batch_sampler
         self.accumulate = 1
