@@ -137,6 +137,8 @@ class Curve:
         released: Whether that is the file which was released with the probe's paper.
         first_stage: Whether the model was trained on other questions first.
         paper_model: The paper's name of the checkpoint that the runs recorded; None for another.
+        scored_chance: Chance among all choices scored, empty ones too; `chance` is that of the real
+            ones.
         told_apart: What tells it from another curve of the same name; empty where there is none.
     """
 
@@ -154,6 +156,7 @@ class Curve:
     released: bool = True
     first_stage: bool = False
     paper_model: str | None = None
+    scored_chance: float | None = None
     told_apart: str = ""
     role: Role = "model"
     control_of: str = ""

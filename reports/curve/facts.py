@@ -65,11 +65,18 @@ def curves(results: Results) -> tuple[Curve, ...]:
                     released=all(on_released(run, split) for run in parts),
                     first_stage=first_stage,
                     paper_model=_paper_model(parts),
+                    scored_chance=_scored_chance(parts, probe, chances.get(probe)),
                     role=line[0].role,
                     control_of=parts[0].source.control_of,
                 )
             )
     return _told_apart(found)
+
+
+def _scored_chance(parts: Sequence[Run], probe: str, floor: float | None) -> float | None:
+    rows = (row for run in parts for row in run.rows)
+    levels = (r.value for r in rows if (r.metric, r.probe, r.subset) == ("chance", probe, None))
+    return next(levels, floor)
 
 
 def _with_untrained(found: Mapping[_Where, list[_Found]]) -> dict[_Where, list[_Found]]:

@@ -8,7 +8,14 @@ from probes.controls import STANDARD
 from reports.curve.curve import Curve
 from reports.curve.summary import Summary, random_twin, summaries
 from reports.kit.text import between, count, percent, sample, unsigned, with_facts
-from reports.zero_shot.facts import AT_CHANCE, NO_BETTER, Verdict, verdict_of, zero_shots
+from reports.zero_shot.facts import (
+    AT_CHANCE,
+    NO_BETTER,
+    Verdict,
+    chance_text,
+    verdict_of,
+    zero_shots,
+)
 from results.load import Results
 
 # A verdict on untrained points as the start of a list, other than that they are above chance.
@@ -65,7 +72,7 @@ def _listed(found: Sequence[Summary]) -> str:
         curve = summary.curve
         first = curve.points[STANDARD][0]
         facts = [between(*curve.interval(STANDARD, 0)), sample(first.num_items, curve.num_groups)]
-        facts.append(f"chance {percent(curve.chance)}%")
+        facts.append(f"chance {chance_text(curve.scored_chance, curve.chance)}")
         if _verdict(curve, 0) == "not above the majority":
             facts.append(f"most frequent answer {percent(curve.majority)}%")
         texts.append(f"{curve.probe} {with_facts(first.mean, *facts)}")
@@ -79,7 +86,8 @@ def _learned(summary: Summary, found: Sequence[Summary]) -> str:
     facts = [f"95% interval {between(low, high)}" if low is not None else ""]
     facts.append(sample(last.num_items, curve.num_groups))
     facts.append("one seed" if len(last.values) == 1 else f"mean of {len(last.values)} seeds")
-    facts.append("" if curve.chance is None else f"chance {percent(curve.chance)}%")
+    level = chance_text(curve.scored_chance, curve.chance)
+    facts.append("" if curve.chance is None else f"chance {level}")
     text = (
         f"Trained on {count(last.num_train)} examples of {curve.probe} ({curve.mode}), "
         f"{curve.model} scored {with_facts(last.mean, *facts)}"

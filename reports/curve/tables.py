@@ -79,6 +79,8 @@ def curve_table(results: Results) -> Table | None:
         whole("N", lambda p: p.point.num_train, "num_train"),
         share("chance", lambda p: p.curve.chance, "chance"),
     ]
+    if any(curve.scored_chance != curve.chance for curve in found):
+        columns.append(share("chance, empty choices too", lambda p: p.curve.scored_chance))
     across: Across[Place] = Across(
         lambda p: p.control,
         lambda p: (p.number, p.point.num_train),

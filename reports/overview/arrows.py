@@ -6,7 +6,7 @@ be told from none: the whisker is broken where it cannot, and the arrow is full 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -96,8 +96,8 @@ def arrows_figure(results: Results) -> Figure | None:
         canvas = Canvas(figsize=(4.5, 4.2 + 0.18 * len(marks) / columns))
         canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         axis = canvas.subplots()
-        axis.set_xlim(*_limits(shown, 0, "chance_original"))
-        axis.set_ylim(*_limits(shown, 1, "chance_probe"))
+        axis.set_xlim(*_limits(shown, 0, "original"))
+        axis.set_ylim(*_limits(shown, 1, "probe"))
         _chances(axis, shown)
         for arrow in shown:
             series = arrow.dose.series
@@ -126,11 +126,11 @@ def _look(place: int) -> Line:
     return Line(LOOKS[place % len(LOOKS)].color, "-", MARKERS[place % len(MARKERS)])
 
 
-def _limits(found: Sequence[Arrow], side: int, chance: str) -> tuple[float, float]:
+def _limits(found: Sequence[Arrow], side: int, task: str) -> tuple[float, float]:
     values = [end[side] / 100 for arrow in found for end in (arrow.before, arrow.after)]
     for arrow in found:
         values += [end / 100 for at, *ends, _ in arrow.whiskers if at == side for end in ends]
-    return limits([*values, *(arrow.dose.mean(chance) for arrow in found)])
+    return limits([*values, *(arrow.dose.floor(task) for arrow in found)])
 
 
 def _draw(axis: Axes, arrow: Arrow, look: Line, labelled: bool) -> None:
@@ -164,18 +164,25 @@ def _draw(axis: Axes, arrow: Arrow, look: Line, labelled: bool) -> None:
 
 def _chances(axis: Axes, found: Sequence[Arrow]) -> None:
     """Chance levels, where all inoculations have the same."""
-    probe = {arrow.dose.mean("chance_probe") for arrow in found}
-    original = {arrow.dose.mean("chance_original") for arrow in found}
+    probe = {arrow.dose.floor("probe") for arrow in found}
+    original = {arrow.dose.floor("original") for arrow in found}
+    scored = {arrow.dose.mean("chance_probe") for arrow in found} - probe
     level = probe.pop() if len(probe) == 1 else None
     if level is not None:
         axis.axhline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
         axis.text(
-            0.005, 100 * level, f"chance {percent(level)}", fontsize=7.5, color=MUTED, ha="left",
-            va="bottom", transform=axis.get_yaxis_transform(),
+            0.005, 100 * level, f"chance {percent(level)}{_empty(scored)}", fontsize=7.5,
+            color=MUTED, ha="left", va="bottom", transform=axis.get_yaxis_transform(),
         )  # fmt: skip
     level = original.pop() if len(original) == 1 else None
     if level is not None:
         axis.axvline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
+
+
+def _empty(scored: Collection[float | None]) -> str:
+    """Chance with the empty choices that a model was given, where there are such."""
+    levels = [percent(level) for level in scored if level is not None]
+    return f" ({' or '.join(levels)} with empty choices)" if levels else ""
 
 
 def _marks(looks: dict[str, Line], say: Callable[[str], str]) -> list[Line2D]:

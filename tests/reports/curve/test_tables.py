@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.curve.findings import learned
 from reports.curve.parts import curve_parts_table
 from reports.curve.tables import curve_against_table, curve_table
 from reports.kit.table import Cell
@@ -82,3 +83,23 @@ def test_curve_row_by_hand(demo_folder: Path) -> None:
     untrained = dict(zip(labels(table), table.rows[0], strict=True))
     assert untrained["standard: over seeds"] == Cell("–")
     assert untrained["no language: standard − control"] == Cell("−1.4", "one seed")
+
+
+def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(
+    tmp_path: Path, write_curve_runs: Write, write_run: WriteRun
+) -> None:
+    """Five are scored, of which four are real."""
+    write_curve_runs(tmp_path, shares, sizes=(62,), chance=0.2)
+    place = {"protocol": "zero_shot", "model": "m", "probe": "age_comparison", "split": "dev"}
+    alone = curve_table(load_results(tmp_path))
+    assert alone is not None
+    assert named(alone, 0)["chance"].text == "20.0"
+    assert "chance, empty choices too" not in named(alone, 0)
+    write_run(tmp_path, "padded", [{**place, "metric": "floor", "value": 0.25}])
+    results = load_results(tmp_path)
+    table = curve_table(results)
+    assert table is not None
+    assert named(table, 0)["chance"].text == "25.0"
+    assert named(table, 0)["chance, empty choices too"].text == "20.0"
+    said = "chance 25.0% among the real choices, 20.0% among those scored"
+    assert said in " ".join(learned(results))

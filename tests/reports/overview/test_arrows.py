@@ -113,3 +113,18 @@ def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path
     for run in (demo_folder / "runs").glob("inoculation*"):
         run.rename(tmp_path / run.name)
     assert arrows_figure(load_results(demo_folder)) is None
+
+
+def test_chance_is_that_of_the_real_choices_with_the_other_beside_it(
+    tmp_path: Path, write_run: Callable[..., Path], rows: SimpleNamespace
+) -> None:
+    """Five are scored, of which four are real."""
+    found = rows.inoculation()
+    report = {**found[-1], "num_items": None}
+    floors = [
+        {**report, "metric": f"floor_{task}", "value": 0.25} for task in ("probe", "original")
+    ]
+    write_run(tmp_path, "padded", found + floors, original_task="o")
+    assert "chance 25.0 (20.0 with empty choices)" in texts_of(
+        arrows_figure(load_results(tmp_path))
+    )
