@@ -47,7 +47,7 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "antonym_small": ("antonym_negation", {"num_train": 500, "num_dev": 120, "num_test": 240}),
     "definitions_small": ("definitions", _WORDNET_QA),
-    "hypernymy_small": ("hypernymy", _WORDNET_QA),
+    "hypernymy_small": ("hypernymy", {**_WORDNET_QA, "answer_items": 10}),
     "hyponymy_small": (
         "hyponymy",
         {**_WORDNET_QA, "train_items": 600, "dev_items": 200, "test_items": 400},

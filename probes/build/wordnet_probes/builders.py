@@ -45,6 +45,8 @@ class WordNetSettings(BuildSettings):
         train_items: Items of train.
         dev_items: Items of dev, unless `all` is true.
         test_items: Items of test.
+        answer_items: Items of one right answer at most in each split, so that no few answers decide
+            what the choices alone give; none sets no limit.
         all: Gives dev all the rest.
     """
 
@@ -58,6 +60,7 @@ class WordNetSettings(BuildSettings):
     train_items: NumItems = 3_000
     dev_items: NumItems = 3_000
     test_items: NumItems = 3_000
+    answer_items: NumItems | None = None
     all: bool = False
 
 
@@ -119,14 +122,15 @@ def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
     )
     deal = Deal(questions, distractors.drafts, rng)
     few = min(_FEW_PERTURBATIONS, settings.perturbations)
+    most = settings.answer_items
     splits = {
-        "train": deal.fill("train", settings.train_items, settings.train_perturbations),
-        "test": deal.fill("test", settings.test_items, few),
+        "train": deal.fill("train", settings.train_items, settings.train_perturbations, most),
+        "test": deal.fill("test", settings.test_items, few, most),
     }
     if settings.all:
-        splits["dev"] = deal.fill("dev", None, settings.perturbations)
+        splits["dev"] = deal.fill("dev", None, settings.perturbations, most)
     else:
-        splits["dev"] = deal.fill("dev", settings.dev_items, few)
+        splits["dev"] = deal.fill("dev", settings.dev_items, few, most)
     return finish(kind, {name: splits[name] for name in ("train", "dev", "test")}, rng)
 
 

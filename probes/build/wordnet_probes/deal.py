@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from probes.build.drafts import Draft
@@ -40,23 +41,31 @@ class Deal:
         self._golds: dict[int, str] = {}
         self._sets: dict[frozenset[str], str] = {}
 
-    def fill(self, split: str, size: int | None, perturbations: int) -> list[Draft]:
+    def fill(
+        self, split: str, size: int | None, perturbations: int, most: int | None = None
+    ) -> list[Draft]:
         """The items of a split, from what others have left.
 
         Args:
             split: Its name.
             size: How many; None takes all.
             perturbations: Sets of distractors of one question at most.
+            most: Items of one right answer at most.
         """
         golds = list(self.by_gold)
         self.rng.shuffle(golds)
-        found = list[Draft]()
+        found, answers = list[Draft](), Counter[int]()
         for gold in golds:
             for question in self._near(self.by_gold[gold]):
+                if answers[question.gold] == most:
+                    continue
                 for draft in self._of_question(split, question, perturbations):
                     if size is not None and len(found) >= size:
                         return found
                     found.append(draft)
+                    answers[question.gold] += 1
+                    if answers[question.gold] == most:
+                        break
         return found
 
     def _near(self, questions: Sequence[Question]) -> Iterator[Question]:
