@@ -138,10 +138,10 @@ def test_the_keys_of_a_grid_are_those_of_its_first_runs() -> None:
     name = "hypernymy_small-definitions-esim"
     assert [job.key for job in sweep_jobs(grid, RunContext(TRAINER))] == [
         "original-definitions-ESIM-word_vectors-e4b9757c18c1",
-        f"before-{name}-8416584a39fd",
-        f"inoculate-{name}-k10-lr0.0001-none-s0-de1a5d599d06",
-        f"inoculate-{name}-k10-lr0.0001-x1-s0-a937fa677810",
-        f"chosen-{name}-k10-s0-7fad759fa923",
+        f"before-{name}-ffd8c9bd61c9",
+        f"inoculate-{name}-k10-lr0.0001-none-s0-3065d7081fdf",
+        f"inoculate-{name}-k10-lr0.0001-x1-s0-01357c52b1c6",
+        f"chosen-{name}-k10-s0-a12408b1a284",
     ]
 
 
