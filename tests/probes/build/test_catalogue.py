@@ -112,3 +112,10 @@ def test_shipped_files_are_small() -> None:
     sizes = [path.stat().st_size for path in (ASSETS / "probes").rglob("*.gz")]
     assert len(sizes) == 3 * len(SHIPPED)
     assert sum(sizes) < 2_000_000
+
+
+def test_no_few_answers_decide_what_the_choices_of_hypernymy_alone_give() -> None:
+    for split, size in (("train", 1500), ("dev", 300), ("test", 500)):
+        golds = Counter(record.gold for record in load_probe("hypernymy_small", split).records)
+        assert golds.total() == size
+        assert max(golds.values()) <= 13  # ten, but two synsets may be called alike

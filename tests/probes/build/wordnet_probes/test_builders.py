@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,12 @@ def test_sets_of_distractors_are_drawn_again_from_the_same_relatives(tmp_path: P
             assert len({frozenset(record.wrong) for record in records}) == len(records)
     wide = built("definitions", tmp_path, **settings, train_perturbations=2)["train"]
     assert len({record.stem for record in wide}) == 1
+
+
+def test_items_of_one_right_answer_are_limited(tiny_wordnet_dir: Path) -> None:
+    def most(**settings: Any) -> int:
+        probe = built("hypernymy", tiny_wordnet_dir, all=True, perturbations=2, **settings)
+        return max(n for one in probe.values() for n in Counter(r.gold for r in one).values())
+
+    assert most() > 3
+    assert [most(answer_items=limit) for limit in (3, 2, 1)] == [3, 2, 1]
