@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -43,7 +44,8 @@ def planned(
 def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     """`sweep run` as a process; what it says goes to OUTPUT_DIR/run.log.
 
-    It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group.
+    It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group; also
+    where the tests run in the background, whose processes would ignore it.
     """
     command = [sys.executable, ROOT / "train.py", "sweep", "run", f"--output_dir={folder}"]
     with (folder / "run.log").open("a") as log:
@@ -54,6 +56,7 @@ def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Pop
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
             process_group=0,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
     _STARTED.append(run)
     return run
