@@ -20,7 +20,9 @@ from callbacks.wandb.settings import (
     OFFLINE_SECONDS,
     PENDING,
     WandbSettings,
+    not_online,
     open_run,
+    wandb_client,
     wandb_id,
 )
 from results.metrics_file import Logged
@@ -66,7 +68,7 @@ class WandbGuard(Logger):
         self._config = dict(config)
         self._dir = save_dir
         self._before = before
-        self._client = client or _client
+        self._client = client or wandb_client
         self._courier = courier or shared_courier()
         self._run: Any = None
         self._summary: dict[str, Any] = {}
@@ -203,10 +205,7 @@ class WandbGuard(Logger):
     def _warn(self) -> None:
         """Warns once of each, on the run's own thread, of what failed on the other one."""
         if self._not_online is not None:
-            _warn(
-                f"Weights & Biases is not online: {self._not_online}. The run is written to "
-                f"{self._dir / 'wandb'}; `wandb sync` sends it"
-            )
+            _warn(not_online("run", self._dir, self._not_online))
             self._not_online = None
         if self._problem is not None and not self._warned:
             self._warned = True
@@ -216,12 +215,6 @@ class WandbGuard(Logger):
 _AGAIN = (
     "metrics.csv and result.json hold everything; given again, the command records the run there"
 )
-
-
-def _client() -> Any:
-    import wandb
-
-    return wandb
 
 
 def _warn(message: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from callbacks.wandb.courier import Courier
-from callbacks.wandb.settings import WandbSettings, open_run, wandb_id
+from callbacks.wandb.settings import WandbSettings, not_online, open_run, wandb_client, wandb_id
 from callbacks.wandb.workspace import WorkspaceTemplate
 from storage.escaping import from_cell
 
@@ -42,14 +42,14 @@ def publish(
         Whether everything was logged in time.
     """
     failures: list[Exception] = []
-    not_online: list[Exception] = []
+    kept_offline: list[Exception] = []
 
     def act() -> None:
         try:
-            talk = (client or _client)()
+            talk = (client or wandb_client)()
             offline = settings.offline()
             run, problem = _begin(report_dir, settings, offline, talk)
-            not_online.extend([problem] if problem else [])
+            kept_offline.extend([problem] if problem else [])
             _log(report_dir, run, talk)
             if workspace:
                 _make(workspace, settings, offline or problem is not None, talk)
@@ -59,13 +59,8 @@ def publish(
     talker = Courier()
     talker.send(act)
     in_time = talker.wait(patience)
-    for problem in not_online:
-        warnings.warn(
-            f"Weights & Biases is not online: {problem}. The report is written to "
-            f"{report_dir / 'wandb'}; `wandb sync` sends it",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    for problem in kept_offline:
+        warnings.warn(not_online("report", report_dir, problem), RuntimeWarning, stacklevel=2)
     if failures or not in_time:
         reason = failures[0] if failures else f"no answer in {patience:g} s"
         warnings.warn(
@@ -74,12 +69,6 @@ def publish(
             stacklevel=2,
         )
     return in_time and not failures
-
-
-def _client() -> Any:
-    import wandb
-
-    return wandb
 
 
 def _begin(

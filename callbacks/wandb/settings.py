@@ -7,6 +7,7 @@ import ssl
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 INIT_SECONDS = 60.0
@@ -61,6 +62,21 @@ DEFAULT_WANDB = WandbSettings()
 def wandb_id(key: str) -> str:
     """The id of the run `key` in W&B: the key, or its beginning and its hash where it is long."""
     return key if len(key) <= MAX_ID else key[: MAX_ID - HASH] + key[-HASH:]
+
+
+def wandb_client() -> Any:
+    """Return the wandb package, whose import takes time."""
+    import wandb
+
+    return wandb
+
+
+def not_online(what: str, folder: Path, problem: Exception) -> str:
+    """Return the warning about a run, or a report, that was to be online and is not."""
+    return (
+        f"Weights & Biases is not online: {problem}. The {what} is written to "
+        f"{folder / 'wandb'}; `wandb sync` sends it"
+    )
 
 
 def open_run(
