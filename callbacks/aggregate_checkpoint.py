@@ -150,15 +150,15 @@ class FinalCheckpoint(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Saves the model while its parts can be gathered."""
-        if self.always or isinstance(trainer.strategy, FSDPStrategy):
+        if self.always or is_sharded(trainer):
             self._save(trainer, pl_module, gathered_weights(trainer))
 
     def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Saves the model of a fit that went on from its end: of a shard, what the state says."""
-        if self.saved or not (self.always or isinstance(trainer.strategy, FSDPStrategy)):
+        if self.saved or not (self.always or is_sharded(trainer)):
             return
         weights = {}
-        if isinstance(trainer.strategy, FSDPStrategy):
+        if is_sharded(trainer):
             weights = {"state_dict": read_state(Path(str(trainer.ckpt_path)))["state_dict"]}
         self._save(trainer, pl_module, weights)
 
@@ -171,12 +171,17 @@ class FinalCheckpoint(pl.Callback):
         self.saved = True
 
 
+def is_sharded(trainer: pl.Trainer) -> bool:
+    """Whether each process has only a part of the weights."""
+    return isinstance(trainer.strategy, FSDPStrategy)
+
+
 def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
     """Arguments of `save_pretrained` beside the folder: the weights, where no process has them all.
 
     Every process has to call it, as all take part in gathering; the first one gets the weights.
     """
-    if not isinstance(trainer.strategy, FSDPStrategy):
+    if not is_sharded(trainer):
         return {}
     return {"state_dict": trainer.strategy.lightning_module_state_dict()}
 

@@ -9,8 +9,8 @@ from typing import Any
 from pytorch_lightning import LightningDataModule, LightningModule
 from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
-from pytorch_lightning.strategies import FSDPStrategy
 
+from callbacks.aggregate_checkpoint import is_sharded
 from callbacks.agreed_stop import AgreedStop, stoppable
 from callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
 from callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
@@ -107,16 +107,17 @@ class ProbelightCLI(LightningCLI):
         scores = scores_of(self.trainer)
         if not self.trainer.is_global_zero:
             return
-        if not scores:  # the state was from behind the last epoch
-            if (folder / "result.json").exists():
-                print(f"complete: {folder / 'result.json'}")
-                return
-            state = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
-            scores = read_state(state).get(SCORES, {}) if state else {}
+        # Without scores the state was from behind the last epoch.
+        if not scores and (folder / "result.json").exists():
+            print(f"complete: {folder / 'result.json'}")
+            return
         weights = self.model
-        if isinstance(self.trainer.strategy, FSDPStrategy):  # of it the model holds a part
-            state = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
-            weights = read_state(state)["state_dict"] if state else {}
+        if not scores or is_sharded(self.trainer):  # the model in memory may be a part of it
+            path = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
+            state = read_state(path) if path else {}
+            scores = scores or state.get(SCORES, {})
+            if is_sharded(self.trainer):
+                weights = state.get("state_dict", {})
         result = {
             "protocol": "fit",
             "scores": scores,
