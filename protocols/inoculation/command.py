@@ -18,10 +18,10 @@ from protocols.inoculation.data import items_of, original_splits, parts_of
 from protocols.inoculation.jobs import (
     INOCULATION,
     ORIGINAL_TASK,
-    inoculation_config,
     inoculation_jobs,
     original_config,
     original_jobs,
+    resolved_task,
 )
 from protocols.inoculation.settings import (
     Extra,
@@ -113,11 +113,10 @@ def inoculate(
     items_of(parts, setting)
     for notice in (*parts.probe.notices, *parts.original.notices):
         print(notice)
-    resolved = inoculation_config(subject, parts, trainer)
     config = {
         "command": "inoculate",
         "model": model.config(),
-        "original": resolved["original"],
+        "original": resolved_task(model, original, parts),
         "probe": probe.config(),
         **asdict(setting),
         **own.said,

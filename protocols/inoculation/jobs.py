@@ -179,7 +179,7 @@ def original_config(
     return {
         "protocol": ORIGINAL_TASK,
         "model": model.config(),
-        "original": _resolved(model, task, [splits]),
+        "original": resolved_task(model, task, [splits]),
         **_how([splits], trainer),
     }
 
@@ -188,13 +188,13 @@ def inoculation_config(subject: Subject, parts: Parts, trainer: TrainerSettings)
     """What all inoculations of a subject depend on."""
     return {
         "model": subject.model.config(),
-        "original": _resolved(subject.model, subject.original, parts),
+        "original": resolved_task(subject.model, subject.original, parts),
         "probe": subject.probe.config(),
         **_how(parts, trainer),
     }
 
 
-def _resolved(model: ModelSettings, task: OriginalTask, parts: Sequence[Splits]) -> Config:
+def resolved_task(model: ModelSettings, task: OriginalTask, parts: Sequence[Splits]) -> Config:
     """Return an original task with the number of choices that holds, also that of a checkpoint.
 
     Raises:
