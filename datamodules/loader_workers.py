@@ -41,8 +41,7 @@ class WorkerLoader(DataLoader[Any]):
 
 
 def _outlive_sigterm(worker: int) -> None:
-    if _TELLS_SENDERS:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    if _TELLS_SENDERS:  # the parent has SIGTERM blocked here
         threading.Thread(target=_end_with_parent, name="sigterm", daemon=True).start()
 
 

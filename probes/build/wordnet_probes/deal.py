@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from probes.build.drafts import Draft
 from probes.build.wordnet_probes.questions import Question
@@ -57,15 +58,12 @@ class Deal:
         found, answers = list[Draft](), Counter[int]()
         for gold in golds:
             for question in self._near(self.by_gold[gold]):
-                if answers[question.gold] == most:
-                    continue
-                for draft in self._of_question(split, question, perturbations):
+                room = None if most is None else most - answers[question.gold]
+                for draft in islice(self._of_question(split, question, perturbations), room):
                     if size is not None and len(found) >= size:
                         return found
                     found.append(draft)
                     answers[question.gold] += 1
-                    if answers[question.gold] == most:
-                        break
         return found
 
     def _near(self, questions: Sequence[Question]) -> Iterator[Question]:
