@@ -29,10 +29,10 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2
 from benchmarks.results import report
-from datamodules.sampler import evaluation_batches
-from lightning_modules.scorers.causal import CausalScorer
-from probes.record import Record
-from probes.source import load_probe
+from probelight.datamodules.sampler import evaluation_batches
+from probelight.models.scorers.causal import CausalScorer
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 
 OURS, MINICONS, REQUESTS = "ours", "minicons", "one request a choice"
 Sums = list[list[float]]  # K of an item

@@ -20,14 +20,14 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock
 from benchmarks.mc_qa_training import accelerator_of
 from benchmarks.results import report
-from callbacks.checkpoint_io import AtomicCheckpointIO
-from callbacks.last_state import LastState
-from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
-from lightning_modules.checkpoints.source import EMBEDDED
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.source import load_probe
-from protocols.engine.training import make_trainer
+from probelight.callbacks.checkpoint_io import AtomicCheckpointIO
+from probelight.callbacks.last_state import LastState
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.source import EMBEDDED
+from probelight.probes.source import load_probe
+from probelight.protocols.engine.training import make_trainer
+from probelight.protocols.jobs.context import TrainerSettings
 
 BATCH_SIZE = 16
 

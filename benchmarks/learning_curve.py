@@ -33,18 +33,18 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from lightning_modules.checkpoints.weights import run_encoder
-from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from lightning_modules.heads.candidate_head import CandidateHead
-from lightning_modules.heads.plans import CachedItems, HeadPlan
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.modes import HeadMode
-from lightning_modules.optimization import adamw_groups, slanted_triangular
-from probes.build.olmpics.ages import AgeSettings, build_ages
-from probes.catalog import load_probe_config
-from probes.controls import draw_substitutes, no_language, perturbed_language
-from probes.record import Record
-from protocols.curve.probe import encode
+from probelight.build.olmpics.ages import AgeSettings, build_ages
+from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
+from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.modes import HeadMode
+from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
+from probelight.models.checkpoints.weights import run_encoder
+from probelight.models.heads.candidate_head import CandidateHead
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.controls import draw_substitutes, no_language, perturbed_language
+from probelight.probes.record import Record
+from probelight.protocols.curve.probe import encode
 
 MODES: tuple[HeadMode, ...] = ("mlp", "linear")
 RATES = {"mlp": 1e-3, "linear": 3e-3}

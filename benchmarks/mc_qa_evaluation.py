@@ -21,14 +21,14 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
-from callbacks.predictions.writer import scores_by_item
-from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
-from lightning_modules.checkpoints.source import EMBEDDED
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
-from probes.source import load_probe
-from protocols.engine.training import make_trainer
+from probelight.callbacks.predictions.writer import scores_by_item
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.source import EMBEDDED
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
+from probelight.protocols.engine.training import make_trainer
+from probelight.protocols.jobs.context import TrainerSettings
 
 PEER_BATCH = 8
 OURS, PEER = "Probelight", "batches of 8"

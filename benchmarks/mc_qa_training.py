@@ -33,13 +33,13 @@ from benchmarks.interleaved import clock as now
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from datamodules.choices import ChoiceDataModule
-from jobs.context import TrainerSettings
-from lightning_modules.checkpoints.source import EMBEDDED, resolve
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
-from probes.source import load_probe
-from protocols.engine.training import make_trainer
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.source import EMBEDDED, resolve
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
+from probelight.protocols.engine.training import make_trainer
+from probelight.protocols.jobs.context import TrainerSettings
 
 BATCH_SIZE = 16
 RATE = 1e-5

@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from results.provenance import git_commit, versions
-from storage.files import write_text_atomic
+from probelight.io.files import write_text_atomic
+from probelight.results.provenance import git_commit, versions
 
 
 def report(title: str, figures: Mapping[str, float], arguments: argparse.Namespace) -> None:

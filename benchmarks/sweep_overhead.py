@@ -26,20 +26,21 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from jobs.cells.standing import Cell  # noqa: E402
-from jobs.context import RunContext  # noqa: E402
-from jobs.job import Job  # noqa: E402
-from jobs.on_ray.cluster import Cluster  # noqa: E402
-from jobs.on_ray.drive import drive  # noqa: E402
-from jobs.on_ray.resources import own_cpus  # noqa: E402
-from jobs.plan import plan_jobs  # noqa: E402
-from jobs.planned import Planned  # noqa: E402
-from jobs.settings import RaySettings  # noqa: E402
-from jobs.view import RunView  # noqa: E402
-from results.record import RunRecord  # noqa: E402
-from results.run_folder import RunFolder  # noqa: E402
+from probelight.protocols.jobs.cells.standing import Cell  # noqa: E402
+from probelight.protocols.jobs.context import RunContext  # noqa: E402
+from probelight.protocols.jobs.job import Job  # noqa: E402
+from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
+from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
+from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402
+from probelight.protocols.jobs.plan import plan_jobs  # noqa: E402
+from probelight.protocols.jobs.planned import Planned  # noqa: E402
+from probelight.protocols.jobs.settings import RaySettings  # noqa: E402
+from probelight.protocols.jobs.view import RunView  # noqa: E402
+from probelight.results.record import RunRecord  # noqa: E402
+from probelight.results.run_folder import RunFolder  # noqa: E402
 
-BARE = "import train, jsonargparse, benchmarks.sweep_overhead"  # which imports the rest
+# The last one imports the rest.
+BARE = "import probelight.protocols.cli, jsonargparse, benchmarks.sweep_overhead"
 NUM_BARE = 10  # before and after
 NUM_FIRST = 4  # cells until as many end as begin
 IDLE_SECONDS = 5.0  # until all processes of Ray have started

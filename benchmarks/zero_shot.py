@@ -32,11 +32,11 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock, interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from datamodules.encoding.candidates import Blank
-from datamodules.sampler import evaluation_batches
-from lightning_modules.masked_choice import MaskedChoice
-from probes.record import MASK, Record
-from probes.source import load_probe
+from probelight.datamodules.sampler import evaluation_batches
+from probelight.encoding.candidates import Blank
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.probes.record import MASK, Record
+from probelight.probes.source import load_probe
 
 PEER_BATCH = 8
 EMBEDDED_PROBES = ("age_small", "antonym_small", "multihop_small", "taxonomy_small")

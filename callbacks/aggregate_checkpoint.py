@@ -15,10 +15,10 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
-from callbacks.checkpoint_io import read_state
-from metrics.aggregate import Checkpoint as Candidate
-from metrics.aggregate import best_checkpoint
-from storage.folders import whole_folder
+from probelight.callbacks.checkpoint_io import read_state
+from probelight.io.folders import whole_folder
+from probelight.metrics.aggregate import Checkpoint as Candidate
+from probelight.metrics.aggregate import best_checkpoint
 
 PROBE = "val/probe_accuracy"
 ORIGINAL = "val/original_accuracy"
@@ -41,7 +41,7 @@ def best_of(history: Sequence[Scores]) -> Scores:
 class AggregateCheckpoint(Checkpoint):
     """Keeps the model with the best `(S_probe + S_orig) / 2` on the selection splits.
 
-    The rule and its ties are `metrics.aggregate.best_checkpoint`.
+    The rule and its ties are `probelight.metrics.aggregate.best_checkpoint`.
 
     Args:
         folder: Where the best model is kept, whole or not at all: what the module's

@@ -10,13 +10,13 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from callbacks.lightning_internals import (
+from probelight.callbacks.lightning_internals import (
     end_by_sigterm,
     forget_processes,
     leave_sigterm_alone,
     stepped,
 )
-from callbacks.stop_signals import STOP
+from probelight.io.stop_signals import STOP
 
 
 @contextmanager

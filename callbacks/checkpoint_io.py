@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from storage.disk import written_to
-from storage.leftovers import part_of, remove
+from probelight.io.disk import written_to
+from probelight.io.leftovers import part_of, remove
 
 PREVIOUS_SUFFIX = ".previous"
 UNREADABLE_SUFFIX = ".unreadable"

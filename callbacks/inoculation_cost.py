@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytorch_lightning as pl
 
-from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 
 COST = "inoculation_cost"
 

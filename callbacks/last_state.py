@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from callbacks.lightning_internals import recount_batches, stepped
+from probelight.callbacks.lightning_internals import recount_batches, stepped
 
 LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 
-from callbacks.aggregate_checkpoint import AggregateCheckpoint
+from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint
 
 
 class Patience(Callback):

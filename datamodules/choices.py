@@ -13,12 +13,12 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.encoding.encoded_set import ChoiceEncoder, EncodedSet
-from datamodules.loader_workers import WorkerLoader
-from datamodules.resumable import ResumableData, ResumableLoader
-from datamodules.sampler import EpochBatchSampler, Share, evaluation_batches
-from probes.record import Record
-from storage.config.ranges import BatchSize, NumProcesses, NumTokens, Seed
+from probelight.datamodules.loader_workers import WorkerLoader
+from probelight.datamodules.resumable import ResumableData, ResumableLoader
+from probelight.datamodules.sampler import EpochBatchSampler, Share, evaluation_batches
+from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet
+from probelight.io.config.ranges import BatchSize, NumProcesses, NumTokens, Seed
+from probelight.probes.record import Record
 
 
 class ChoiceDataModule(ResumableData):

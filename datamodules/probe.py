@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from datamodules.choices import ChoiceDataModule
-from probes.record import Record
-from probes.source import ProbeData, load_file, load_probe
-from probes.splits import nested_sample
-from storage.config.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.io.config.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData, load_file, load_probe
+from probelight.probes.splits import nested_sample
 
 EVALUATION_NAME = "probe"  # logged as val/probe_accuracy
 

@@ -10,8 +10,8 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import Dataset, Sampler
 
-from datamodules.loader_workers import WorkerLoader
-from datamodules.sampler import EpochBatchSampler
+from probelight.datamodules.loader_workers import WorkerLoader
+from probelight.datamodules.sampler import EpochBatchSampler
 
 
 class ResumableLoader(WorkerLoader):

@@ -11,12 +11,12 @@ from pytorch_lightning.strategies import FSDPStrategy
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lightning_modules.optimization import adamw, slanted_triangular
-from metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
-from storage.config.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
+from probelight.io.config.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
+from probelight.lightning_modules.optimization import adamw, slanted_triangular
+from probelight.metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 Batch = dict[str, Tensor]
 
@@ -189,7 +189,7 @@ def choice_loss(
 
     Returns:
         The sum, a scalar with gradient; and (3,) detached: the sum, the weight, the weighted sum of
-        the items' credits (see `metrics.ties`).
+        the items' credits (see `probelight.metrics.ties`).
     """
     weights = weights.to(logits.dtype)
     padding = weights == 0

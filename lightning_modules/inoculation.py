@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from lightning_modules.base import ChoiceModule
-from lightning_modules.sentence_choice import part_of
-from storage.config.ranges import LearningRate
+from probelight.io.config.ranges import LearningRate
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.sentence_choice import part_of
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 PROBE, ORIGINAL = "probe", "original"
 

@@ -11,18 +11,25 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor
 
-from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.checkpoints.forms import MASKED_LM
-from lightning_modules.checkpoints.loading import load_pretrained
-from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers
-from lightning_modules.heads.candidate_head import CandidateHead
-from lightning_modules.heads.last_layer import EncoderAt
-from lightning_modules.modes import Mode
-from storage.config.ranges import GradNorm, LearningRate, MaxLength, Seed, ShareOrAll, WeightDecay
-from storage.folders import whole_folder
+from probelight.io.config.ranges import (
+    GradNorm,
+    LearningRate,
+    MaxLength,
+    Seed,
+    ShareOrAll,
+    WeightDecay,
+)
+from probelight.io.folders import whole_folder
+from probelight.lightning_modules.base import Batch, ChoiceModule, mask_choices
+from probelight.lightning_modules.modes import Mode
+from probelight.models.checkpoints.forms import MASKED_LM
+from probelight.models.checkpoints.loading import load_pretrained
+from probelight.models.checkpoints.source import EMBEDDED, quiet_transformers
+from probelight.models.heads.candidate_head import CandidateHead
+from probelight.models.heads.last_layer import EncoderAt
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
 
@@ -115,7 +122,7 @@ class MaskedChoice(ChoiceModule):
         return self
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.encoding.masked import MaskedChoiceEncoder
+        from probelight.encoding.masked import MaskedChoiceEncoder
 
         return MaskedChoiceEncoder(
             self.tokenizer,

@@ -13,23 +13,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lightning_modules.base import Batch, ChoiceModule, mask_choices
-from lightning_modules.checkpoints.description import has_choice_head
-from lightning_modules.checkpoints.folder import HEAD_KINDS, PretrainedError, agree, head_settings
-from lightning_modules.checkpoints.forms import ENCODER, MULTIPLE_CHOICE
-from lightning_modules.checkpoints.loading import load_pretrained
-from lightning_modules.checkpoints.source import EMBEDDED, quiet_transformers, resolve
-from lightning_modules.checkpoints.weights import run_encoder
-from lightning_modules.heads.choice_head import (
-    CHECKPOINT_HEAD,
-    HeadKind,
-    answers_questions,
-    fresh_head,
-    restore_head,
-    save_head,
-)
-from lightning_modules.heads.last_layer import EncoderAt
-from storage.config.ranges import (
+from probelight.io.config.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
@@ -38,10 +22,26 @@ from storage.config.ranges import (
     ShareOrAll,
     WeightDecay,
 )
-from storage.folders import whole_folder
+from probelight.io.folders import whole_folder
+from probelight.lightning_modules.base import Batch, ChoiceModule, mask_choices
+from probelight.models.checkpoints.description import has_choice_head
+from probelight.models.checkpoints.folder import HEAD_KINDS, PretrainedError, agree, head_settings
+from probelight.models.checkpoints.forms import ENCODER, MULTIPLE_CHOICE
+from probelight.models.checkpoints.loading import load_pretrained
+from probelight.models.checkpoints.source import EMBEDDED, quiet_transformers, resolve
+from probelight.models.checkpoints.weights import run_encoder
+from probelight.models.heads.choice_head import (
+    CHECKPOINT_HEAD,
+    HeadKind,
+    answers_questions,
+    fresh_head,
+    restore_head,
+    save_head,
+)
+from probelight.models.heads.last_layer import EncoderAt
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 DEFAULT_HEAD = "mlp"
@@ -125,7 +125,7 @@ class SentenceChoice(ChoiceModule):
         self.eval()
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.encoding.sentence import SentenceChoiceEncoder
+        from probelight.encoding.sentence import SentenceChoiceEncoder
 
         return SentenceChoiceEncoder(
             self.tokenizer, max_length=self.max_length, num_choices=self.num_choices

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from safetensors import safe_open
 
-from lightning_modules.checkpoints.forms import MASKED_LM
-from lightning_modules.checkpoints.loading import load_pretrained
-from lightning_modules.checkpoints.source import EMBEDDED_DIR
-from probes.catalog import load_probe_config, probe_names
-from probes.controls import NONSENSE_WORDS
-from probes.source import load_probe
-from results.provenance import ROOT
-from storage.files import sha256_of
+from probelight.io.files import sha256_of
+from probelight.models.checkpoints.forms import MASKED_LM
+from probelight.models.checkpoints.loading import load_pretrained
+from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.probes.controls import NONSENSE_WORDS
+from probelight.probes.source import load_probe
+from tests.fixtures.checkout import ROOT
 
 VECTORS = ROOT / "assets" / "word_vectors.txt"
 
@@ -43,8 +43,8 @@ def test_every_word_that_must_be_is_one_piece() -> None:
 @pytest.mark.slow
 def test_the_most_frequent_nouns_are_one_piece() -> None:
     wordnet = pytest.importorskip("nltk") and pytest.importorskip("wordfreq")
-    from datamodules.pretraining.vocabulary import frequent_nouns
-    from probes.sources.wordnet import DEFAULT_DIR, open_wordnet
+    from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
+    from probelight.datamodules.pretraining.vocabulary import frequent_nouns
 
     if not DEFAULT_DIR.is_dir():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")

@@ -12,12 +12,12 @@ import pytest
 import torch
 import yaml
 
-from callbacks.predictions.rows import prediction_rows
-from probes.catalog import load_probe_config
-from probes.controls import no_language, perturbed_language
-from probes.importers.ai2 import read_ai2, write_ai2
-from probes.record import Record
-from results.run_folder import RunFolder
+from probelight.callbacks.predictions.rows import prediction_rows
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.controls import no_language, perturbed_language
+from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.record import Record
+from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,7 +80,7 @@ def _question(key: str) -> Record:
 def test_the_route_of_own_probe_is_one_that_can_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import train
+    from probelight.protocols import cli
 
     row = blocks("docs/own_probe.md", "json")[0]
     for name in ("whales", "whales-train", "whales-dev"):
@@ -102,7 +102,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
             (tmp_path / "probe-files").mkdir()
             (tmp_path / "whales.jsonl").rename(tmp_path / "probe-files" / "whales.jsonl")
         small = FEW if arguments[0] == "inoculate" else []
-        assert train.main([*arguments, *small]) == 0, capsys.readouterr().err
+        assert cli.main([*arguments, *small]) == 0, capsys.readouterr().err
         runs = "inoculate-*" if small else "*"  # beside the run of its original task
         said = list(Path(arguments[-1]).glob(f"runs/{runs}/predictions.jsonl"))
         # Heads of two modes at N = 0 and, of the one row that there is, N = 1.
@@ -118,7 +118,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
 def test_files_of_two_models_are_imported_and_compared_as_importing_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import train
+    from probelight.protocols import cli
 
     [row] = blocks("docs/importing.md", "json")
     for name in ("bert", "roberta"):
@@ -127,7 +127,7 @@ def test_files_of_two_models_are_imported_and_compared_as_importing_says(
     for line in blocks("docs/importing.md", "bash")[-1].splitlines():
         python, script, *arguments = line.split()
         assert (python, script) == ("python", "train.py")
-        assert train.main(arguments) == 0, capsys.readouterr().err
+        assert cli.main(arguments) == 0, capsys.readouterr().err
     rows = read_results(tmp_path / "runs/legs-compared/results.csv")
     assert [row["value"] for row in rows if row["metric"] == "difference"] == ["0.0"]
 
@@ -203,7 +203,7 @@ def test_every_config_named_in_the_documentation_exists() -> None:
 
 
 def test_every_command_named_in_the_documentation_exists() -> None:
-    import train
+    from probelight.protocols import cli
 
     documents = [
         ROOT / "README.md",
@@ -217,4 +217,4 @@ def test_every_command_named_in_the_documentation_exists() -> None:
             r"train\.py ((?:sweep|probes) \w+|[a-z][a-z-]+)", document.read_text(encoding="utf-8")
         )
     }
-    assert named - {*train.PROTOCOLS, *train.LIGHTNING} == set()
+    assert named - {*cli.PROTOCOLS, *cli.LIGHTNING} == set()

@@ -14,12 +14,12 @@ import torch
 import yaml
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-import train
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from results.row import Row
-from storage.escaping import visible
-from storage.typed import typed
+from probelight.io.escaping import visible
+from probelight.io.typed import typed
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.results.row import Row
 from tests.fixtures.rows import read_results
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
@@ -84,8 +84,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     curve = ["curve", f"--probes={masked}", shown, *grid, "--grid.controls=[standard]", *QUIET]
     inoculate = ["inoculate", f"--config={folder / 'inoculate.yaml'}", shown, *QUIET]
     for command in (zero, curve, inoculate):
-        assert train.main([*command, f"--output_dir={folder / 'out' / command[0]}"]) == 0
-    assert train.main(["report", str(folder / "out")]) == 0
+        assert cli.main([*command, f"--output_dir={folder / 'out' / command[0]}"]) == 0
+    assert cli.main(["report", str(folder / "out")]) == 0
     return folder / "out"
 
 
@@ -150,8 +150,8 @@ def test_the_terminal_shows_texts_as_they_are(
     [folder] = [path for path in written.parent.iterdir() if path.name.startswith(f"{NAME}\x1b")]
     command: list[Any] = ["zero-shot", f"--probes={','.join(probes)}", "--split=test", *QUIET]
     command += [f"--model.name_or_path={folder}", f"--output_dir={tmp_path / 'out'}"]
-    assert train.main(command) == 0
-    assert train.main(["zero-shot", "--probes=\x1b[2Jx", f"--output_dir={tmp_path / 'x'}"]) == 2
+    assert cli.main(command) == 0
+    assert cli.main(["zero-shot", "--probes=\x1b[2Jx", f"--output_dir={tmp_path / 'x'}"]) == 2
     said = capsys.readouterr()
     assert "HYPERLINK" in said.out
     assert "\\x1b[2Jx" in said.err

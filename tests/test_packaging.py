@@ -16,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from protocols.engine.settings import ModelSettings
+from probelight.protocols.engine.settings import ModelSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -65,27 +65,15 @@ def tracked_files() -> tuple[Path, ...]:
     return tuple(ROOT / name for name in names if name and (ROOT / name).is_file())
 
 
-def package_names() -> list[str]:
-    include = PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
-    return [name for name in include if not name.endswith(".*")]
-
-
-def test_every_package_of_pyproject_exists_and_every_package_is_listed() -> None:
-    on_disk = {
-        path.parent.name
-        for path in tracked_files()
-        if path.name == "__init__.py" and path.parent.parent == ROOT
-    }
-    assert set(package_names()) == on_disk - {"tests", "benchmarks"}
-    include = PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
-    assert {f"{name}.*" for name in package_names()} <= set(include)
+def rooms() -> list[str]:
+    return sorted(path.name for path in (ROOT / "probelight").iterdir() if path.is_dir())
 
 
 def test_every_folder_with_modules_is_a_package() -> None:
     bare = [
         path.relative_to(ROOT)
-        for name in package_names()
-        for path in (ROOT / name).rglob("*.py")
+        for name in rooms()
+        for path in (ROOT / "probelight" / name).rglob("*.py")
         if not (path.parent / "__init__.py").exists()
     ]
     assert bare == []
@@ -96,7 +84,7 @@ def test_no_package_hides_an_installed_library() -> None:
     required = {
         canonicalize_name(Requirement(line).name) for line in PYPROJECT["project"]["dependencies"]
     }
-    assert required.isdisjoint(package_names())
+    assert required.isdisjoint({"probelight", *rooms()})
 
 
 def test_no_file_names_a_machine_or_an_index() -> None:

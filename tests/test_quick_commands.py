@@ -9,9 +9,9 @@ from pathlib import Path
 
 import yaml
 
-import train
-from protocols.cli.fit_help import LIGHTNING
-from results.provenance import ROOT
+from probelight.protocols import cli
+from probelight.protocols.cli.fit_help import LIGHTNING
+from tests.fixtures.checkout import ROOT
 
 HEAVY = [
     "torch",
@@ -32,7 +32,7 @@ import json, sys, train
 heavy, lines = json.loads(sys.stdin.read())
 for line in lines:
     try:
-        code = train.main(line)
+        code = cli.main(line)
     except SystemExit as stop:
         code = stop.code
     found = [name for name in heavy if name in sys.modules]
@@ -111,9 +111,9 @@ def codes_of(lines: list[list[str]], heavy: list[str] = HEAVY) -> dict[str, int]
 
 
 def test_help() -> None:
-    commands = [name.split() for name in (*train.PROTOCOLS, *LIGHTNING)]
+    commands = [name.split() for name in (*cli.PROTOCOLS, *LIGHTNING)]
     lines = [["--help"], ["sweep", "--help"], *([*words, "--help"] for words in commands)]
-    lines += [[*name.split(), "--help_all"] for name in train.PROTOCOLS]
+    lines += [[*name.split(), "--help_all"] for name in cli.PROTOCOLS]
     assert set(codes_of(lines, HEAVY + READERS).values()) == {0}
 
 
@@ -122,7 +122,7 @@ def test_the_config_that_is_printed() -> None:
 
 
 def test_usage_errors() -> None:
-    assert set(codes_of(MISTAKEN).values()) == {train.USAGE_ERROR}
+    assert set(codes_of(MISTAKEN).values()) == {cli.USAGE_ERROR}
 
 
 def test_items_that_are_too_few(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_items_that_are_too_few(tmp_path: Path) -> None:
     line = ["inoculate", "--original.name=definitions", "--original.sets=[definitions_small]"]
     line += ["--probe.name=hypernymy_small", f"--output_dir={out}"]
     lines = [[*line, "--dose=90000"], [*line, "--probe.selection_items=90000"]]
-    assert set(codes_of(lines).values()) == {train.USAGE_ERROR}
+    assert set(codes_of(lines).values()) == {cli.USAGE_ERROR}
     assert not out.exists()
 
 

@@ -14,12 +14,12 @@ import pytest
 import pytorch_lightning as pl
 import yaml
 
-import datamodules
-import lightning_modules
-import train
-from probes.record import Record
-from protocols.cli.fit_ranges import LightningTrainer, lightning_options
-from storage.config.ranges import RangeError, Within, check_settings, hints_of
+import probelight.datamodules
+import probelight.lightning_modules
+from probelight.io.config.ranges import RangeError, Within, check_settings, hints_of
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.cli.fit_ranges import LightningTrainer, lightning_options
 
 NAMES = ("lightning_modules", "datamodules")
 
@@ -27,7 +27,7 @@ NAMES = ("lightning_modules", "datamodules")
 def chosen_classes() -> list[type]:
     """Modules and data modules of ours, which `fit` and its kin take by name."""
     found = []
-    for package in (lightning_modules, datamodules):
+    for package in (probelight.lightning_modules, probelight.datamodules):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for one in vars(importlib.import_module(info.name)).values():
                 if (
@@ -40,7 +40,7 @@ def chosen_classes() -> list[type]:
 
 
 def command_functions() -> list[Callable[..., Any]]:
-    return [train.function_of(name) for name in train.PROTOCOLS]
+    return [cli.function_of(name) for name in cli.PROTOCOLS]
 
 
 def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, Any]]:
@@ -197,7 +197,7 @@ def test_a_command_refuses_a_number_before_it_does_anything(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     where = [] if command[0] == "probes" else [f"--output_dir={tmp_path / 'out'}"]
-    assert train.main([*command, *where, f"--{option}={value}"]) == train.USAGE_ERROR
+    assert cli.main([*command, *where, f"--{option}={value}"]) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
     assert f" error: --{option}" in line
     assert ": give " in line
@@ -211,6 +211,6 @@ def test_a_number_in_a_nested_config_is_named_with_its_place(
     path = tmp_path / "plan.yaml"
     path.write_text(text.replace("seeds: [0, 1, 2]", "seeds: [0, -1, 2]"))
     arguments = ["sweep", "plan", f"--config={path}", f"--output_dir={tmp_path / 'out'}"]
-    assert train.main(arguments) == train.USAGE_ERROR
+    assert cli.main(arguments) == cli.USAGE_ERROR
     assert "--grid.rows[0].seeds[1] -1: give a number from 0" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

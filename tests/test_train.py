@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-import train
-from protocols.cli.errors import FAILURE
-from results.provenance import ROOT
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from tests.fixtures.checkout import ROOT
 
 EXPERIMENTS = sorted((ROOT / "configs" / "experiment").glob("*.yaml"))
 COMMANDS = {
@@ -20,16 +20,16 @@ COMMANDS = {
 
 
 def test_no_command_is_a_usage_error_and_help_is_not(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main([]) == train.USAGE_ERROR
-    assert train.main(["--help"]) == 0
+    assert cli.main([]) == cli.USAGE_ERROR
+    assert cli.main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(f"  {command}" in out for command in (*train.PROTOCOLS, *train.LIGHTNING))
+    assert all(f"  {command}" in out for command in (*cli.PROTOCOLS, *cli.LIGHTNING))
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert train.main(["zeroshot"]) == train.USAGE_ERROR
+    assert cli.main(["zeroshot"]) == cli.USAGE_ERROR
     assert "did you mean 'zero-shot'" in capsys.readouterr().err
 
 
@@ -49,7 +49,7 @@ def test_a_config_that_cannot_be_read_is_named_before_anything_starts(
     path = tmp_path / "mine.yaml"
     path.symlink_to("/dev/zero") if text is None else path.write_text(text)
     for command in ("zero-shot", "fit"):
-        assert train.main([command, *form.format(path).split()]) == train.USAGE_ERROR
+        assert cli.main([command, *form.format(path).split()]) == cli.USAGE_ERROR
         [line] = capsys.readouterr().err.splitlines()
         assert line.startswith(f"train.py {command}: error: {path}: {message}")
 
@@ -63,7 +63,7 @@ def command_of(path: Path) -> str:
 def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [command_of(path), f"--config={path}", "--print_config"]
     with pytest.raises(SystemExit, match="0"):
-        train.main(arguments)
+        cli.main(arguments)
     printed = yaml.safe_load(capsys.readouterr().out)
     assert set(yaml.safe_load(path.read_text())) <= set(printed)
 
@@ -73,12 +73,12 @@ def test_a_wrong_config_key_is_named(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = tmp_path / "wrong.yaml"
     path.write_text(text.replace("selection_items", "selection_itms"))
     with pytest.raises(SystemExit, match="2"):
-        train.main(["inoculate", f"--config={path}", f"--output_dir={tmp_path}"])
+        cli.main(["inoculate", f"--config={path}", f"--output_dir={tmp_path}"])
     assert "selection_itms" in capsys.readouterr().err
 
 
 def test_the_report_of_an_empty_folder_is_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train.main(["report", str(tmp_path)]) == FAILURE
+    assert cli.main(["report", str(tmp_path)]) == FAILURE
     assert str(tmp_path) in capsys.readouterr().err

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from metrics.intervals import group_indices, num_groups
-from metrics.ties import best_of_each, credit_of
-from probes.record import Record
+from probelight.metrics.intervals import group_indices, num_groups
+from probelight.metrics.ties import best_of_each, credit_of
+from probelight.probes.record import Record
 
 # What is known of an item beside its scores, by its name in the record.
 _KNOWN = {

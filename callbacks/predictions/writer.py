@@ -11,10 +11,10 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 
-from callbacks.predictions.rows import prediction_rows
-from probes.record import Record
-from storage.escaping import json_text
-from storage.files import write_text_atomic
+from probelight.callbacks.predictions.rows import prediction_rows
+from probelight.io.escaping import json_text
+from probelight.io.files import write_text_atomic
+from probelight.probes.record import Record
 
 
 class PredictionWriter(Callback):

@@ -7,13 +7,13 @@ from functools import partial
 
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from callbacks.inoculation_cost import COST
-from callbacks.stop_signals import STOP, TERMINATED
-from callbacks.wandb.guard import WandbGuard
-from callbacks.wandb.settings import WandbSettings
-from results.metrics_file import METRICS_FILE, Logged, read_metrics
-from results.record import RunRecord
-from results.run_folder import RunFolder
+from probelight.callbacks.inoculation_cost import COST
+from probelight.io.stop_signals import STOP, TERMINATED
+from probelight.callbacks.wandb.guard import WandbGuard
+from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.results.metrics_file import METRICS_FILE, Logged, read_metrics
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
 
 FAILED = 1
 

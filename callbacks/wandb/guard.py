@@ -13,9 +13,9 @@ from typing import Any
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from callbacks.stop_signals import SENTENCES
-from callbacks.wandb.courier import Courier, shared_courier
-from callbacks.wandb.settings import (
+from probelight.io.stop_signals import SENTENCES
+from probelight.callbacks.wandb.courier import Courier, shared_courier
+from probelight.callbacks.wandb.settings import (
     FINISH_SECONDS,
     OFFLINE_SECONDS,
     PENDING,
@@ -25,9 +25,9 @@ from callbacks.wandb.settings import (
     wandb_client,
     wandb_id,
 )
-from results.metrics_file import Logged
-from storage.escaping import json_text
-from storage.files import write_text_atomic
+from probelight.results.metrics_file import Logged
+from probelight.io.escaping import json_text
+from probelight.io.files import write_text_atomic
 
 CURVE = "learning_curve"
 STEP = "trainer/global_step"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from callbacks.wandb.courier import Courier
-from callbacks.wandb.settings import WandbSettings, not_online, open_run, wandb_client, wandb_id
-from callbacks.wandb.workspace import WorkspaceTemplate
-from storage.escaping import from_cell
+from probelight.callbacks.wandb.courier import Courier
+from probelight.callbacks.wandb.settings import WandbSettings, not_online, open_run, wandb_client, wandb_id
+from probelight.callbacks.wandb.workspace import WorkspaceTemplate
+from probelight.io.escaping import from_cell
 
 PAGE = ("report.html", "report.md")
 ITEMS = "items"  # what the page could not hold

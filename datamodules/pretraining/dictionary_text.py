@@ -14,17 +14,25 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from datamodules.encoding.encoded_set import stacked
-from datamodules.pretraining.document_store import DocumentStore, tokenise
-from datamodules.pretraining.vocabulary import frequent_nouns, train_wordpiece
-from datamodules.resumable import ResumableData, ResumableLoader
-from datamodules.sampler import Budget, EpochBatchSampler
-from probes.sources.gcide import DEFAULT_PATH, read_gcide
-from probes.sources.verbalise import gcide_documents, plain, wordnet_documents
-from probes.sources.wordnet import DEFAULT_DIR, open_wordnet
-from storage.config.ranges import MaxLength, NumItems, NumTokens, Seed, Share, ShareOrAll, Within
-from storage.files import write_bytes_atomic, write_text_atomic
-from storage.leftovers import remove_leftovers
+from probelight.build.sources.gcide import DEFAULT_PATH, read_gcide
+from probelight.build.sources.verbalise import gcide_documents, plain, wordnet_documents
+from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
+from probelight.datamodules.pretraining.document_store import DocumentStore, tokenise
+from probelight.datamodules.pretraining.vocabulary import frequent_nouns, train_wordpiece
+from probelight.datamodules.resumable import ResumableData, ResumableLoader
+from probelight.datamodules.sampler import Budget, EpochBatchSampler
+from probelight.encoding.encoded_set import stacked
+from probelight.io.config.ranges import (
+    MaxLength,
+    NumItems,
+    NumTokens,
+    Seed,
+    Share,
+    ShareOrAll,
+    Within,
+)
+from probelight.io.files import write_bytes_atomic, write_text_atomic
+from probelight.io.leftovers import remove_leftovers
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 IGNORE = -100

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from datamodules.pretraining.vocabulary import SPECIAL_TOKENS
-from probes.sources.verbalise import Document, plain
+from probelight.build.sources.verbalise import Document, plain
+from probelight.datamodules.pretraining.vocabulary import SPECIAL_TOKENS
 
 
 @dataclass(frozen=True)

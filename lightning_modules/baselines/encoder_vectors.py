@@ -13,17 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import Ids
-from datamodules.encoding.special_tokens import Template
-from lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
-from lightning_modules.baselines.token_vectors import TokenVectors
-from lightning_modules.checkpoints.forms import ENCODER
-from lightning_modules.checkpoints.loading import load_pretrained
-from lightning_modules.checkpoints.weights import model_fingerprint, run_encoder
-from probes.record import MASK
+from probelight.encoding.encoded_set import Ids
+from probelight.encoding.special_tokens import Template
+from probelight.lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
+from probelight.lightning_modules.baselines.token_vectors import TokenVectors
+from probelight.models.checkpoints.forms import ENCODER
+from probelight.models.checkpoints.loading import load_pretrained
+from probelight.models.checkpoints.weights import model_fingerprint, run_encoder
+from probelight.probes.record import MASK
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 
 class FrozenEncoder(FrozenModel):

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from datamodules.encoding.encoded_set import Ids
-from datamodules.words.tokens import PADDING_ID
-from datamodules.words.vectors import WordVectorsError
+from probelight.encoding.encoded_set import Ids
+from probelight.encoding.words.tokens import PADDING_ID
+from probelight.encoding.words.vectors import WordVectorsError
 
 _MOST_KEPT = 2**28  # numbers; a GiB
 

@@ -13,16 +13,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from datamodules.words.source import EMBEDDED
-from datamodules.words.vectors import word_vectors
-from lightning_modules.base import Batch, mask_choices
-from lightning_modules.baselines.word_module import WordModule
-from lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
-from lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
-from storage.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
+from probelight.encoding.words.source import EMBEDDED
+from probelight.encoding.words.vectors import word_vectors
+from probelight.io.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
+from probelight.lightning_modules.base import Batch, mask_choices
+from probelight.lightning_modules.baselines.word_module import WordModule
+from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
+from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 _MODES = ("zero_shot", "mlp", "linear")
 
@@ -137,7 +137,7 @@ class MLMBaseline(WordModule):
         return "mode zero_shot trains nothing; choose mlp or linear"
 
     def encoder(self) -> ChoiceEncoder:
-        from datamodules.words.encoding import WordMaskedEncoder
+        from probelight.encoding.words.encoding import WordMaskedEncoder
 
         return WordMaskedEncoder(self.words, self.head.decoder, self.num_tokens)
 

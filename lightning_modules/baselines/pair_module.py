@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from torch import Tensor, nn
 
-from lightning_modules.baselines.token_vectors import TokenVectors
-from lightning_modules.baselines.word_module import WordModule
-from lightning_modules.baselines.word_settings import word_settings
-from lightning_modules.checkpoints.folder import agree
+from probelight.lightning_modules.baselines.token_vectors import TokenVectors
+from probelight.lightning_modules.baselines.word_module import WordModule
+from probelight.lightning_modules.baselines.word_settings import word_settings
+from probelight.models.checkpoints.folder import agree
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 
 class PairModule(WordModule):

@@ -26,14 +26,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from datamodules.words.source import EMBEDDED
-from lightning_modules.base import Batch, mask_choices
-from lightning_modules.baselines.bilstm import BiLSTM
-from lightning_modules.baselines.pair_module import PairModule, fresh_linear
-from lightning_modules.baselines.soft_alignment import largest
-from lightning_modules.baselines.token_vectors import token_vectors
-from lightning_modules.checkpoints.weights import own_random_state
-from storage.config.ranges import (
+from probelight.encoding.words.source import EMBEDDED
+from probelight.io.config.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
@@ -43,6 +37,12 @@ from storage.config.ranges import (
     WeightDecay,
     Width,
 )
+from probelight.lightning_modules.base import Batch, mask_choices
+from probelight.lightning_modules.baselines.bilstm import BiLSTM
+from probelight.lightning_modules.baselines.pair_module import PairModule, fresh_linear
+from probelight.lightning_modules.baselines.soft_alignment import largest
+from probelight.lightning_modules.baselines.token_vectors import token_vectors
+from probelight.models.checkpoints.weights import own_random_state
 
 
 class PartialInput(PairModule):

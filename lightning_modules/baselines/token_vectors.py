@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Protocol
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from datamodules.encoding.encoded_set import Ids
-from datamodules.words.source import vectors_kind
-from datamodules.words.tokens import PADDING_ID, words_of
-from datamodules.words.vectors import WordVectors, word_vectors
-from lightning_modules.baselines.word_rows import VectorRows, WordRows
+from probelight.encoding.encoded_set import Ids
+from probelight.encoding.words.source import vectors_kind
+from probelight.encoding.words.tokens import PADDING_ID, words_of
+from probelight.encoding.words.vectors import WordVectors, word_vectors
+from probelight.lightning_modules.baselines.word_rows import VectorRows, WordRows
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 
 # By what stands before the colon of `--model.vectors`: what makes vectors of what stands behind it,
 # and of the dimension and the checksum of a saved model.
 SOURCES = {
-    "encoder": "lightning_modules.baselines.encoder_vectors:EncoderVectors.load",
-    "elmo": "lightning_modules.baselines.elmo.vectors:ElmoVectors.load",
+    "encoder": "probelight.lightning_modules.baselines.encoder_vectors:EncoderVectors.load",
+    "elmo": "probelight.lightning_modules.baselines.elmo.vectors:ElmoVectors.load",
 }
 
 
@@ -93,7 +93,7 @@ class TokenVectors(nn.Module, ABC):
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
         """What turns records into batches of ids; see `WordPairEncoder`."""
-        from datamodules.words.encoding import WordPairEncoder
+        from probelight.encoding.words.encoding import WordPairEncoder
 
         return WordPairEncoder(self, max_length, num_choices, self.split)
 

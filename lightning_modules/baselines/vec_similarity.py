@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lightning_modules.base import Batch, mask_choices
-from lightning_modules.baselines.token_vectors import TokenVectors, token_vectors
-from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.base import Batch, mask_choices
+from probelight.lightning_modules.baselines.token_vectors import TokenVectors, token_vectors
+from probelight.models.scorers.base import Posable, Question, Scorer, ScorerSettings
 
 if TYPE_CHECKING:
-    from probes.record import Setup
+    from probelight.probes.record import Setup
 
 
 class VecSimilarity(Scorer):

@@ -11,14 +11,18 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from lightning_modules.base import ChoiceModule
-from lightning_modules.baselines.token_vectors import Origin
-from lightning_modules.baselines.word_rows import origin
-from lightning_modules.baselines.word_settings import FORMAT, WORD_SETTINGS, word_settings
-from lightning_modules.checkpoints.folder import PretrainedError, check_size, one_error
-from lightning_modules.checkpoints.weights import check_numbers
-from lightning_modules.optimization import halved_on_plateau
-from storage.folders import user_path, whole_folder
+from probelight.io.folders import user_path, whole_folder
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.baselines.token_vectors import Origin
+from probelight.lightning_modules.baselines.word_rows import origin
+from probelight.lightning_modules.baselines.word_settings import (
+    FORMAT,
+    WORD_SETTINGS,
+    word_settings,
+)
+from probelight.lightning_modules.optimization import halved_on_plateau
+from probelight.models.checkpoints.folder import PretrainedError, check_size, one_error
+from probelight.models.checkpoints.weights import check_numbers
 
 WORD_WEIGHTS = "model.safetensors"
 

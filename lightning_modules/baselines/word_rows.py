@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from datamodules.encoding.encoded_set import Ids
-from datamodules.words.vectors import WordVectors
-from probes.record import MASK
+from probelight.encoding.encoded_set import Ids
+from probelight.encoding.words.vectors import WordVectors
+from probelight.probes.record import MASK
 
 _PADDING_WORD = ""
 

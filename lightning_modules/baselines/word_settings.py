@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lightning_modules.checkpoints.folder import PretrainedError, check_input_sizes, read_settings
-from storage.folders import user_path
+from probelight.io.folders import user_path
+from probelight.models.checkpoints.folder import PretrainedError, check_input_sizes, read_settings
 
 WORD_SETTINGS = "word_module.json"
 FORMAT = 1

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lightning_modules.base import Batch
-from lightning_modules.checkpoints.weights import own_random_state
-from lightning_modules.scorers.base import Scorer
+from probelight.lightning_modules.base import Batch
+from probelight.models.checkpoints.weights import own_random_state
+from probelight.models.scorers.base import Scorer
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 SPREAD = 0.02  # of fresh weights, as in BERT's head and the authors' baseline
 _EPSILON = 1e-12  # BERT's
@@ -94,7 +94,7 @@ class FrozenFeatures(nn.Module):
 
     def encoder(self) -> ChoiceEncoder:
         """What poses records, with the places of their candidates among the words."""
-        from datamodules.encoding.numbered import NumberedEncoder
+        from probelight.encoding.numbered import NumberedEncoder
 
         return NumberedEncoder(self.question.encoder, self.words)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from lightning_modules.modes import HeadMode
+from probelight.lightning_modules.modes import HeadMode
 
 
 @dataclass(frozen=True)

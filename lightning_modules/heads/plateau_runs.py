@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from lightning_modules.heads.plans import CachedItems, PlateauPlan
-from lightning_modules.heads.stacked_runs import Sample, TrainingRuns
-from lightning_modules.optimization import halving
-from metrics.accuracy import credit_sum, weighted_credits
+from probelight.lightning_modules.heads.plans import CachedItems, PlateauPlan
+from probelight.lightning_modules.heads.stacked_runs import Sample, TrainingRuns
+from probelight.lightning_modules.optimization import halving
+from probelight.metrics.accuracy import credit_sum, weighted_credits
 
 if TYPE_CHECKING:
-    from lightning_modules.heads.cached_heads import StackedHeads
+    from probelight.lightning_modules.heads.cached_heads import StackedHeads
 
 # Besides those of every stack: where the last step began, and the best epoch.
 PLATEAU_COPIES = 6

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lightning_modules.heads.plans import CachedItems, HeadPlan
-from lightning_modules.optimization import slanted_triangular
+from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan
+from probelight.lightning_modules.optimization import slanted_triangular
 
 if TYPE_CHECKING:
-    from lightning_modules.heads.cached_heads import StackedHeads
+    from probelight.lightning_modules.heads.cached_heads import StackedHeads
 
 
 class Sample:

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from torchmetrics import MeanMetric
 from transformers import BertConfig, BertForPreTraining
 
-from lightning_modules.optimization import adamw, trapezoid
-from storage.config.ranges import (
+from probelight.io.config.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
@@ -23,6 +22,7 @@ from storage.config.ranges import (
     Width,
     Within,
 )
+from probelight.lightning_modules.optimization import adamw, trapezoid
 
 IGNORE = -100
 

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.causal_scoring import agreement, measure, most_saved
 from benchmarks.random_model import random_gpt2
-from lightning_modules.scorers.causal import CausalScorer
-from probes.record import Record
+from probelight.models.scorers.causal import CausalScorer
+from probelight.probes.record import Record
 
 
 def test_quick_log_likelihoods_are_those_of_the_peers() -> None:

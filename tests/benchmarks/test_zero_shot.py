@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.zero_shot import agreement, measure, no_vocabulary_logits, num_operations
-from lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.masked_choice import MaskedChoice
 
 
 def test_quick_scores_are_those_of_the_peers() -> None:

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 import pytest
 
-from reports.explorer.section import explorer
-from reports.page.html import to_html
-from reports.page.provenance import PROVENANCE
-from results.load import Results, load_results
+from probelight.reports.explorer.section import explorer
+from probelight.reports.page.html import to_html
+from probelight.reports.page.provenance import PROVENANCE
+from probelight.results.load import Results, load_results
 from tests.fixtures.items import HOSTILE, write_lines
 from tests.fixtures.results import WriteRun
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reports.build import build_report
+from probelight.reports.build import build_report
 
 pytestmark = pytest.mark.browser
 WriteRun = Callable[..., Path]

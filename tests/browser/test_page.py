@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reports.build import build_report
-from results.load import Results
+from probelight.reports.build import build_report
+from probelight.results.load import Results
 from tests.fixtures.results import WriteRun
 
 pytestmark = pytest.mark.browser

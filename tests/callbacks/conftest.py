@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from callbacks.aggregate_checkpoint import ORIGINAL, PROBE
+from probelight.callbacks.aggregate_checkpoint import ORIGINAL, PROBE
 
 
 class Logger:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from pytorch_lightning.strategies import FSDPStrategy
 
-from callbacks.aggregate_checkpoint import (
+from probelight.callbacks.aggregate_checkpoint import (
     AGGREGATE,
     ORIGINAL,
     PROBE,

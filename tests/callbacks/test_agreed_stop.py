@@ -14,13 +14,13 @@ import pytest
 from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from callbacks.checkpoint_io import read_state
-from jobs.context import RunContext, TrainerSettings
-from protocols.engine.settings import Fit
-from protocols.engine.training import FitPlan, fit
-from results.provenance import ROOT
-from results.run_folder import RunFolder
-from tests.jobs.tiny_training import Points, Regression
+from probelight.callbacks.checkpoint_io import read_state
+from probelight.protocols.engine.settings import Fit
+from probelight.protocols.engine.training import FitPlan, fit
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
+from tests.fixtures.checkout import ROOT
+from tests.protocols.jobs.tiny_training import Points, Regression
 
 
 def test_a_signal_to_another_process_stops_this_one_too(

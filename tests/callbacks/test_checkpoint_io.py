@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from callbacks.checkpoint_io import (
+from probelight.callbacks.checkpoint_io import (
     AtomicCheckpointIO,
     UnreadableCheckpointError,
     newest_state,

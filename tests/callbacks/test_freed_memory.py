@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from callbacks import freed_memory
-from callbacks.freed_memory import FreedMemory
+from probelight.callbacks import freed_memory
+from probelight.callbacks.freed_memory import FreedMemory
 
 
 def _batches(callback: FreedMemory, number: int) -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
-from callbacks.inoculation_cost import InoculationCost
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
+from probelight.callbacks.inoculation_cost import InoculationCost
 
 
 def test_the_cost_is_what_the_original_task_lost(trainer_at: Callable[..., Any]) -> None:

@@ -11,9 +11,9 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.strategies import SingleDeviceStrategy
 
-from callbacks.checkpoint_io import read_state
-from callbacks.last_state import SCORES, LastState
-from callbacks.lightning_internals import end_by_sigterm
+from probelight.callbacks.checkpoint_io import read_state
+from probelight.callbacks.last_state import SCORES, LastState
+from probelight.callbacks.lightning_internals import end_by_sigterm
 from tests.callbacks.line import Line, batches
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from callbacks.learning_curve import LearningCurve
+from probelight.callbacks.learning_curve import LearningCurve
 
 
 def test_the_curve_counts_examples(trainer_at: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 
-from callbacks.lightning_internals import (
+from probelight.callbacks.lightning_internals import (
     READ_IN,
     end_by_sigterm,
     leave_sigterm_alone,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
-from callbacks.patience import Patience
+from probelight.callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint
+from probelight.callbacks.patience import Patience
 
 
 @pytest.mark.parametrize(

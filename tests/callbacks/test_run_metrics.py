@@ -8,7 +8,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from callbacks.run_metrics import RunMetrics, StepMetrics, log_every
+from probelight.callbacks.run_metrics import RunMetrics, StepMetrics, log_every
 from tests.callbacks.line import Line, batches
 
 
@@ -23,7 +23,7 @@ def test_who_looks_at_a_run_need_not_wait_for_its_next_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter([0.0, 9.0, 10.0, 10.0, 19.0])  # made, logged, logged and written, logged
-    monkeypatch.setattr("callbacks.run_metrics.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("probelight.callbacks.run_metrics.time.monotonic", lambda: next(seconds))
     metrics = RunMetrics(tmp_path / "metrics.csv")
     lines = []
     for step in range(3):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from callbacks.step_seed import StepSeed
+from probelight.callbacks.step_seed import StepSeed
 
 
 def test_a_step_draws_the_same_numbers_whatever_came_before(

@@ -8,9 +8,9 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from datamodules.encoding.encoded_set import ChoiceEncoder
-from datamodules.encoding.masked import MaskedChoiceEncoder
-from probes.record import Record
+from probelight.encoding.encoded_set import ChoiceEncoder
+from probelight.encoding.masked import MaskedChoiceEncoder
+from probelight.probes.record import Record
 
 WORDS = ("cat", "dog", "older", "younger", "size", "word", "rest")
 

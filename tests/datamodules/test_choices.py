@@ -10,9 +10,9 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from datamodules.choices import ChoiceDataModule
-from datamodules.sampler import PADDING_ITEM
-from probes.record import Record
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.probes.record import Record
 from tests.datamodules.bag import Bag, records
 
 

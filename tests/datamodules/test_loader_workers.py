@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datamodules.loader_workers import WorkerLoader
+from probelight.datamodules.loader_workers import WorkerLoader
 
 NUMBERS: Any = list(range(12))
 

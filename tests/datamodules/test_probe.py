@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonargparse import ArgumentParser
 
-from datamodules.encoding.masked import MaskedChoiceEncoder
-from datamodules.probe import ProbeDataModule
+from probelight.datamodules.probe import ProbeDataModule
+from probelight.encoding.masked import MaskedChoiceEncoder
 
 
 def _write(path: Path, ids: Sequence[str]) -> str:

@@ -14,9 +14,9 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import nn
 from torch.utils.data import Dataset
 
-from datamodules.choices import ChoiceDataModule
-from datamodules.resumable import ResumableData, ResumableLoader
-from datamodules.sampler import EpochBatchSampler
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.datamodules.resumable import ResumableData, ResumableLoader
+from probelight.datamodules.sampler import EpochBatchSampler
 from tests.datamodules.bag import Bag, records
 
 

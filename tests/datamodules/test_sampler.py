@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datamodules.sampler import (
+from probelight.datamodules.sampler import (
     PADDING_ITEM,
     Budget,
     EpochBatchSampler,

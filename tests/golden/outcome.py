@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from probes.catalog import ROOT
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.golden.world import RUNS, World
 

@@ -15,9 +15,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from reports.build import build_report
-from reports.kit.figure import drawn
-from reports.sections import sections
+from probelight.reports.build import build_report
+from probelight.reports.kit.figure import drawn
+from probelight.reports.sections import sections
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import yaml
 
-import train
-from probes.catalog import ROOT
-from probes.importers.ai2 import write_ai2
-from probes.source import load_probe
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.source import load_probe
+from probelight.protocols import cli
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.dictionary import PIECES, small_dictionary
 from tests.probes.tiny_wordnet import write_wordnet
@@ -104,7 +104,7 @@ class World:
             heard = StringIO()
             with redirect_stdout(heard):
                 for arguments in RUNS[name].commands(self, folder):
-                    assert train.main(arguments) == 0, f"{name}: {arguments}\n{heard.getvalue()}"
+                    assert cli.main(arguments) == 0, f"{name}: {arguments}\n{heard.getvalue()}"
             self.said[name] = heard.getvalue()
         return folder
 
@@ -117,7 +117,7 @@ class Run:
     """What is run, in one folder, and the runs it reads.
 
     Attributes:
-        commands: The arguments of `train.main`, one list a command.
+        commands: The arguments of `cli.main`, one list a command.
         needs: Names of runs that are made before.
         fine_tunes: It trains whole networks. Their scores are kept as distances from their mean:
             the bias of the one logit of a choice has no gradient but rounding, of which Adam makes
@@ -320,11 +320,11 @@ def export(world: World, out: Path) -> list[list[str]]:
     config = {
         "seed_everything": 1,
         "model": {
-            "class_path": "lightning_modules.pretraining.masked_lm.MaskedLanguageModel",
+            "class_path": "probelight.lightning_modules.pretraining.masked_lm.MaskedLanguageModel",
             "init_args": module,
         },
         "data": {
-            "class_path": "datamodules.pretraining.dictionary_text.DictionaryText",
+            "class_path": "probelight.datamodules.pretraining.dictionary_text.DictionaryText",
             "init_args": text,
         },
         "trainer": {"max_steps": 6, "accelerator": "cpu"},

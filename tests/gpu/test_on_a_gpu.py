@@ -21,8 +21,8 @@ import pytest
 import torch
 import yaml
 
-import train
-from probes.catalog import ROOT
+from probelight.protocols import cli
+from tests.fixtures.checkout import ROOT
 
 DEVICE = "gpu"
 CONFIGS = ROOT / "configs"
@@ -35,7 +35,7 @@ pytestmark = [
 
 
 def run(*arguments: str) -> None:
-    assert train.main([*arguments, "--trainer.progress_bar=false"]) == 0
+    assert cli.main([*arguments, "--trainer.progress_bar=false"]) == 0
 
 
 def answers(folder: Path) -> dict[tuple[str, str], list[float]]:
@@ -94,7 +94,7 @@ def test_a_module_takes_a_step(name: str, tmp_path: Path) -> None:
     arguments = [f"--config={CONFIGS / 'experiment' / f'{name}.yaml'}", "--trainer.max_epochs=1"]
     limits = ["--trainer.limit_train_batches=2", "--trainer.limit_val_batches=2"]
     arguments += [f"--trainer.accelerator={DEVICE}", *limits]
-    assert train.main(["fit", *arguments, f"--output_dir={tmp_path}"]) == 0
+    assert cli.main(["fit", *arguments, f"--output_dir={tmp_path}"]) == 0
     state = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
     assert state["global_step"] == 2
     weights = [value for value in state["state_dict"].values() if value.is_floating_point()]

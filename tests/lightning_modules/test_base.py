@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from lightning_modules.base import ChoiceModule, choice_loss, mask_choices
+from probelight.lightning_modules.base import ChoiceModule, choice_loss, mask_choices
 
 Batch = dict[str, Tensor]
 
@@ -246,10 +246,10 @@ import pytorch_lightning as pl
 import torch
 from torch import nn
 
-from datamodules.choices import ChoiceDataModule
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.probes.record import Record
 
 folder, out, processes = sys.argv[1], sys.argv[2], int(sys.argv[3])
 words = ["cat", "dog", "one", "two", "three"]

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from lightning_modules.base import ChoiceModule
-from lightning_modules.inoculation import Inoculation
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.inoculation import Inoculation
 
 LABELS = [0, 0, 1, 0]
 

@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from lightning_modules.checkpoints.weights import model_fingerprint
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.scorers.pseudo_log_likelihood import PseudoLogLikelihood
-from lightning_modules.scorers.trained import TrainedScorer
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.scorers.pseudo_log_likelihood import PseudoLogLikelihood
+from probelight.models.scorers.trained import TrainedScorer
+from probelight.probes.record import Record
 
 Checkpoint = Callable[..., Path]
 MakeBatch = Callable[..., dict[str, Tensor]]
@@ -231,7 +231,7 @@ def test_random_weights_are_seeded_and_not_the_checkpoint_s(checkpoint: Checkpoi
 
 
 def test_the_encoder_poses_records_to_the_model(checkpoint: Checkpoint) -> None:
-    from probes.record import Record
+    from probelight.probes.record import Record
 
     stem = "a cat is [MASK] than a dog ."
     records = [Record("1", stem, ("smaller", "larger"), 0), Record("2", stem, ("red", "the"), 1)]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_modules.base import ChoiceModule, choice_loss
-from probes.record import Record
-from protocols.engine.models import module_for
-from protocols.engine.settings import ModelSettings
+from probelight.lightning_modules.base import ChoiceModule, choice_loss
+from probelight.probes.record import Record
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import ModelSettings
 
 WORDS = ["cat", "red", "animal", "water", "green", "small", "large", "tree", "house"]
 KINDS = ["transformer", "esim", "choice_only", "choice_to_choice", "question_to_choice"]

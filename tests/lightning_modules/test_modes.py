@@ -4,8 +4,8 @@ import subprocess
 import sys
 from typing import get_args
 
-from lightning_modules.modes import HeadMode, Mode
-from results.provenance import ROOT
+from probelight.lightning_modules.modes import HeadMode, Mode
+from tests.fixtures.checkout import ROOT
 
 
 def test_what_is_trained_on_a_frozen_encoder_is_a_part_of_what_is_trained() -> None:
@@ -13,5 +13,5 @@ def test_what_is_trained_on_a_frozen_encoder_is_a_part_of_what_is_trained() -> N
 
 
 def test_settings_name_a_mode_without_torch() -> None:
-    code = "import sys, lightning_modules.modes; sys.exit('torch' in sys.modules)"
+    code = "import sys, probelight.lightning_modules.modes; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

@@ -14,12 +14,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModelForMultipleChoice, AutoTokenizer
 
-from lightning_modules.checkpoints.description import has_choice_head
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
-from tests.lightning_modules.conftest import CONFIGS
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.description import has_choice_head
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.probes.record import Record
+from tests.fixtures.architectures import CONFIGS
 
 RECORDS = [
     Record("1", "which animal is larger ?", ("a dog", "the cat", "a plant of size two"), 2),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from lightning_modules.optimization import (
+from probelight.lightning_modules.optimization import (
     adamw,
     adamw_groups,
     halved_on_plateau,

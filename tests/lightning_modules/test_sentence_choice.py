@@ -14,16 +14,16 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from transformers import AutoModel
 
-from lightning_modules.checkpoints.folder import (
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.folder import (
     HEAD_SETTINGS,
     PretrainedError,
     is_sentence_choice_folder,
 )
-from lightning_modules.heads.choice_head import (
+from probelight.models.heads.choice_head import (
     HEAD_WEIGHTS,
 )
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
+from probelight.probes.record import Record
 
 Checkpoint = Callable[..., Path]
 Batch = dict[str, Tensor]
@@ -193,7 +193,7 @@ def test_a_failed_save_leaves_what_was_there(
     def full(*_: Any, **__: Any) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("lightning_modules.heads.choice_head.save_file", full)
+    monkeypatch.setattr("probelight.models.heads.choice_head.save_file", full)
     with pytest.raises(OSError, match="No space left"):
         module.save_pretrained(tmp_path / "saved")
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.multiprocessing as mp
 
-from metrics.accuracy import WeightedAccuracy
+from probelight.metrics.accuracy import WeightedAccuracy
 
 LOGITS = torch.tensor(
     [

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from metrics.aggregate import (
+from probelight.metrics.aggregate import (
     Checkpoint,
     aggregate,
     best_checkpoint,

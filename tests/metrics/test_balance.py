@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
 
 GOLD = ["never", "never", "never", "always", "often"]
 SAID = [["never"], ["never"], ["always"], ["always"], ["never"]]

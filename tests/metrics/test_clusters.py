@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.clusters import (
+from probelight.metrics.clusters import (
     shares_by_cluster,
     strict_by_size,
     strict_count,

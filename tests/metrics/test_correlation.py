@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metrics.correlation import spearman
+from probelight.metrics.correlation import spearman
 
 
 def test_worked_out_by_hand() -> None:

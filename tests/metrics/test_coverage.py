@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.comparisons.paired import paired_difference, sign_flip_test
-from metrics.comparisons.seeds import Compared, compare_runs
-from metrics.intervals import DIFFERENCES, Floats, Interval, Term, accuracy_interval, sum_interval
-from metrics.learning_curve import weights_over
+from probelight.metrics.comparisons.paired import paired_difference, sign_flip_test
+from probelight.metrics.comparisons.seeds import Compared, compare_runs
+from probelight.metrics.intervals import (
+    DIFFERENCES,
+    Floats,
+    Interval,
+    Term,
+    accuracy_interval,
+    sum_interval,
+)
+from probelight.metrics.learning_curve import weights_over
 
 DRAWN = 400  # standard error of a coverage of 0.95: 0.011
 SIZES = (5, 10, 20, 40, 15, 8)  # items of a group, over and over

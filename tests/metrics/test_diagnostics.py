@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.diagnostics import MARGIN, in_top, keeps_word, obeys_article, prefers, says
+from probelight.metrics.diagnostics import MARGIN, in_top, keeps_word, obeys_article, prefers, says
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
-from metrics.intervals import (
+from probelight.metrics.intervals import (
     DIFFERENCES,
     Interval,
     Term,

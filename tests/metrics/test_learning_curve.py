@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from metrics.learning_curve import (
+from probelight.metrics.learning_curve import (
     WEIGHTS,
     best_size,
     is_complete,

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from metrics.pareto import pareto_front
+from probelight.metrics.pareto import pareto_front
 
 
 def test_front_by_hand() -> None:

@@ -7,7 +7,7 @@ from math import log
 
 import pytest
 
-from metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
+from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
 
 INF, NAN = math.inf, math.nan
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from metrics.ties import best_choices, best_of_each, credit_of, is_near_tie
+from probelight.metrics.ties import best_choices, best_of_each, credit_of, is_near_tie
 
 INF, NAN = math.inf, math.nan
 

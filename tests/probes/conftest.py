@@ -18,7 +18,7 @@ def tiny_wordnet_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_wordnet(tiny_wordnet_dir: Path) -> Any:
     """The opened database."""
-    from probes.sources.wordnet import open_wordnet
+    from probelight.build.sources.wordnet import open_wordnet
 
     return open_wordnet(tiny_wordnet_dir)
 

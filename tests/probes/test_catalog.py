@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from probes import catalog
-from probes.catalog import ProbeConfig, load_probe_config, probe_names
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from probes.source import load_probe
-from storage.errors import ConfigError
+from probelight.io.errors import ConfigError
+from probelight.probes import catalog
+from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 
 OLMPICS = {
     "always_never": 5,
@@ -77,7 +77,7 @@ def test_arguments_are_found_with_their_places() -> None:
 
 
 def test_the_catalogue_is_light() -> None:
-    code = "import sys, probes.source; print([m for m in sys.modules if '.' not in m])"
+    code = "import sys, probelight.probes.source; print([m for m in sys.modules if '.' not in m])"
     start = time.perf_counter()
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
     assert time.perf_counter() - start < 5

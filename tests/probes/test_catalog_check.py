@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import FileSource, HubSource
-from probes.catalog_check import read_config
-from storage.errors import ConfigError
+from probelight.io.errors import ConfigError
+from probelight.probes.catalog import FileSource, HubSource
+from probelight.probes.catalog_check import read_config
 
 MINIMAL = """
 setup: mc_mlm

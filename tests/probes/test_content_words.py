@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.content_words import (
+from probelight.probes.content_words import (
     FUNCTION_WORDS,
     content_words,
     stem_of,

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from probes.catalog import load_probe_config
-from probes.controls import (
+from probelight.io.errors import ConfigError, RecordError
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.controls import (
     CONTROLS,
     NONSENSE_WORDS,
     NonsenseError,
@@ -15,9 +16,8 @@ from probes.controls import (
     no_language,
     perturbed_language,
 )
-from probes.record import Record
-from probes.source import load_probe
-from storage.errors import ConfigError, RecordError
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 
 AGE = Record(
     "1", "A 24 year old person age is [MASK] than a 55 year old person .", ("older", "younger"), 1

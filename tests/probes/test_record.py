@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from probes.record import Record, RepeatedSentenceError, validate
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record, RepeatedSentenceError, validate
 
 
 def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:

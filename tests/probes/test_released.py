@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import FileSource, ProbeConfig
-from probes.released import locate
-from storage.web.download import NotThereError
+from probelight.io.web.download import NotThereError
+from probelight.probes.catalog import FileSource, ProbeConfig
+from probelight.probes.released import locate
 
 SOURCE = FileSource("d/train.jsonl")
 

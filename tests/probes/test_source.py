@@ -11,14 +11,14 @@ from threading import Thread
 
 import pytest
 
-import train
-from probes import catalog
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from probes.source import load_file, load_probe
-from probes.splits import groups_of
-from storage.errors import ConfigError, RecordError
-from storage.web.download import DownloadError, NotThereError
+from probelight.io.errors import ConfigError, RecordError
+from probelight.io.web.download import DownloadError, NotThereError
+from probelight.probes import catalog
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.probes.source import load_file, load_probe
+from probelight.probes.splits import groups_of
+from probelight.protocols import cli
 
 AGES = tuple(
     Record(
@@ -137,7 +137,7 @@ def test_a_login_page_is_named_by_the_command(
     (mirror / "d").mkdir()
     (mirror / "d" / "dev.jsonl").write_text("<html><body>Please log in</body></html>")
     line = ["zero-shot", f"--probes={path}", f"--output_dir={tmp_path / 'out'}"]
-    assert train.main(line) == 1
+    assert cli.main(line) == 1
     assert (
         f"{served}/d/dev.jsonl: an HTML page came in place of the file" in capsys.readouterr().err
     )
@@ -166,7 +166,7 @@ def test_offline_without_a_copy_says_what_to_do(tmp_path: Path) -> None:
 def test_embedded_files_need_neither_mirror_nor_network(
     tmp_path: Path, config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "ROOT", tmp_path)
+    monkeypatch.setattr(catalog, "ASSETS", tmp_path / "assets")
     path = config_file(FIVE + "base_url: embedded\nfiles: {train: train.jsonl.gz}")
     with pytest.raises(NotThereError, match="this checkout is not complete; for a probe"):
         load_probe(path, "train")

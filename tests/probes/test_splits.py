@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from probes.record import Record
-from probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record
+from probelight.probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
 
 
 def items(num_groups: int = 60) -> list[Record]:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from probes.record import Record
-from probes.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
-from probes.taxonomy_edges import item_distances
+from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from probelight.probes.record import Record
+from probelight.probes.taxonomy_edges import item_distances
 
 # crow > bird > vertebrate > animal; horse > mammal > vertebrate; words above, with their edges.
 GRAPH = {

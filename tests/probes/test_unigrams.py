@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.record import Record
-from probes.unigrams import corpus_fit, read_unigrams, words_of_records
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record
+from probelight.probes.unigrams import corpus_fit, read_unigrams, words_of_records
 
 
 def test_words_of_records_count_stems_and_choices() -> None:

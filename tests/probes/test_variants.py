@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import load_probe_config
-from probes.controls import no_language, perturbed_language
-from probes.importers.ai2 import read_ai2, write_ai2
-from probes.record import Record
-from probes.source import ProbeData
-from probes.variants import but_not, vary
-from storage.errors import ConfigError, RecordError
+from probelight.io.errors import ConfigError, RecordError
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.controls import no_language, perturbed_language
+from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.probes.variants import but_not, vary
 
 PEN = Record(
     "p1",

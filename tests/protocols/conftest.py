@@ -28,8 +28,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 COLOURS = ["red", "green", "blue", "white", "black"]

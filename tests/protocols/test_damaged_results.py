@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-import train
-from results.load import load_results
-from storage.left_files import left_files
+from probelight.io.left_files import left_files
+from probelight.protocols import cli
+from probelight.results.load import load_results
 from tests.fixtures.items import lines, write_lines
 
 WriteRun = Callable[..., Path]
@@ -108,11 +108,13 @@ def test_it_is_named_on_the_terminal_the_page_and_in_markdown(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(import_module("reports.kit.figure").STYLE, "pdf.fonttype", 3)  # quicker
+    monkeypatch.setitem(
+        import_module("probelight.reports.kit.figure").STYLE, "pdf.fonttype", 3
+    )  # quicker
     [path] = folders[1].glob("runs/*/result.json")
     path.write_text("[" * 100_000)
     out = folders[0].parent / "out"
-    assert train.main(["report", *map(str, folders), f"--output_dir={out}"]) == 0
+    assert cli.main(["report", *map(str, folders), f"--output_dir={out}"]) == 0
     named = f"two/runs/{path.parent.name}/result.json: not a whole JSON file"
     [line] = [one for one in capsys.readouterr().out.splitlines() if "left out" in one]
     assert line.startswith(f"left out: {named}")
@@ -127,7 +129,7 @@ def test_compare_says_in_which_of_its_folders_damage_lies(
 ) -> None:
     def complaint() -> str:
         out = f"--output_dir={folders[0].parent / 'out'}"
-        assert train.main(["compare", *map(str, folders), out]) in (1, 2)
+        assert cli.main(["compare", *map(str, folders), out]) in (1, 2)
         found = capsys.readouterr().err
         assert "Traceback" not in found
         return found
@@ -164,7 +166,7 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
 
 def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> None:
     """Whatever stands under `files` of a file, nothing is made of it."""
-    from storage.left_files import change
+    from probelight.io.left_files import change
 
     [run] = folders[0].glob("runs/*")
     for facts in ({}, [], None, {"size": 3}, "x"):

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-import train
-from probes.catalog import ROOT
-from protocols.cli.command import declared
-from protocols.demo import DemoSettings, demo
+from probelight.protocols import cli
+from probelight.protocols.cli.command import declared
+from probelight.protocols.demo import DemoSettings, demo
+from tests.fixtures.checkout import ROOT
 
 
 def test_the_shipped_config_says_all_that_is_run() -> None:
@@ -29,7 +29,7 @@ def test_the_shipped_config_says_all_that_is_run() -> None:
 def test_what_cannot_be_scored_before_training_is_refused_before_anything_is_computed(
     option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train.main(["demo", option, f"--output_dir={tmp_path / 'out'}"]) == train.USAGE_ERROR
+    assert cli.main(["demo", option, f"--output_dir={tmp_path / 'out'}"]) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.strip().splitlines()
     assert said in line
     assert not list(tmp_path.glob("out/runs/*"))

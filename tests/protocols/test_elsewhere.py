@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-import jobs.run
-import train
-from jobs.context import RunContext
-from jobs.here import in_order, run_here
-from jobs.job import Job
-from probes.importers.ai2 import write_ai2
-from probes.source import load_probe
-from protocols.engine.predictions import Predictions
-from results.provenance import ROOT
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import CommandFolder, RunFolder
+import probelight.protocols.jobs.run
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.source import load_probe
+from probelight.protocols import cli
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.here import in_order, run_here
+from probelight.protocols.jobs.job import Job
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.golden.world import ANIMALS
 from tests.probes.tiny_wordnet import write_wordnet
@@ -53,9 +53,9 @@ COMMANDS = (
 ELSEWHERE = """
 import json, sys
 from pathlib import Path
-from jobs.context import RunContext
-from jobs.job import load_runner
-from results.run_folder import RunFolder
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import load_runner
+from probelight.results.run_folder import RunFolder
 for path, runner, told in json.load(sys.stdin):
     run = RunFolder.at(Path(path))
     load_runner(runner)(run, run.config, RunContext.from_json(told).fixed_by(run.config))
@@ -148,7 +148,7 @@ class World:
         """Runs a command, and leaves the configs of its runs elsewhere."""
         command = self.command(name)
         trainer = [] if command[0] in ("taxonomy-distance", "unigrams") else QUIET
-        assert train.main([*command, *trainer, f"--output_dir={self.out(name)}"]) == 0
+        assert cli.main([*command, *trainer, f"--output_dir={self.out(name)}"]) == 0
 
     def note(self, jobs: Iterable[Job], folder: CommandFolder, context: RunContext) -> None:
         """Keeps what another process is told of jobs, and makes their folders there."""
@@ -173,7 +173,7 @@ def world(
         return run_here(jobs, folder, context, *progress)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs.run, "run_here", noted)
+        patch.setattr(probelight.protocols.jobs.run, "run_here", noted)
         for name in COMMANDS:
             found.run(name)
     command = [sys.executable, "-c", ELSEWHERE]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import train
-from lightning_modules.checkpoints.source import EMBEDDED_DIR
-from protocols.cli.errors import FAILURE
-from protocols.export import MODEL_DIR, export_language_model
+from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from probelight.protocols.export import MODEL_DIR, export_language_model
 
 
 def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
@@ -16,7 +16,7 @@ def test_what_is_no_state_is_named_in_a_line_and_no_folder_is_made(
 ) -> None:
     state = tmp_path / "last.ckpt"
     state.write_bytes(b"no state")
-    assert train.main(["export", str(state), f"--output_dir={tmp_path / 'model'}"]) == FAILURE
+    assert cli.main(["export", str(state), f"--output_dir={tmp_path / 'model'}"]) == FAILURE
     [line] = capsys.readouterr().err.strip().splitlines()
     assert line.startswith(f"train.py export: failed: {state}: not a readable training state")
     assert not (tmp_path / "model").exists()

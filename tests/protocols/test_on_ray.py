@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-import train
-from jobs.cells.standing import Cell, State, standings
+from probelight.protocols import cli
+from probelight.protocols.jobs.cells.standing import Cell, State, standings
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +21,8 @@ RAY = ["--engine.kind=ray", "--engine.cpus_per_cell=1"]
 def twice(command: Sequence[str], tmp_path: Path) -> tuple[Path, Path]:
     """The command here and on Ray, each in a folder of its own."""
     here, ray = tmp_path / "here", tmp_path / "ray"
-    assert train.main([*command, *FIXED, f"--output_dir={here}"]) == 0
-    assert train.main([*command, *FIXED, *RAY, f"--output_dir={ray}"]) == 0
+    assert cli.main([*command, *FIXED, f"--output_dir={here}"]) == 0
+    assert cli.main([*command, *FIXED, *RAY, f"--output_dir={ray}"]) == 0
     return here, ray
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-import train
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import CommandFolder
+from probelight.protocols import cli
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder
 
 ROW = Row(
     protocol="zero_shot",
@@ -29,9 +29,9 @@ def test_the_report_says_where_the_page_is(
     run = CommandFolder(tmp_path / "out", {"command": "zero-shot"}).run("one", {})
     run.finish(RunRecord(protocol="zero_shot", model="tiny", probe="age_small", rows=(ROW,)))
     monkeypatch.chdir(tmp_path)
-    assert train.main(["report", "out", "--output_dir=pages"]) == 0
+    assert cli.main(["report", "out", "--output_dir=pages"]) == 0
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("page: ")]
     assert said == [f"page: {tmp_path / 'pages' / 'report.html'}"]
     assert Path(said[0].removeprefix("page: ")).is_file()
-    assert train.main(["report", "out", "out"]) == 2
+    assert cli.main(["report", "out", "out"]) == 2
     assert "--output_dir" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.build import build_report
+from probelight.reports.build import build_report
 
 WriteRun = Callable[..., Path]
 

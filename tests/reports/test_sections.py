@@ -11,16 +11,16 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
-import reports
-from reports.curve.figures.controls import control_figures
-from reports.inoculation.figures.doses import inoculation_figure
-from reports.inoculation.figures.selection import trajectory_figure
-from reports.kit.figure import Figure
-from reports.kit.section import Section, TableMaker
-from reports.kit.table import Table
-from reports.sections import made_sections, sections
-from reports.zero_shot.figures import zero_shot_figure
-from results.load import Results, load_results
+import probelight.reports
+from probelight.reports.curve.figures.controls import control_figures
+from probelight.reports.inoculation.figures.doses import inoculation_figure
+from probelight.reports.inoculation.figures.selection import trajectory_figure
+from probelight.reports.kit.figure import Figure
+from probelight.reports.kit.section import Section, TableMaker
+from probelight.reports.kit.table import Table
+from probelight.reports.sections import made_sections, sections
+from probelight.reports.zero_shot.figures import zero_shot_figure
+from probelight.results.load import Results, load_results
 from tests.fixtures.report import findings, tables
 
 WriteRun = Callable[..., Path]
@@ -76,7 +76,7 @@ def test_every_maker_of_a_table_or_figure_stands_in_a_section() -> None:
     listed = {getattr(make, "func", make).__name__ for make in makers}  # one is a partial
     drawn = {name.partition(":")[2] for section in sections() for name in section.figures}
     written: dict[str, set[str]] = {"table": set(), "figure": set()}
-    for path in Path(reports.__file__).parent.rglob("*.py"):
+    for path in Path(probelight.reports.__file__).parent.rglob("*.py"):
         names = re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
         for kind, known in written.items():
             known.update(name for name in names if name.endswith((f"_{kind}", f"_{kind}s")))
@@ -103,7 +103,7 @@ def test_two_tables_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         return Table("one", "", "", (), (), ())
 
     twice = Section("a", "", (same,)), Section("b", "", (same,))
-    monkeypatch.setattr("reports.sections.sections", lambda rule: twice)
+    monkeypatch.setattr("probelight.reports.sections.sections", lambda rule: twice)
     with pytest.raises(ValueError, match="tables of one name: one"):
         made_sections(Results("empty", ()))
 

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from reports.kit.table import Cell, Heading, Table
-from reports.terminal import _rich
+from probelight.reports.kit.table import Cell, Heading, Table
+from probelight.reports.terminal import _rich
 
 
 def shown(table: Table, width: int) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-import train
-from results.folder_claim import FolderClaim
-from results.provenance import ROOT
-from results.run_folder import CommandFolder, ConfigConflictError
+from probelight.protocols import cli
+from probelight.results.folder_claim import FolderClaim
+from probelight.results.run_folder import CommandFolder, ConfigConflictError
+from tests.fixtures.checkout import ROOT
 
 FIRST, SECOND = {"command": "curve", "n": 1}, {"command": "curve", "n": 2}
 
@@ -61,7 +61,7 @@ def test_states_results_and_plans_keep_their_config(tmp_path: Path, left: str) -
 WAITS = """
 import sys
 from pathlib import Path
-from results.run_folder import CommandFolder
+from probelight.results.run_folder import CommandFolder
 folder = CommandFolder(Path(sys.argv[1]), {"command": "curve", "n": 1})
 print("there", flush=True)
 sys.stdin.read()
@@ -102,5 +102,5 @@ def test_a_failed_first_try_does_not_lock_the_folder(tmp_path: Path) -> None:
     command = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path / 'out'}"]
     quiet = "--trainer.progress_bar=false"
     missing = f"--model.name_or_path={tmp_path / 'nowhere'}"
-    assert train.main([*command, quiet, missing]) != 0
-    assert train.main([*command, quiet]) == 0
+    assert cli.main([*command, quiet, missing]) != 0
+    assert cli.main([*command, quiet]) == 0

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from results.load import UnreadableResultError, load_results, read_run
+from probelight.results.load import UnreadableResultError, load_results, read_run
 
 WriteRun = Callable[..., Path]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from results.metrics_file import read_metrics, write_metrics
+from probelight.results.metrics_file import read_metrics, write_metrics
 
 LOGGED = [(0, "0", "train/loss", 0.1), (3, "", "=1+1", -2.5), (4, "1", "a,b\n'x'", 1e-300)]
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from results.load import Run
-from results.model_names import told_apart, with_distinct_models
-from results.record import ModelSource
-from results.row import Row
+from probelight.results.load import Run
+from probelight.results.model_names import told_apart, with_distinct_models
+from probelight.results.record import ModelSource
+from probelight.results.row import Row
 
 
 def run(key: str, model: str, source: str | None) -> Run:

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.inoculation.facts import inoculations
-from results.load import load_results
-from results.planned import PLANNED_FILE, planned_cells
+from probelight.reports.inoculation.facts import inoculations
+from probelight.results.load import load_results
+from probelight.results.planned import PLANNED_FILE, planned_cells
 
 WriteRun = Callable[..., Path]
 

@@ -9,24 +9,20 @@ from types import SimpleNamespace
 import numpy
 import pytest
 
-from results import provenance
-from results.provenance import ROOT, DataUse, data_files, git_commit, versions
-from storage.files import DataFile
+from probelight.io.files import DataFile
+from probelight.results import provenance
+from probelight.results.provenance import DataUse, data_files, git_commit, versions
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one commit of one file, in place of the project's own."""
-    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "PACKAGE", tmp_path / "probelight")
     (tmp_path / "a.py").write_text("1\n")
     who = ["-c", "user.name=a", "-c", "user.email=a@b.invalid"]
     for command in (["init", "-q"], ["add", "a.py"], [*who, "commit", "-q", "-m", "one"]):
         subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
     return tmp_path
-
-
-def test_the_root_is_the_checkout() -> None:
-    assert (ROOT / "train.py").is_file()
 
 
 def test_versions_are_those_of_the_packages_that_decide_numbers(
@@ -51,7 +47,7 @@ def test_the_commit_says_whether_tracked_files_differ(checkout: Path) -> None:
 
 
 def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "PACKAGE", tmp_path / "probelight")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert git_commit() == ""
     monkeypatch.setenv("PATH", str(tmp_path))  # nor is there a git

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from results.provenance import DataUse
-from results.record import (
+from probelight.results.provenance import DataUse
+from probelight.results.record import (
     CurveFacts,
     InoculationFacts,
     ModelSource,
@@ -15,8 +15,8 @@ from results.record import (
     RunRecord,
     UnigramFacts,
 )
-from results.row import Row
-from results.subset import Clusters
+from probelight.results.row import Row
+from probelight.results.subset import Clusters
 
 WHOLE = RunRecord(
     protocol="inoculation",

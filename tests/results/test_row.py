@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.row import RESULT_COLUMNS, Row, write_results
-from results.subset import ChoiceSet, SourceSet
-from storage.typed import typed
+from probelight.io.typed import typed
+from probelight.results.row import RESULT_COLUMNS, Row, write_results
+from probelight.results.subset import ChoiceSet, SourceSet
 from tests.fixtures.rows import read_results
 
 
@@ -74,7 +74,7 @@ def test_a_cell_that_is_not_what_it_should_be_is_named(cells: object, message: s
 
 def test_reading_results_needs_neither_torch_nor_matplotlib() -> None:
     code = (
-        "import sys, reports.build, results.load, results.row;"
+        "import sys, probelight.reports.build, probelight.results.load, probelight.results.row;"
         "print([m for m in ('torch', 'transformers', 'pytorch_lightning', 'matplotlib')"
         " if m in sys.modules])"
     )

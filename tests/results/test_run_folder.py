@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import ProbeConfig
-from probes.source import ProbeData
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import CommandFolder, ConfigConflictError, RunFolder, config_hash
-from results.subset import Answered
-from storage.errors import ConfigError
-from storage.files import DataFile
+from probelight.io.errors import ConfigError
+from probelight.io.files import DataFile
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.source import ProbeData
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, ConfigConflictError, RunFolder, config_hash
+from probelight.results.subset import Answered
 from tests.fixtures.rows import read_results
 
 RECORD = RunRecord(protocol="p")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from results.subset import (
+from probelight.results.subset import (
     Answered,
     AnswerPart,
     Article,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from results.unfinished import unfinished
+from probelight.results.unfinished import unfinished
 
 
 def planned(root: Path, name: str, *files: str) -> None:

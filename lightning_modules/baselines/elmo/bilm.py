@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lightning_modules.baselines.elmo.weights import ElmoOptions, cell_name
+from probelight.lightning_modules.baselines.elmo.weights import ElmoOptions, cell_name
 
 _SENTENCE_BEGIN, _SENTENCE_END, _WORD_BEGIN, _WORD_END, _PADDING = range(256, 261)
 _FORGET_BIAS = 1.0  # TensorFlow adds it when the cell runs

@@ -14,19 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from datamodules.encoding.encoded_set import Ids
-from datamodules.words.tokens import words_of
-from lightning_modules.baselines.elmo.bilm import BiLM, text_characters
-from lightning_modules.baselines.elmo.weights import ElmoOptions, read_weights
-from lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
-from lightning_modules.baselines.token_vectors import TokenVectors
-from probes.record import MASK
-from storage.errors import UsageError
-from storage.files import sha256_of
-from storage.folders import user_path
+from probelight.encoding.encoded_set import Ids
+from probelight.encoding.words.tokens import words_of
+from probelight.io.errors import UsageError
+from probelight.io.files import sha256_of
+from probelight.io.folders import user_path
+from probelight.lightning_modules.baselines.elmo.bilm import BiLM, text_characters
+from probelight.lightning_modules.baselines.elmo.weights import ElmoOptions, read_weights
+from probelight.lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
+from probelight.lightning_modules.baselines.token_vectors import TokenVectors
+from probelight.probes.record import MASK
 
 if TYPE_CHECKING:
-    from datamodules.encoding.encoded_set import ChoiceEncoder
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 
 class FrozenElmo(FrozenModel):

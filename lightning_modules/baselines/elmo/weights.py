@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from datamodules.words.vectors import WordVectorsError
-from lightning_modules.checkpoints.folder import read_settings
-from storage.errors import UsageError
-from storage.folders import user_path
+from probelight.encoding.words.vectors import WordVectorsError
+from probelight.io.errors import UsageError
+from probelight.io.folders import user_path
+from probelight.models.checkpoints.folder import read_settings
 
 if TYPE_CHECKING:
     import h5py

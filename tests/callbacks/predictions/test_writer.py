@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from callbacks.predictions.rows import prediction_rows
-from callbacks.predictions.writer import scores_by_item
-from probes.record import Record
-from storage.escaping import json_text
+from probelight.callbacks.predictions.rows import prediction_rows
+from probelight.callbacks.predictions.writer import scores_by_item
+from probelight.io.escaping import json_text
+from probelight.probes.record import Record
 
 WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)
 WHO = Record("7", "Who?", ("a", "b"), 0)

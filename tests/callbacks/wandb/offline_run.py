@@ -11,9 +11,9 @@ from typing import Any
 
 from wandb.proto import wandb_internal_pb2
 
-from callbacks.wandb.guard import STEP
-from results.metrics_file import read_metrics
-from results.provenance import ROOT
+from probelight.callbacks.wandb.guard import STEP
+from probelight.results.metrics_file import read_metrics
+from tests.fixtures.checkout import ROOT
 
 BLOCK, HEADER, FILE_HEADER = 32768, 7, 7
 FULL, LAST = 1, 4

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from callbacks.wandb.guard import STEP
+from probelight.callbacks.wandb.guard import STEP
 
 _PROJECT = {"id": "p", "name": "p", "entity": {"id": "e", "name": "e"}}
 

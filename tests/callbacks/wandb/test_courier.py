@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 import time
 
-from callbacks.wandb.courier import Courier
+from probelight.callbacks.wandb.courier import Courier
 
 
 def test_calls_are_made_in_order_on_another_thread() -> None:

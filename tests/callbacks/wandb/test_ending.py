@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from callbacks.stop_signals import STOP
-from callbacks.wandb import ending
-from callbacks.wandb.settings import WandbSettings
-from results.metrics_file import METRICS_FILE, write_metrics
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import RunFolder
+from probelight.io.stop_signals import STOP
+from probelight.callbacks.wandb import ending
+from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.results.metrics_file import METRICS_FILE, write_metrics
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
 
 WANDB = WandbSettings(project="p")
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import wandb
 
-from callbacks.wandb import guard as guard_module
-from callbacks.wandb.courier import Courier
-from callbacks.wandb.guard import WandbGuard
-from callbacks.wandb.settings import PENDING, WandbSettings
-from results.metrics_file import Logged
+from probelight.callbacks.wandb import guard as guard_module
+from probelight.callbacks.wandb.courier import Courier
+from probelight.callbacks.wandb.guard import WandbGuard
+from probelight.callbacks.wandb.settings import PENDING, WandbSettings
+from probelight.results.metrics_file import Logged
 from tests.callbacks.wandb.offline_run import read_offline_runs
 
 ONLINE = WandbSettings(project="p", group="sweep", mode="online")
@@ -25,7 +25,7 @@ ONLINE = WandbSettings(project="p", group="sweep", mode="online")
 def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """W&B is not switched off, as it is for other tests, and its server answers."""
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.setattr("callbacks.wandb.settings.check_server", lambda wandb: None)
+    monkeypatch.setattr("probelight.callbacks.wandb.settings.check_server", lambda wandb: None)
 
 
 class Run:

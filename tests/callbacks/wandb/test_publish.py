@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from callbacks.wandb.publish import publish, read_table
-from callbacks.wandb.settings import WandbSettings
-from callbacks.wandb.workspace import WorkspaceTemplate
+from probelight.callbacks.wandb.publish import publish, read_table
+from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.callbacks.wandb.workspace import WorkspaceTemplate
 
 SETTINGS = WandbSettings(project="p", mode="offline")
 ONLINE = WandbSettings(project="p", mode="online")
@@ -115,7 +115,7 @@ def test_a_report_made_again_is_the_same_run(
     report_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.setattr("callbacks.wandb.settings.check_server", lambda wandb: None)
+    monkeypatch.setattr("probelight.callbacks.wandb.settings.check_server", lambda wandb: None)
     ids = []
     for _ in range(2):
         client = Client()
@@ -140,7 +140,7 @@ def test_a_report_that_cannot_be_online_is_written_to_disk(
     def refuse(wandb: Any) -> None:
         raise ConnectionError("https://w.example does not answer")
 
-    monkeypatch.setattr("callbacks.wandb.settings.check_server", refuse)
+    monkeypatch.setattr("probelight.callbacks.wandb.settings.check_server", refuse)
     client, template = Client(), WorkspaceTemplate(name="n", sections=())
     with pytest.warns(RuntimeWarning, match="does not answer.*`wandb sync` sends it"):
         assert publish(report_dir, ONLINE, template, client=lambda: client)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from callbacks.wandb import settings as wandb_settings
-from callbacks.wandb.settings import WandbSettings, check_server, client_settings, wandb_id
+from probelight.callbacks.wandb import settings as wandb_settings
+from probelight.callbacks.wandb.settings import WandbSettings, check_server, client_settings, wandb_id
 
 
 class Client:

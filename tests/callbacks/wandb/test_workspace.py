@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from callbacks.wandb import publish, workspace
-from callbacks.wandb.settings import WandbSettings
-from callbacks.wandb.workspace import WorkspaceTemplate
-from probes.catalog import ROOT
-from protocols.report import report
-from storage.errors import ConfigError, UsageError
+from probelight.callbacks.wandb import publish, workspace
+from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.callbacks.wandb.workspace import WorkspaceTemplate
+from tests.fixtures.checkout import ROOT
+from probelight.protocols.report import report
+from probelight.io.errors import ConfigError, UsageError
 
 TEMPLATES = sorted((ROOT / "configs" / "wandb").glob("*.yaml"))
 PANEL = "name: n\nsections:\n- name: s\n  panels:\n  - title: t\n"

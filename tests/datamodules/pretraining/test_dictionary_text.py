@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from datamodules.pretraining.dictionary_text import CLS, IGNORE, MASK, SEP, DictionaryText
+from probelight.datamodules.pretraining.dictionary_text import (
+    CLS,
+    IGNORE,
+    MASK,
+    SEP,
+    DictionaryText,
+)
 from tests.fixtures.dictionary import PIECES, small_dictionary
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodules.pretraining.document_store import tokenise
-from datamodules.pretraining.vocabulary import SPECIAL_TOKENS
-from probes.sources.verbalise import Document
+from probelight.build.sources.verbalise import Document
+from probelight.datamodules.pretraining.document_store import tokenise
+from probelight.datamodules.pretraining.vocabulary import SPECIAL_TOKENS
 
 PIECES = [*SPECIAL_TOKENS, "a", "dog", "##s", "bark", "."]
 

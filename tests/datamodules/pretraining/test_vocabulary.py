@@ -4,7 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from datamodules.pretraining.vocabulary import SPECIAL_TOKENS, frequent_nouns, train_wordpiece
+from probelight.datamodules.pretraining.vocabulary import (
+    SPECIAL_TOKENS,
+    frequent_nouns,
+    train_wordpiece,
+)
 
 DOGS = ["the old dog barks at the younger dog"] * 20
 

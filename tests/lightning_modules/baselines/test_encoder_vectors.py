@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
-from datamodules.words.source import vectors_label
-from datamodules.words.vectors import WordVectorsError
-from lightning_modules.baselines.partial_input import QuestionToChoice
-from lightning_modules.baselines.token_vectors import token_vectors
-from lightning_modules.baselines.vec_similarity import load
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.checkpoints.weights import model_fingerprint
-from probes.record import Record
-from protocols.engine.models import saved_module
-from protocols.engine.settings import ModelSettings
+from probelight.encoding.words.source import vectors_label
+from probelight.encoding.words.vectors import WordVectorsError
+from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
+from probelight.lightning_modules.baselines.token_vectors import token_vectors
+from probelight.lightning_modules.baselines.vec_similarity import load
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.probes.record import Record
+from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.settings import ModelSettings
 
 RECORDS = [
     Record("one", "which cat is larger than a dog ?", ("a red plant", "cat", ""), 0),

@@ -12,13 +12,13 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from datamodules.choices import ChoiceDataModule
-from lightning_modules.baselines.bilstm import BiLSTM, SequenceDropout
-from lightning_modules.baselines.esim import ESIM
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.checkpoints.weights import model_fingerprint
-from lightning_modules.inoculation import Inoculation
-from probes.record import Record
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.lightning_modules.baselines.bilstm import BiLSTM, SequenceDropout
+from probelight.lightning_modules.baselines.esim import ESIM
+from probelight.lightning_modules.inoculation import Inoculation
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.probes.record import Record
 
 WORDS = "cat dog cow hen fox ant which is a not".split()
 # The answer is the word that the question names.

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from datamodules.choices import ChoiceDataModule
-from lightning_modules.baselines.mlm_baseline import MLMBaseline
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
-from probes.record import Record
-from protocols.curve.settings import CurveSettings
+from probelight.datamodules.choices import ChoiceDataModule
+from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
+from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
+from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.probes.record import Record
+from probelight.protocols.curve.settings import CurveSettings
 
 # Two words that decide, in words that do not: "hot" -> first choice, "cold" -> second.
 RECORDS = [

@@ -10,21 +10,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from jobs.context import RunContext, TrainerSettings
-from lightning_modules.baselines.partial_input import (
+from probelight.lightning_modules.baselines.partial_input import (
     ChoiceOnly,
     ChoiceToChoice,
     PartialInput,
     QuestionToChoice,
 )
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.scorers.trained import TrainedScorer
-from probes.record import Record
-from protocols.engine.direct import Direct, fit_directly
-from protocols.engine.evaluation import predict
-from protocols.engine.models import saved_module
-from protocols.engine.settings import FitSettings, ModelSettings
-from results.run_folder import RunFolder
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.scorers.trained import TrainedScorer
+from probelight.probes.record import Record
+from probelight.protocols.engine.direct import Direct, fit_directly
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
 
 WORDS = "cat dog cow hen fox ant pig owl bee elk which is a not".split()
 ANIMALS = WORDS[:10]

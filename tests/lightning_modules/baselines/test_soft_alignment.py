@@ -6,7 +6,12 @@ import math
 
 import torch
 
-from lightning_modules.baselines.soft_alignment import enhance, masked_softmax, pool, soft_alignment
+from probelight.lightning_modules.baselines.soft_alignment import (
+    enhance,
+    masked_softmax,
+    pool,
+    soft_alignment,
+)
 
 LN3 = math.log(3)
 

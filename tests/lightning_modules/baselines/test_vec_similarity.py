@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
-import train
-from datamodules.words.vectors import WordVectorsError
-from lightning_modules.baselines.vec_similarity import check, load
-from probes.record import Record
-from protocols.engine.settings import ModelSettings
-from storage.errors import UsageError
+from probelight.encoding.words.vectors import WordVectorsError
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.baselines.vec_similarity import check, load
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.rows import read_results
 
 LINES = """5 2
@@ -96,7 +96,7 @@ def test_zero_shot_scores_it_as_a_baseline(vectors: str, tmp_path: Path) -> None
     folder = tmp_path / "out"
     command = ["zero-shot", "--model.kind=vec_similarity", f"--model.vectors={vectors}"]
     command += [f"--data.path={path}", "--data.setup=mc_qa", f"--output_dir={folder}"]
-    assert train.main([*command, "--trainer.accelerator=cpu"]) == 0
+    assert cli.main([*command, "--trainer.accelerator=cpu"]) == 0
     [row] = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
     assert (row["model"], row["role"], row["mode"]) == (
         "VecSimilarity (v)",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lightning_modules.baselines.esim import ESIM
-from lightning_modules.baselines.mlm_baseline import MLMBaseline
-from lightning_modules.checkpoints.folder import PretrainedError
+from probelight.lightning_modules.baselines.esim import ESIM
+from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
+from probelight.models.checkpoints.folder import PretrainedError
 
 LINES = "the 1 0\nhot 2 -1\n"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from datamodules.words.vectors import WordVectors
-from lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
-from lightning_modules.checkpoints.weights import model_fingerprint
+from probelight.encoding.words.vectors import WordVectors
+from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
+from probelight.models.checkpoints.weights import model_fingerprint
 
 TEXT = "cat 1 2\ndog 3 4\n"
 

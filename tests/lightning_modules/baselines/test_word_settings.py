@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lightning_modules.baselines.word_settings import is_word_folder, word_settings
-from lightning_modules.checkpoints.folder import PretrainedError
+from probelight.lightning_modules.baselines.word_settings import is_word_folder, word_settings
+from probelight.models.checkpoints.folder import PretrainedError
 
 
 def write(folder: Path, **settings: object) -> Path:

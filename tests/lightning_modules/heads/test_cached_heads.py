@@ -10,11 +10,11 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
-from lightning_modules.heads import cached_heads, stacked_runs
-from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from lightning_modules.heads.candidate_head import CandidateHead
-from lightning_modules.heads.plans import CachedItems, HeadPlan
-from lightning_modules.optimization import adamw_groups, slanted_triangular
+from probelight.lightning_modules.heads import cached_heads, stacked_runs
+from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
+from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan
+from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
+from probelight.models.heads.candidate_head import CandidateHead
 
 NUM_ITEMS, HIDDEN, VOCAB = 40, 16, 30
 

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lightning_modules.heads.cached_heads import HeadRows, StackedHeads
-from lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
-from lightning_modules.heads.plans import CachedItems
-from lightning_modules.scorers.base import Question, Scorer
+from probelight.lightning_modules.heads.cached_heads import HeadRows, StackedHeads
+from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
+from probelight.lightning_modules.heads.plans import CachedItems
+from probelight.models.scorers.base import Question, Scorer
 
 SIZE = 6
 

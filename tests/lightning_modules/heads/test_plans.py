@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from lightning_modules.heads.plans import CachedItems, PlateauPlan
+from probelight.lightning_modules.heads.plans import CachedItems, PlateauPlan
 
 
 def test_some_items_keep_what_belongs_to_them() -> None:

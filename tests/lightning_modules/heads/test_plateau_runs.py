@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lightning_modules.heads import cached_heads
-from lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from lightning_modules.heads.plans import CachedItems, PlateauPlan
+from probelight.lightning_modules.heads import cached_heads
+from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
+from probelight.lightning_modules.heads.plans import CachedItems, PlateauPlan
 
 NUM_ITEMS, NUM_HELD_OUT, HIDDEN, VOCAB, EPOCHS = 40, 24, 8, 12, 30
 PLAN = PlateauPlan("mlp", 5e-3, EPOCHS, 8, weight_decay=0.1, max_grad_norm=0.5, patience=5)

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from lightning_modules.heads.plans import CachedItems
-from lightning_modules.heads.stacked_runs import Sample
+from probelight.lightning_modules.heads.plans import CachedItems
+from probelight.lightning_modules.heads.stacked_runs import Sample
 
 #                        words of the stack: 3, 5, 8 and 9 of the vocabulary are its rows 0 to 3
 WORDS = torch.tensor([3, 5, 8, 9])

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from lightning_modules.heads.candidate_head import CandidateHead
-from lightning_modules.heads.stacked_transform import StackedTransform, _unfolded
+from probelight.lightning_modules.heads.stacked_transform import StackedTransform, _unfolded
+from probelight.models.heads.candidate_head import CandidateHead
 
 
 def copies_of(transform: StackedTransform, scales: list[float]) -> dict[str, Tensor]:

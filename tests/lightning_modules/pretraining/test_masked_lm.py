@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lightning_modules.pretraining.masked_lm import MaskedLanguageModel
+from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
 
 
 def test_the_loss_is_that_of_the_full_model() -> None:

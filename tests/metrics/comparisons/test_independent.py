@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.comparisons.independent import independent_difference
-from metrics.intervals import Interval, wilson
+from probelight.metrics.comparisons.independent import independent_difference
+from probelight.metrics.intervals import Interval, wilson
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from metrics.comparisons.letters import compact_letters
+from probelight.metrics.comparisons.letters import compact_letters
 
 
 def cliques(number: int, apart: set[tuple[int, int]]) -> set[frozenset[int]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from metrics.comparisons.paired import paired_difference, sign_flip_test
+from probelight.metrics.comparisons.paired import paired_difference, sign_flip_test
 
 
 def _pair(both: int, lost: int, gained: int, neither: int) -> tuple[list[bool], list[bool]]:

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
-from metrics.comparisons.paired import paired_difference
-from metrics.comparisons.power import paired
-from metrics.comparisons.seeds import compare_runs
-from metrics.intervals import DIFFERENCES, Floats, Term, half_width, sum_interval, sum_p_value
+from probelight.metrics.comparisons.paired import paired_difference
+from probelight.metrics.comparisons.power import paired
+from probelight.metrics.comparisons.seeds import compare_runs
+from probelight.metrics.intervals import (
+    DIFFERENCES,
+    Floats,
+    Term,
+    half_width,
+    sum_interval,
+    sum_p_value,
+)
 
 RNG = np.random.default_rng(0)
 FIRST = {seed: 1.0 * (RNG.random(60) < 0.7) for seed in range(3)}

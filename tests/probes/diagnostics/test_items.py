@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probes.diagnostics.items import (
+from probelight.probes.diagnostics.items import (
     InferenceItem,
     NegatedPair,
     NegationItem,

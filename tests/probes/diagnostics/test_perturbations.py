@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.diagnostics.items import InferenceItem, RoleItem
-from probes.diagnostics.perturbations import perturbations_of, shuffled, truncated
-from probes.diagnostics.sets import SETS, load_set
+from probelight.probes.diagnostics.items import InferenceItem, RoleItem
+from probelight.probes.diagnostics.perturbations import perturbations_of, shuffled, truncated
+from probelight.probes.diagnostics.sets import SETS, load_set
 from tests.fixtures.diagnostics import write_released
 
 ITEM = InferenceItem("“Oh,” he said at once.", "She ate the last", "a", "b", "c", "H")

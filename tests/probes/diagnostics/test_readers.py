@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.diagnostics.items import Item, RoleItem
-from probes.diagnostics.readers import (
+from probelight.io.errors import RecordError
+from probelight.probes.diagnostics.items import Item, RoleItem
+from probelight.probes.diagnostics.readers import (
     read_inference,
     read_natural_negation,
     read_negated_sentences,
@@ -14,7 +15,6 @@ from probes.diagnostics.readers import (
     read_roles,
     read_sentences,
 )
-from storage.errors import RecordError
 from tests.fixtures.diagnostics import CPRAG, NEG_1500, NEG_NAT, NEG_SIMP, ROLE, ROLE_1500
 
 Read = Callable[[Path], tuple[Item, ...]]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.diagnostics.sets import SETS, load_set
-from storage.errors import RecordError
-from storage.web.download import NotThereError
+from probelight.io.errors import RecordError
+from probelight.io.web.download import NotThereError
+from probelight.probes.diagnostics.sets import SETS, load_set
 from tests.fixtures.diagnostics import write_released
 
 SIZES = {  # items and prompts

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from probes.importers.ai2 import read_ai2, write_ai2
-from probes.record import Record
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.record import Record
 from tests.probes.importers.rows import choices, row
 
 

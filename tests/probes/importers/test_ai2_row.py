@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from probes.importers.ai2_row import parse_row, record_from_row
-from probes.record import Record, Setup
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.importers.ai2_row import parse_row, record_from_row
+from probelight.probes.record import Record, Setup
 from tests.probes.importers.rows import choices, row
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import datasets
 import pytest
 
-from probes.catalog import HubSource, ProbeConfig
-from probes.importers.hub import read_hub
-from probes.record import Record
-from probes.source import load_probe
-from storage.errors import RecordError
-from storage.web.download import DownloadError
+from probelight.io.errors import RecordError
+from probelight.io.web.download import DownloadError
+from probelight.probes.catalog import HubSource, ProbeConfig
+from probelight.probes.importers.hub import read_hub
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 
 ARC = {
     "id": "Mercury_1",

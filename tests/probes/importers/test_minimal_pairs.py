@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from probes.importers.minimal_pairs import read_pairs
-from probes.record import Record
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.importers.minimal_pairs import read_pairs
+from probelight.probes.record import Record
 
 # The fields of a released row, with what is not read.
 BLIMP = {

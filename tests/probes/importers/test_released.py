@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import load_probe_config, probe_names
-from probes.controls import choose_nonsense, draw_substitutes, no_language, perturbed_language
-from probes.source import load_probe
-from probes.splits import group_of, grouped_split
+from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.probes.controls import (
+    choose_nonsense,
+    draw_substitutes,
+    no_language,
+    perturbed_language,
+)
+from probelight.probes.source import load_probe
+from probelight.probes.splits import group_of, grouped_split
 
 pytestmark = pytest.mark.paper_data
 

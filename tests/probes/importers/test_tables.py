@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from probes.importers.file import read_file, told_setup
-from probes.importers.tables import read_table
-from probes.record import Record
-from probes.source import FILE_SPLIT, load_file, load_files, load_probe
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.probes.importers.file import read_file, told_setup
+from probelight.probes.importers.tables import read_table
+from probelight.probes.record import Record
+from probelight.probes.source import FILE_SPLIT, load_file, load_files, load_probe
 
 HEAD = "sentence,gold,choices\n"
 WHALE = "a whale is [MASK] ."

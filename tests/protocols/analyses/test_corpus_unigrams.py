@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import train
-from probes.unigrams import CorpusFit
-from protocols.analyses.corpus_unigrams import accuracies, unigram_rows
-from results.load import Results, Run
-from results.record import RunRecord
-from results.row import Row
-from results.subset import Template
+from probelight.probes.unigrams import CorpusFit
+from probelight.protocols import cli
+from probelight.protocols.analyses.corpus_unigrams import accuracies, unigram_rows
+from probelight.results.load import Results, Run
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.subset import Template
 from tests.fixtures.rows import read_results
 
 
@@ -78,7 +78,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     command = ["unigrams", "--results", str(tmp_path / "in"), "--model_a", "a", "--model_b", "b"]
     command += ["--counts_a", str(tmp_path / "a.txt"), "--counts_b", str(tmp_path / "b.txt")]
     command += ["--output_dir", str(tmp_path / "out")]
-    assert train.main([*command, "--measure", "zero_shot"]) == 0
+    assert cli.main([*command, "--measure", "zero_shot"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     values = {(r["metric"], r["probe"], r["subset"]): float(r["value"]) for r in rows}
     assert values["accuracy_difference", "age_small", ""] == pytest.approx(0.3)
@@ -91,5 +91,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     assert -1 <= values["spearman", "", ""] <= 1
     assert "0.22" in capsys.readouterr().out
-    assert train.main(command) == train.USAGE_ERROR
+    assert cli.main(command) == cli.USAGE_ERROR
     assert "--measure max (there is also zero_shot)" in capsys.readouterr().err

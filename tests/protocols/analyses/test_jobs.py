@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext, TrainerSettings
-from jobs.job import load_runner
-from probes.build.prediction_grids import age_grids
-from protocols.analyses.jobs import distance_job, grid_job
-from protocols.engine.settings import ModelSettings
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import CommandFolder, RunFolder
-from storage.errors import UsageError
+from probelight.build.prediction_grids import age_grids
+from probelight.io.errors import UsageError
+from probelight.protocols.analyses.jobs import distance_job, grid_job
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import load_runner
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
 
 MODEL = ModelSettings("somewhere/bert")
 

@@ -9,16 +9,16 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
-import train
-from jobs.context import RunContext, TrainerSettings
-from lightning_modules.checkpoints.source import EMBEDDED_DIR
-from probes.build.prediction_grids import age_grids
-from protocols.analyses.jobs import grid_job
-from protocols.analyses.prediction_grid import fill_grid, grid_matrix, grid_rows
-from protocols.cli.errors import FAILURE
-from protocols.engine.predictions import Predictions
-from protocols.engine.settings import ModelSettings
-from results.run_folder import RunFolder
+from probelight.build.prediction_grids import age_grids
+from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.protocols import cli
+from probelight.protocols.analyses.jobs import grid_job
+from probelight.protocols.analyses.prediction_grid import fill_grid, grid_matrix, grid_rows
+from probelight.protocols.cli.errors import FAILURE
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age", "18", "--grid.last_age", "24", "--grid.first_year", "1990"]
@@ -71,10 +71,10 @@ def test_candidates_that_a_model_splits_are_said(
 ) -> None:
     command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--grid.panels", "[A]"]
     command += ["--model.name_or_path", str(tiny_model)]
-    assert train.main(command) != 0
+    assert cli.main(command) != 0
     assert "younger" in capsys.readouterr().err
     command[2] = str(tmp_path / "skip")
-    assert train.main([*command, "--model.multi_token", "skip"]) == FAILURE
+    assert cli.main([*command, "--model.multi_token", "skip"]) == FAILURE
     assert "grid A: no records to batch (6 were skipped" in capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["grid", "--output_dir", str(tmp_path), *SMALL, "--grid.panels", "[A, C, sizes]"]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     [path] = tmp_path.glob("runs/grid-A-*/grid.json")
     matrix = json.loads(path.read_text())
     assert matrix["values"] == [18, 21, 24]
@@ -104,7 +104,7 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
     sizes = {r["perturbation"]: r["num_items"] for r in rows if r["metric"] == "accuracy"}
     assert sizes == {"A": "6", "C": "6", "sizes": "56"}
     stamp = path.stat().st_mtime_ns
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     assert "3 of 3 grids complete" in capsys.readouterr().out
     assert path.stat().st_mtime_ns == stamp
 
@@ -119,7 +119,7 @@ def test_several_models_and_both_wordings(tmp_path: Path) -> None:
         "--grid.wordings",
         "[paper, released]",
     ]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     rows = read_results(tmp_path / "results.csv")
     assert {(r["model"], r["subset"]) for r in rows} == {
         (model, f"wording={wording}")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.analyses.settings import GridSettings
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols.analyses.settings import GridSettings
 
 
 def test_the_grids_are_those_of_each_wording_asked_for() -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext
-from probes.source import load_probe
-from protocols.analyses.taxonomy import (
+from probelight.probes.source import load_probe
+from probelight.protocols.analyses.taxonomy import (
     RESULTS,
     WORDNET,
     entities_of,
@@ -16,9 +15,10 @@ from protocols.analyses.taxonomy import (
     taxonomy_runs,
     wordnet_of,
 )
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import RunFolder
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
 from tests.probes.tiny_wordnet import write_wordnet
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.record import Record
-from probes.sources.wordnet import DEFAULT_DIR
-from probes.taxonomy_edges import ItemDistances
-from protocols.analyses.taxonomy_distance import best_of, distance_rows
-from results.row import Row
-from results.subset import NearerDistractor
+from probelight.build.sources.wordnet import DEFAULT_DIR
+from probelight.probes.record import Record
+from probelight.probes.taxonomy_edges import ItemDistances
+from probelight.protocols import cli
+from probelight.protocols.analyses.taxonomy_distance import best_of, distance_rows
+from probelight.results.row import Row
+from probelight.results.subset import NearerDistractor
 from tests.fixtures.rows import read_results
 
 
@@ -74,9 +74,9 @@ def test_the_command_reads_the_predictions_of_a_run(
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
     quiet = ["--trainer.progress_bar", "false"]
     zero_shot = ["zero-shot", "--probes", "taxonomy_small,age_small", "--output_dir"]
-    assert train.main([*zero_shot, str(tmp_path / "zero"), *quiet]) == 0
+    assert cli.main([*zero_shot, str(tmp_path / "zero"), *quiet]) == 0
     command = ["taxonomy-distance", "--results", str(tmp_path / "zero"), "--output_dir"]
-    assert train.main([*command, str(tmp_path / "out")]) == 0
+    assert cli.main([*command, str(tmp_path / "out")]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     values = {(row["metric"], row["subset"]): float(row["value"]) for row in rows}
     [path] = tmp_path.glob("out/runs/*/distances.jsonl")
@@ -90,7 +90,7 @@ def test_the_command_reads_the_predictions_of_a_run(
         "bovid": [1, None],  # the Old World buffalo; the American one is a bison
         "ungulate": [4, 5],  # ruminants and even-toed ungulates; odd-toed ones
     }
-    assert train.main([*command, str(tmp_path / "out")]) == 0
+    assert cli.main([*command, str(tmp_path / "out")]) == 0
     assert "complete" in capsys.readouterr().out
 
 
@@ -98,5 +98,5 @@ def test_results_without_a_taxonomy_probe_are_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["taxonomy-distance", "--results", str(tmp_path), "--output_dir"]
-    assert train.main([*command, str(tmp_path / "out")]) == train.USAGE_ERROR
+    assert cli.main([*command, str(tmp_path / "out")]) == cli.USAGE_ERROR
     assert "answered a taxonomy probe" in capsys.readouterr().err

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from protocols.audit.settings import TRANSFORMER_FIT
-from protocols.engine.direct import Direct, DirectlyTrained, fresh_module
-from results.run_folder import RunFolder
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.audit.settings import TRANSFORMER_FIT
+from probelight.protocols.engine.direct import Direct, DirectlyTrained, fresh_module
+from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
 WORDS = ("sea", "sky", "hill", "lake", "wood", "zib")
@@ -44,7 +44,7 @@ def test_a_leak_is_found_and_flagged(
     line += ["--training.fit.epochs=4", "--training.fit.patience=null"]
     line += ["--training.fit.learning_rate=0.01", "--training.fit.batch_size=8"]
     line += ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
-    assert train.main(line) == 0
+    assert cli.main(line) == 0
     rows = read_results(out / "results.csv")
     whole = [r for r in rows if r["metric"] == "accuracy" and not r["subset"]]
     by_model = {(r["model"], r["mode"]): float(r["value"]) for r in whole}
@@ -64,7 +64,7 @@ def test_a_leak_is_found_and_flagged(
     assert "train/loss" in log.read_text()
 
     before = (out / "results.csv").read_bytes()
-    assert train.main(line) == 0
+    assert cli.main(line) == 0
     assert "leaky: complete" in capsys.readouterr().out
     assert (out / "results.csv").read_bytes() == before
 
@@ -84,12 +84,12 @@ def test_a_transformer_is_given_the_choices_alone(
         given.extend([*sample, *held])
         return DirectlyTrained(fresh_module(direct), 3, ())
 
-    monkeypatch.setattr("protocols.audit.run.fit_directly", untrained)
+    monkeypatch.setattr("probelight.protocols.audit.run.fit_directly", untrained)
     path = tmp_path / "tiny.yaml"
     path.write_text(f"model: {{name_or_path: {curve_model}, name: tiny}}\n")
     out = tmp_path / "audit"
     line = ["probes", "audit", str(probe[0]), f"--output_dir={out}", f"--baselines={path}"]
-    assert train.main([*line, "--trainer.accelerator=cpu", "--trainer.progress_bar=false"]) == 0
+    assert cli.main([*line, "--trainer.accelerator=cpu", "--trainer.progress_bar=false"]) == 0
     assert {record.stem for record in given} == {""}
     assert len(given) == 42
     [row] = [
@@ -119,12 +119,12 @@ def test_a_transformer_is_given_the_choices_alone(
     ],
 )
 def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["probes", "audit", "hypernymy_small", *options]) == train.USAGE_ERROR
+    assert cli.main(["probes", "audit", "hypernymy_small", *options]) == cli.USAGE_ERROR
     assert message in capsys.readouterr().err
 
 
 def test_two_of_one_name(capsys: pytest.CaptureFixture[str]) -> None:
     name = "configs/probe/hypernymy_small.yaml"
     line = ["probes", "audit", f"hypernymy_small,{name}", "--output_dir=never"]
-    assert train.main(line) == train.USAGE_ERROR
+    assert cli.main(line) == cli.USAGE_ERROR
     assert "two probes are called 'hypernymy_small'" in capsys.readouterr().err

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from metrics.intervals import wilson
-from probes.catalog import ProbeConfig
-from probes.giveaways.surface import TRAIN
-from probes.record import Record
-from protocols.audit.counted import part_rows, rule_rows
-from protocols.audit.data import AuditData
-from results.row import Row
-from results.subset import AnswerPart
+from probelight.build.giveaways.surface import TRAIN
+from probelight.metrics.intervals import wilson
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.protocols.audit.counted import part_rows, rule_rows
+from probelight.protocols.audit.data import AuditData
+from probelight.results.row import Row
+from probelight.results.subset import AnswerPart
 
 CONFIG = ProbeConfig("tiny", "mc_qa", 2, 0.5, group_by="cluster")
 

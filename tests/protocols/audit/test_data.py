@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from protocols.audit.data import config_of, load_audit
-from protocols.audit.settings import AuditSettings
-from storage.errors import ConfigError, UsageError
+from probelight.io.errors import ConfigError, UsageError
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols.audit.data import config_of, load_audit
+from probelight.protocols.audit.settings import AuditSettings
 
 SETTINGS = AuditSettings()
 

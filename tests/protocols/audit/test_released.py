@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from probes.giveaways.surface import WORDFREQ
-from protocols.audit.counted import part_rows, rule_rows
-from protocols.audit.data import load_audit
-from protocols.audit.settings import AuditSettings
-from results.row import Row
+from probelight.build.giveaways.surface import WORDFREQ
+from probelight.protocols.audit.counted import part_rows, rule_rows
+from probelight.protocols.audit.data import load_audit
+from probelight.protocols.audit.settings import AuditSettings
+from probelight.results.row import Row
 
 
 @pytest.mark.slow

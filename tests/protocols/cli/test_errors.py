@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from protocols.cli.errors import FAILURE, USAGE_ERROR, complain, report_error
-from storage.errors import ConfigError, UsageError
+from probelight.io.errors import ConfigError, UsageError
+from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR, complain, report_error
 
 
 class PretrainedError(RuntimeError):
@@ -41,7 +41,7 @@ def test_what_is_not_known_has_its_traceback(
     assert "KeyError: 'place'\n" in capsys.readouterr().err
     monkeypatch.setenv("PROBELIGHT_DEBUG", "1")
     assert report_error("x", UsageError("give --a")) == USAGE_ERROR
-    assert "storage.errors.UsageError: give --a\n" in capsys.readouterr().err
+    assert "probelight.io.errors.UsageError: give --a\n" in capsys.readouterr().err
 
 
 def test_what_a_file_says_does_nothing_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import inspect
 
 from pytorch_lightning import Trainer
 
-from protocols.cli.fit_help import LIGHTNING, fit_help
+from probelight.protocols.cli.fit_help import LIGHTNING, fit_help
 
 
 def test_the_options_of_the_trainer_are_its_arguments() -> None:
@@ -16,5 +16,8 @@ def test_the_options_of_the_trainer_are_its_arguments() -> None:
 
 
 def test_the_help_of_fit_names_the_classes_that_it_takes() -> None:
-    for line in ("lightning_modules.masked_choice.MaskedChoice", "datamodules.probe."):
+    for line in (
+        "probelight.lightning_modules.masked_choice.MaskedChoice",
+        "probelight.datamodules.probe.",
+    ):
         assert line in fit_help("fit")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from protocols.cli.fit_ranges import lightning_options
-from storage.config.ranges import RangeError, check_settings
+from probelight.io.config.ranges import RangeError, check_settings
+from probelight.protocols.cli.fit_ranges import lightning_options
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import shlex
 
 import pytest
 
-import train
-from protocols.cli.command import declared
-from protocols.cli.fit_help import LIGHTNING
-from protocols.cli.help import Option, short_help
+from probelight.protocols import cli
+from probelight.protocols.cli.command import declared
+from probelight.protocols.cli.fit_help import LIGHTNING
+from probelight.protocols.cli.help import Option, short_help
 
 LINES, COLUMNS = 48, 100  # two screens
-COMMANDS = [*train.PROTOCOLS, *LIGHTNING]
+COMMANDS = [*cli.PROTOCOLS, *LIGHTNING]
 # Commands without a folder of results: what their config holds in its place.
 WITHOUT_FOLDER = {
     "explain": "item: ",
@@ -23,7 +23,7 @@ WITHOUT_FOLDER = {
 
 def said_by(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     try:
-        code = train.main(arguments)
+        code = cli.main(arguments)
     except SystemExit as stop:
         code = int(stop.code or 0)
     assert code == 0
@@ -57,7 +57,7 @@ def test_its_example_can_be_typed(command: str, capsys: pytest.CaptureFixture[st
     assert script == "train.py"
     assert " ".join(arguments).startswith(command)
     printed = said_by([*arguments, "--print_config"], capsys)
-    given = LIGHTNING.get(command) or declared(train.function_of(command))
+    given = LIGHTNING.get(command) or declared(cli.function_of(command))
     assert WITHOUT_FOLDER.get(command, "output_dir: ") in printed
     assert " ".join([script, *arguments]) == given.example
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import train
-from protocols.cli.errors import FAILURE
-from results.provenance import ROOT
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from tests.fixtures.checkout import ROOT
 
 CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
 QUICK = ["--trainer.accelerator=cpu", "--data.num_train=64", "--trainer.enable_progress_bar=true"]
@@ -21,7 +21,7 @@ def command(name: str, folder: Path, *more: str) -> list[str]:
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fit") / "age"
-    assert train.main(command("fit", folder)) == 0
+    assert cli.main(command("fit", folder)) == 0
     return folder
 
 
@@ -36,7 +36,7 @@ def test_fit_leaves_its_config_state_metrics_and_result(fitted: Path) -> None:
 
 def test_fit_goes_on_from_its_folder(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (fitted / "metrics.csv").read_text()
-    assert train.main(command("fit", fitted)) == 0
+    assert cli.main(command("fit", fitted)) == 0
     assert "complete" in capsys.readouterr().out
     assert (fitted / "metrics.csv").read_text() == before
 
@@ -47,14 +47,14 @@ def test_a_damaged_state_is_said_once_and_put_away(
     state = tmp_path / "checkpoints" / "last.ckpt"
     state.parent.mkdir()
     state.write_bytes(b"garbage")
-    assert train.main(command("fit", tmp_path)) == 0
+    assert cli.main(command("fit", tmp_path)) == 0
     assert capsys.readouterr().out.count(f"{state}: not a readable training state") == 1
     assert state.with_name("last.ckpt.unreadable").read_bytes() == b"garbage"
 
 
 def test_predictions_are_those_that_validation_counts(fitted: Path, tmp_path: Path) -> None:
     state = f"--ckpt_path={fitted / 'checkpoints' / 'last.ckpt'}"
-    assert train.main(command("predict", tmp_path, state)) == 0
+    assert cli.main(command("predict", tmp_path, state)) == 0
     lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == 150
@@ -68,7 +68,7 @@ def test_a_model_of_another_kind_is_refused_in_one_line(
 ) -> None:
     model = curve_lm("gpt2")
     given = command("fit", tmp_path / "out", f"--model.model_name_or_path={model}")
-    assert train.main(given) == FAILURE
+    assert cli.main(given) == FAILURE
     [line] = [own for own in capsys.readouterr().err.splitlines() if own.startswith("train.py")]
     assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
     assert "Subtypes" not in line

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-import train
-from results.provenance import ROOT
+from probelight.protocols import cli
+from tests.fixtures.checkout import ROOT
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from results.provenance import ROOT
 def test_fit(name: str, more: list[str], tmp_path: Path) -> None:
     config = ROOT / "configs" / "experiment" / f"{name}.yaml"
     command = ["fit", f"--config={config}", f"--output_dir={tmp_path}", "--trainer.accelerator=cpu"]
-    assert train.main([*command, *more]) == 0
+    assert cli.main([*command, *more]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     assert 0 <= result["scores"]["val/accuracy"] <= 1
     ran = yaml.safe_load((tmp_path / "config.yaml").read_text())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import train
-from results.provenance import ROOT
+from probelight.protocols import cli
+from tests.fixtures.checkout import ROOT
 
 OUT = "--output_dir=never"
 ZERO_SHOT = ["zero-shot", OUT, "--probes=age_small"]
@@ -67,7 +67,7 @@ MISTAKES = [
 def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
     command: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code_of(command) == train.USAGE_ERROR
+    assert code_of(command) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("train.py")
     assert said in line
@@ -90,7 +90,7 @@ FILES = [
     ("zero-shot", "- a\n", "give a mapping of keys to values"),
     (
         "fit",
-        "model:\n  class_path: lightning_modules.masked_choice.MaskedChoice\n"
+        "model:\n  class_path: probelight.lightning_modules.masked_choice.MaskedChoice\n"
         "  init_args: {learning_rat: 1}\n",
         "there is no key model.learning_rat (did you mean model.learning_rate?)",
     ),
@@ -128,7 +128,7 @@ def test_an_empty_path_is_not_taken_for_the_current_folder(
     given = [option, ""] if option.startswith("-") else [""]
     arguments = [word.replace("=configs", f"={ROOT}/configs") for word in [*command, *given]]
     monkeypatch.chdir(tmp_path)
-    assert code_of(arguments) == train.USAGE_ERROR
+    assert code_of(arguments) == cli.USAGE_ERROR
     assert f"error: {option} '': give a path, which . is too for" in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
 
@@ -139,7 +139,7 @@ def test_a_mistake_in_a_config_names_the_file_and_the_key(
 ) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    assert code_of([*command.split(), OUT, f"--config={path}"]) == train.USAGE_ERROR
+    assert code_of([*command.split(), OUT, f"--config={path}"]) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
     assert f"error: {path}: " in line
     assert said in line
@@ -150,7 +150,7 @@ def test_a_config_that_is_no_yaml_is_named_with_its_line(
 ) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("model:\n  name: [a\nx: y\n")
-    assert code_of([*ZERO_SHOT, f"--config={path}"]) == train.USAGE_ERROR
+    assert code_of([*ZERO_SHOT, f"--config={path}"]) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
     assert re.search(rf"error: {path}: line 3: not readable as YAML: ", line)
 
@@ -159,7 +159,7 @@ def test_a_config_that_is_no_yaml_is_named_with_its_line(
 def test_sweep_alone_shows_its_commands(
     command: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train.main(command) == code
+    assert cli.main(command) == code
     out = capsys.readouterr().out
     assert all(f"  sweep {name}" in out for name in ("plan", "run", "status"))
     assert "zero-shot" not in out
@@ -178,11 +178,11 @@ def test_who_reads_no_further_gets_no_traceback(command: list[str]) -> None:
     assert process.stderr is not None
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait() == train.BROKEN_PIPE
+    assert process.wait() == cli.BROKEN_PIPE
 
 
 def code_of(command: list[str]) -> int | str | None:
     try:
-        return train.main(command)
+        return cli.main(command)
     except SystemExit as stop:
         return stop.code

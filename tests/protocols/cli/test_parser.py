@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from protocols.cli.parser import OneLineErrors, given_configs
+from probelight.protocols.cli.parser import OneLineErrors, given_configs
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from protocols.cli.command import Command, command, declared
-from protocols.cli.run import command_parser, run_command
-from storage.config.ranges import NumItems, RangeError
+from probelight.io.config.ranges import NumItems, RangeError
+from probelight.protocols.cli.command import Command, command, declared
+from probelight.protocols.cli.run import command_parser, run_command
 
 CALLS: list[tuple[str, int, str]] = []
 

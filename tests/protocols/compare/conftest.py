@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from results.provenance import DataUse
-from results.record import InoculationFacts, RunRecord
-from results.row import Row
-from results.run_folder import CommandFolder
+from probelight.results.provenance import DataUse
+from probelight.results.record import InoculationFacts, RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder
 
 CREDIT = {"0": 0.0, "1": 1.0, "2": 0.5}
 TRAIN = DataUse(path="train.jsonl", sha256="0" * 64)

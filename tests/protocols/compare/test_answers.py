@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from protocols.compare.answers import Answers, answers_of
-from protocols.compare.blocks import Block, blocks_of, named
-from protocols.compare.systems import System, systems_of
-from results.load import UnreadableResultError, load_results
-from results.run_folder import CommandFolder
+from probelight.protocols.compare.answers import Answers, answers_of
+from probelight.protocols.compare.blocks import Block, blocks_of, named
+from probelight.protocols.compare.systems import System, systems_of
+from probelight.results.load import UnreadableResultError, load_results
+from probelight.results.run_folder import CommandFolder
 
 
 def read(folder: Path) -> list[Answers]:

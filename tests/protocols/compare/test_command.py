@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest
 
-import train
-from protocols.compare.command import compare
-from reports.sections import made_sections
-from results.load import load_results
-from results.row import Row
-from results.subset import OneModel, Versus
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols import cli
+from probelight.protocols.compare.command import compare
+from probelight.reports.sections import made_sections
+from probelight.results.load import load_results
+from probelight.results.row import Row
+from probelight.results.subset import OneModel, Versus
 
 FIRST = "1111111111110000"
 SECOND = "1110000000001000"
@@ -30,7 +30,7 @@ def test_two_folders_from_the_command_line(
     other = leave.zero_shot(tmp_path / "b", "roberta", SECOND)
     leave.zero_shot(tmp_path / "b", "roberta", SECOND, probe="lonely")
     out = tmp_path / "out"
-    assert train.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
+    assert cli.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
     printed = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert "compared with nothing: lonely (test, zero shot) in b" in printed
     assert "page: " in printed
@@ -51,7 +51,9 @@ def test_two_folders_from_the_command_line(
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is made."""
-    monkeypatch.setattr("reports.build.build_report", lambda folder: folder / "report.html")
+    monkeypatch.setattr(
+        "probelight.reports.build.build_report", lambda folder: folder / "report.html"
+    )
 
 
 def rows_of(folder: Path, *folders: Path, **more: Any) -> list[Row]:
@@ -173,7 +175,7 @@ def test_what_cannot_be_compared(
     one, other, out = str(tmp_path / "a"), str(tmp_path / "b"), f"--output_dir={tmp_path / 'o'}"
 
     def complaint(*words: str) -> str:
-        assert train.main(["compare", *words]) == train.USAGE_ERROR
+        assert cli.main(["compare", *words]) == cli.USAGE_ERROR
         return capsys.readouterr().err
 
     leave.zero_shot(tmp_path / "b", "z", "110010", probe="other")  # is there for nobody
@@ -181,7 +183,7 @@ def test_what_cannot_be_compared(
     assert "is given twice" in complaint(one, other, f"{one}/", out)
     assert "did you mean 'made'?" in complaint(one, other, "--probes=mad", out)
     assert "--output_dir" in complaint(one, other)
-    assert train.main(["compare", one, str(tmp_path / "c"), out]) == 1
+    assert cli.main(["compare", one, str(tmp_path / "c"), out]) == 1
     assert "there is no such folder" in capsys.readouterr().err
     for model in "abcdefgh":
         leave.zero_shot(tmp_path / "a", model, "110011")

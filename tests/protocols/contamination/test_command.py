@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import train
-from metrics.intervals import wilson
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
+from probelight.metrics.intervals import wilson
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
 
 
 def question(number: int, stem: str, concept: str = "c") -> Record:
@@ -56,7 +56,7 @@ def test_counts_lines_and_scores(
     train_file, text_file = str(probe / "train.jsonl"), str(probe.parent / "text.txt")
     line = ["probes", "contamination", str(probe), f"--against={train_file}"]
     line += [f"--corpus={text_file}", "--ngram=3", f"--results={runs}", f"--output_dir={out}"]
-    assert train.main(line) == 0
+    assert cli.main(line) == 0
     said = capsys.readouterr().out
     assert "notice: 1 of 2 runs answered none of these items" in said
     with (out / "contamination.csv").open() as file:
@@ -100,21 +100,19 @@ def test_a_share_and_a_single_seed(
             file.write(json.dumps({**row, "correct": own, "seed": None}) + "\n")
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
     line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
-    assert train.main(line) == 0
+    assert cli.main(line) == 0
     with (out / "contamination_scores.csv").open() as file:
         scores = {(row["contaminated_by"], row["part"]): row for row in csv.DictReader(file)}
     clean = scores[f"{probe}:train", "clean"]
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
-    assert (
-        train.main([*line[:3], "--ngram=9", f"--corpus={probe.parent / 'text.txt'}", line[6]]) == 0
-    )
+    assert cli.main([*line[:3], "--ngram=9", f"--corpus={probe.parent / 'text.txt'}", line[6]]) == 0
     assert "nothing contaminates an item" in capsys.readouterr().out
 
 
 def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def said(*arguments: str) -> str:
-        assert train.main(["probes", "contamination", *arguments]) == 2
+        assert cli.main(["probes", "contamination", *arguments]) == 2
         return capsys.readouterr().err
 
     dev = str(probe / "dev.jsonl")

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 from jsonargparse import ArgumentParser
 
-import train
-from probes.catalog import load_probe_config
-from protocols.cli.errors import FAILURE
-from protocols.curve.command import curve
-from protocols.curve.settings import check_names, check_points
-from protocols.engine.chosen_models import chosen_models
-from results.provenance import ROOT
+from probelight.probes.catalog import load_probe_config
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from probelight.protocols.curve.command import curve
+from probelight.protocols.curve.settings import check_names, check_points
+from probelight.protocols.engine.chosen_models import chosen_models
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("curve") / "out"
-    assert train.main(arguments(folder)) == 0
+    assert cli.main(arguments(folder)) == 0
     return folder
 
 
@@ -46,7 +46,7 @@ def test_one_row_a_control_size_and_seed(traced: Path) -> None:
 
 def test_the_zero_shot_point_is_that_of_zero_shot(traced: Path, tmp_path: Path) -> None:
     command = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path}"]
-    assert train.main([*command, "--trainer.progress_bar=false"]) == 0
+    assert cli.main([*command, "--trainer.progress_bar=false"]) == 0
     rows = read_results(traced / "results.csv") + read_results(tmp_path / "results.csv")
     values = {
         (row["protocol"]): row["value"]
@@ -64,11 +64,11 @@ def test_finished_points_are_not_computed_again(
     removed = next(p for p in before if "-62-" in p.parent.name)
     kept = json.loads(removed.read_text())["rows"]
     removed.unlink()
-    assert train.main(arguments(traced)) == 0
+    assert cli.main(arguments(traced)) == 0
     after = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
     assert {p for p in after if after[p] != before[p]} == {removed}
     assert json.loads(removed.read_text())["rows"] == kept
-    assert train.main(arguments(traced)) == 0
+    assert cli.main(arguments(traced)) == 0
     assert "age_small: curve of embedded complete" in capsys.readouterr().out
 
 
@@ -129,7 +129,7 @@ def test_each_kind_of_model_has_its_own_rate_and_epochs_in_one_command(tmp_path:
         "--grid.mlm_baseline.learning_rate=2e-4",
         f"--output_dir={folder}",
     ]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     found = {
         (row["model"].split(" ")[0], row["learning_rate"], row["epoch"])
         for row in read_results(folder / "results.csv")
@@ -159,7 +159,7 @@ def test_every_model_is_checked_before_the_first_is_trained(
     command = ["curve", f"--models={curve_model},{second}", "--grid.controls=[standard]"]
     command += [f"--probes={curve_probes / probe}.yaml", f"--mirror={curve_probes / 'mirror'}"]
     command += ["--grid.sizes=[8]", "--grid.seeds=[1]", f"--output_dir={tmp_path / 'out'}"]
-    assert train.main(command) == FAILURE
+    assert cli.main(command) == FAILURE
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1
     assert ("second: " if fault == "vocabulary" else str(second)) in said
@@ -175,11 +175,11 @@ def test_few_rows_are_traced_at_sizes_that_they_have(
     command = ["curve", f"--probes={curve_probes / 'asked.yaml'}", "--grid.controls=[standard]"]
     command += [f"--mirror={curve_probes / 'mirror'}", "--models=choice_only", "--grid.seeds=[1]"]
     command += ["--grid.esim.epochs=1", f"--output_dir={out}"]
-    assert train.main([*command, "--grid.sizes=[37]"]) == train.USAGE_ERROR
+    assert cli.main([*command, "--grid.sizes=[37]"]) == cli.USAGE_ERROR
     said = capsys.readouterr().err
     assert "--grid.sizes [37]: asked has 36 train rows" in said
     assert not out.exists()
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "complete" not in said
     assert "the points are N = 9, 18, 36" in said

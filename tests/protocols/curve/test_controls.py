@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.catalog import ProbeConfig
-from probes.controls import CONTROLS, Control
-from probes.record import Record
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.controls import CONTROLS, Control
+from probelight.probes.record import Record
+from probelight.protocols import cli
 from tests.fixtures.rows import read_results
 
 CURVE = ["--grid.sizes=[16]", "--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
@@ -32,7 +32,7 @@ def curve(folder: Path, curve_model: Path, curve_probes: Path, controls: str) ->
     named += [f"--mirror={curve_probes / 'mirror'}", "--random_weights=false"]
     quiet = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
     chosen = [f"--grid.controls={controls}", f"--output_dir={folder}"]
-    return train.main(["curve", *named, *CURVE, *chosen, *quiet])
+    return cli.main(["curve", *named, *CURVE, *chosen, *quiet])
 
 
 @pytest.mark.usefixtures("_registered")
@@ -43,7 +43,7 @@ def test_a_registered_control_is_measured_and_reported(
     rows = [row for row in read_results(tmp_path / "results.csv") if row["metric"] == "accuracy"]
     found = {(row["control"], row["num_train"]) for row in rows if not row["subset"]}
     assert found == {(c, n) for c in ("standard", "shouted") for n in ("0", "16")}
-    assert train.main(["report", str(tmp_path)]) == 0
+    assert cli.main(["report", str(tmp_path)]) == 0
     table = (tmp_path / "tables" / "learning_curve.csv").read_text("utf-8")
     assert "shouted" in table
     assert "shouted" in (tmp_path / "figures" / "learning_curve.svg").read_text("utf-8")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext
-from protocols.curve.curve import Asked, Curve
-from protocols.curve.settings import FULL, CurveSettings, ProbeOptions
-from protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.curve.curve import Asked, Curve
+from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext
 
 ESIM, BASELINE = ModelSettings(kind="esim"), ModelSettings(kind="mlm_baseline")
 SETTINGS = CurveSettings(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from probes.splits import group_of
-from protocols.curve.data import CurveData, load_curve_data, traced
-from protocols.curve.settings import CurveSettings, ProbeOptions, check_names
-from protocols.engine.settings import ModelSettings
-from storage.errors import ConfigError, RecordError, UsageError
-from storage.web.download import NotThereError
+from probelight.io.errors import ConfigError, RecordError, UsageError
+from probelight.io.web.download import NotThereError
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.probes.splits import group_of
+from probelight.protocols.curve.data import CurveData, load_curve_data, traced
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_names
+from probelight.protocols.engine.settings import ModelSettings
 
 
 def load(folder: Path, name: str, **settings: object) -> CurveData:

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import torch
 
-import train
-from lightning_modules.baselines.mlm_baseline import MLMBaseline
-from lightning_modules.checkpoints.weights import model_fingerprint
-from probes.source import load_probe
-from probes.splits import group_of
-from protocols.curve.data import hold_out, load_curve_data
-from protocols.curve.full import early_stopping
-from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.engine.models import module_for
-from protocols.engine.settings import FitSettings, ModelSettings
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.probes.source import load_probe
+from probelight.probes.splits import group_of
+from probelight.protocols import cli
+from probelight.protocols.curve.data import hold_out, load_curve_data
+from probelight.protocols.curve.full import early_stopping
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from tests.fixtures.rows import read_results
 
 SEEDS = (1, 2)
@@ -48,7 +48,7 @@ def baseline(curve_probes: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     folder = tmp_path_factory.mktemp("draws") / "out"
     given = arguments(curve_probes, folder, "--models=mlm_baseline", "--grid.mlm_baseline.epochs=9")
     more = ["--grid.mlm_baseline.patience=2", "--grid.mlm_baseline.held_out=0.2"]
-    assert train.main([*given, *more]) == 0
+    assert cli.main([*given, *more]) == 0
     return folder
 
 
@@ -107,7 +107,7 @@ def test_a_curve_that_goes_on_ends_with_the_same_numbers(
     (baseline / "results.csv").unlink()
     given = arguments(curve_probes, baseline, "--models=mlm_baseline")
     more = ["--grid.mlm_baseline.patience=2", "--grid.mlm_baseline.held_out=0.2"]
-    assert train.main([*given, "--grid.mlm_baseline.epochs=9", *more]) == 0
+    assert cli.main([*given, "--grid.mlm_baseline.epochs=9", *more]) == 0
     assert (baseline / "results.csv").read_bytes() == before
 
 
@@ -116,7 +116,7 @@ def test_random_weights_are_drawn_for_each_seed(
 ) -> None:
     model = ModelSettings(str(curve_model), random_weights=True)
     given = ["--model.name_or_path", str(curve_model), "--model.random_weights=true"]
-    assert train.main(arguments(curve_probes, tmp_path / "out", *given)) == 0
+    assert cli.main(arguments(curve_probes, tmp_path / "out", *given)) == 0
     records = load_probe(
         str(curve_probes / "pairs.yaml"), "dev", mirror=str(curve_probes / "mirror")
     ).records

@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 import yaml
 
-import train
-from callbacks.aggregate_checkpoint import HELD_OUT
-from lightning_modules.base import ChoiceModule
-from lightning_modules.baselines.esim import ESIM
-from probes.splits import group_of
-from protocols.curve.data import hold_out, load_curve_data
-from protocols.curve.full import full_points
-from protocols.curve.probe import CurveProbe
-from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.engine.direct import Direct, fresh_module
-from protocols.engine.settings import FitSettings, ModelSettings
-from results.provenance import ROOT
+from probelight.callbacks.aggregate_checkpoint import HELD_OUT
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.baselines.esim import ESIM
+from probelight.probes.splits import group_of
+from probelight.protocols import cli
+from probelight.protocols.curve.data import hold_out, load_curve_data
+from probelight.protocols.curve.full import full_points
+from probelight.protocols.curve.probe import CurveProbe
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.engine.direct import Direct, fresh_module
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
 KILLER = """
 import os, signal, sys
-from lightning_modules.base import ChoiceModule
-from protocols.curve.probe import CurveProbe
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.protocols.curve.probe import CurveProbe
 
 kill_at = {"point": int(sys.argv.pop(1)), "step": int(sys.argv.pop(1))}
 
@@ -44,8 +44,8 @@ def counted(method, name):
 
 CurveProbe.point = counted(CurveProbe.point, "point")
 ChoiceModule.training_step = counted(ChoiceModule.training_step, "step")
-import train
-sys.exit(train.main(sys.argv[1:]))
+from probelight.protocols import cli
+sys.exit(cli.main(sys.argv[1:]))
 """
 
 
@@ -75,7 +75,7 @@ def written(values: dict[str, Any], path: Path) -> Path:
 
 
 def run(config: Path, output_dir: Path, *more: str) -> int:
-    return train.main(["curve", "--config", str(config), "--output_dir", str(output_dir), *more])
+    return cli.main(["curve", "--config", str(config), "--output_dir", str(output_dir), *more])
 
 
 def run_killed(config: Path, output_dir: Path, point: int, step: int) -> int:
@@ -244,7 +244,7 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
     assert run(tmp_path / "stage.yaml", folder) == 0
 
     values["probes"] = [str(curve_probes / "pairs.yaml")]
-    assert run(written(values, tmp_path / "masked.yaml"), tmp_path / "masked") == train.USAGE_ERROR
+    assert run(written(values, tmp_path / "masked.yaml"), tmp_path / "masked") == cli.USAGE_ERROR
 
 
 def test_held_out_rows_are_in_no_sample(curve_probes: Path) -> None:

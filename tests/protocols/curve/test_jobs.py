@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from jobs.context import RunContext, TrainerSettings
-from jobs.here import run_here
-from jobs.job import load_runner
-from protocols.curve.curve import Asked, Curve
-from protocols.curve.jobs import curve_jobs
-from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.engine.settings import FitSettings, ModelSettings
-from results.run_folder import CommandFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols.curve.curve import Asked, Curve
+from probelight.protocols.curve.jobs import curve_jobs
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.here import run_here
+from probelight.protocols.jobs.job import load_runner
+from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)

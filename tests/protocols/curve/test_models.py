@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import ProbeConfig, load_probe_config
-from probes.controls import NonsenseError
-from probes.record import Record
-from protocols.curve.data import CurveData
-from protocols.curve.models import nonsense_for, only_posed
-from protocols.curve.probe import pose
-from protocols.engine.models import module_for
-from protocols.engine.settings import ModelSettings
-from storage.errors import RecordError, UsageError
+from probelight.io.errors import RecordError, UsageError
+from probelight.probes.catalog import ProbeConfig, load_probe_config
+from probelight.probes.controls import NonsenseError
+from probelight.probes.record import Record
+from probelight.protocols.curve.data import CurveData
+from probelight.protocols.curve.models import nonsense_for, only_posed
+from probelight.protocols.curve.probe import pose
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import ModelSettings
 
 
 def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:

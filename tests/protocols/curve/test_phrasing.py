@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-import train
-from jobs.context import RunContext
-from protocols.curve import phrasing as curve_phrasing
-from protocols.curve.phrasing import best_phrasing
-from protocols.engine.predictions import Predictions
-from protocols.engine.settings import ModelSettings
-from results.run_folder import CommandFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols import cli
+from probelight.protocols.curve import phrasing as curve_phrasing
+from probelight.protocols.curve.phrasing import best_phrasing
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 
 FIRST, SECOND = ModelSettings(name_or_path="first"), ModelSettings(name_or_path="second")
@@ -109,7 +109,7 @@ def test_the_kept_phrasing_gets_the_curve(
         "--trainer.progress_bar=false",
         f"--output_dir={folder}",
     ]
-    assert train.main(arguments) == 0
+    assert cli.main(arguments) == 0
     rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
     # both wordings are the same here, so the first one is kept
     assert sorted({(r["probe"], r["split"]) for r in rows}) == [

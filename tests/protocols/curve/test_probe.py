@@ -11,15 +11,15 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from jobs.context import TrainerSettings
-from lightning_modules.base import ChoiceModule
-from probes.record import Record
-from protocols.curve.data import CurveData, load_curve_data
-from protocols.curve.probe import CurveProbe, encode, refuse_unposed
-from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.engine.models import module_for
-from protocols.engine.settings import ModelSettings
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.probes.record import Record
+from probelight.protocols.curve.data import CurveData, load_curve_data
+from probelight.protocols.curve.probe import CurveProbe, encode, refuse_unposed
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
 
 SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=1, batch_size=4)
 

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from probes.catalog import ProbeConfig
-from probes.record import Record
-from protocols.curve.data import CurveData
-from protocols.curve.rows import Measurement, Point, choice_sets, finish_run
-from protocols.engine.predictions import Predictions
-from protocols.engine.settings import ModelSettings
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import CommandFolder
-from results.subset import ChoiceSet
-from storage.typed import typed
+from probelight.io.typed import typed
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.protocols.curve.data import CurveData
+from probelight.protocols.curve.rows import Measurement, Point, choice_sets, finish_run
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder
+from probelight.results.subset import ChoiceSet
 
 SIZES, AGES = ("smaller", "larger"), ("older", "younger")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from jobs.context import RunContext, TrainerSettings
-from protocols.curve.curve import Asked, Curve
-from protocols.curve.jobs import curve_jobs
-from protocols.curve.runs import device_of, run_job
-from protocols.curve.settings import CurveSettings
-from protocols.engine.settings import FitSettings, ModelSettings
-from results.record import RunRecord
-from results.run_folder import RunFolder
+from probelight.protocols.curve.curve import Asked, Curve
+from probelight.protocols.curve.jobs import curve_jobs
+from probelight.protocols.curve.runs import device_of, run_job
+from probelight.protocols.curve.settings import CurveSettings
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
 
 SETTINGS = CurveSettings(
     sizes=[8],

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
-from protocols.curve.settings import CurveSettings, check_names, check_points
-from protocols.engine.settings import Fit, FitSettings
-from results.provenance import ROOT
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols.curve.settings import CurveSettings, check_names, check_points
+from probelight.protocols.engine.settings import Fit, FitSettings
+from tests.fixtures.checkout import ROOT
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from pytorch_lightning.strategies import SingleDeviceStrategy, StrategyRegistry
 
-from callbacks import aggregate_checkpoint
-from jobs.context import RunContext, TrainerSettings
-from lightning_modules.checkpoints.weights import model_fingerprint
-from lightning_modules.scorers.trained import TrainedScorer
-from probes.source import load_probe
-from protocols.curve.stage import FirstStage, load_facts, train_facts
-from protocols.engine.direct import Direct, fit_directly
-from protocols.engine.evaluation import predict
-from protocols.engine.models import saved_module
-from protocols.engine.settings import FitSettings, ModelSettings
-from results.run_folder import RunFolder
-from storage.errors import UsageError
+from probelight.callbacks import aggregate_checkpoint
+from probelight.io.errors import UsageError
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.scorers.trained import TrainedScorer
+from probelight.probes.source import load_probe
+from probelight.protocols.curve.stage import FirstStage, load_facts, train_facts
+from probelight.protocols.engine.direct import Direct, fit_directly
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 FIT = FitSettings(epochs=1, batch_size=8, learning_rate=0.01)

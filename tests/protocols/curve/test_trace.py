@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext, TrainerSettings
-from protocols.curve.curve import Asked
-from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.curve.trace import trace_curves
-from protocols.engine.settings import FitSettings, ModelSettings
-from results.run_folder import CommandFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols.curve.curve import Asked
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.curve.trace import trace_curves
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import CommandFolder
 
 FIT = FitSettings(epochs=1, batch_size=4)
 SETTINGS = CurveSettings(

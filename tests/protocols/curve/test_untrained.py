@@ -13,24 +13,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from jobs.context import RunContext, TrainerSettings
-from lightning_modules.heads.cached_heads import sample_orders
-from lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
-from lightning_modules.optimization import slanted_triangular
-from probes.record import Record
-from protocols.curve.curve import Asked, Curve
-from protocols.curve.data import load_curve_data
-from protocols.curve.jobs import curve_jobs
-from protocols.curve.probe import CurveProbe, candidate_words
-from protocols.curve.runs import run_job
-from protocols.curve.settings import CurveSettings, ProbeOptions
-from protocols.curve.trace import trace_curves
-from protocols.engine.evaluation import predict
-from protocols.engine.models import scorer_for
-from protocols.engine.settings import ModelSettings
-from results.record import RunRecord
-from results.run_folder import CommandFolder, RunFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.heads.cached_heads import sample_orders
+from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
+from probelight.lightning_modules.optimization import slanted_triangular
+from probelight.probes.record import Record
+from probelight.protocols.curve.curve import Asked, Curve
+from probelight.protocols.curve.data import load_curve_data
+from probelight.protocols.curve.jobs import curve_jobs
+from probelight.protocols.curve.probe import CurveProbe, candidate_words
+from probelight.protocols.curve.runs import run_job
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.curve.trace import trace_curves
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import CommandFolder, RunFolder
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 SETTINGS = CurveSettings(

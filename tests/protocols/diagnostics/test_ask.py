@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from jobs.context import TrainerSettings
-from lightning_modules.scorers.base import Question, Scorer
-from probes.diagnostics.items import Prompt
-from probes.diagnostics.sets import SETS, load_set
-from protocols.diagnostics.ask import Answers, ask_words
-from protocols.diagnostics.run import words_of
-from protocols.engine.models import scorer_for
-from protocols.engine.settings import ModelSettings
+from probelight.models.scorers.base import Question, Scorer
+from probelight.probes.diagnostics.items import Prompt
+from probelight.probes.diagnostics.sets import SETS, load_set
+from probelight.protocols.diagnostics.ask import Answers, ask_words
+from probelight.protocols.diagnostics.run import words_of
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
 from tests.fixtures.diagnostics import write_released
 
 Plain = Callable[[str], dict[str, float]]
@@ -82,7 +82,7 @@ def test_what_reads_like_a_split_word_is_not_that_word(scorer: Scorer) -> None:
             raise NotImplementedError
 
         def vocabulary(self) -> Question:
-            from datamodules.encoding.masked import MaskedChoiceEncoder
+            from probelight.encoding.masked import MaskedChoiceEncoder
 
             asked = scorer.vocabulary()
             tokenizer = asked.encoder.tokenizer  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import train
+from probelight.protocols import cli
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.rows import read_results
 
@@ -14,7 +14,7 @@ Counts = dict[tuple[str, str, str, str], str]
 def diagnose(recorded: Path, mirror: Path, out: Path) -> Counts:
     """Every number of results.csv, as a count."""
     command = ["diagnose", f"--recorded={recorded}", f"--mirror={mirror}", f"--output_dir={out}"]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     return {
         (row["model"], row["probe"], row["metric"], row["subset"]): (
             f"{round(float(row['value']) * int(row['num_items']))}/{row['num_items']}"
@@ -96,11 +96,11 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
     outputs, mirror = write_recorded(tmp_path / "outputs"), write_released(tmp_path / "mirror")
     (outputs / "modelpreds-cprag-bert.txt").write_text("it\n" * 5)
     command = ["diagnose", f"--recorded={outputs}", f"--mirror={mirror}"]
-    assert train.main([*command, f"--output_dir={tmp_path / 'out'}"]) == 1
+    assert cli.main([*command, f"--output_dir={tmp_path / 'out'}"]) == 1
     [line] = capsys.readouterr().err.strip().splitlines()
     assert "modelpreds-cprag-bert.txt: 5 lines, where 6 are expected" in line
     (outputs / "modelpreds-cprag-bert.txt").unlink()
-    assert train.main([*command, f"--output_dir={tmp_path / 'out'}"]) == train.USAGE_ERROR
+    assert cli.main([*command, f"--output_dir={tmp_path / 'out'}"]) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.strip().splitlines()
     assert "modelpreds-cprag-bert.txt: not there; it is expected beside" in line
     assert not (tmp_path / "out").exists()
@@ -167,7 +167,7 @@ def test_a_model_of_ours_beside_recorded_outputs(
         f"--output_dir={tmp_path / 'out'}", "--trainer.accelerator=cpu",
         "--trainer.progress_bar=false",
     ]  # fmt: skip
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {(row["model"], row["probe"], row["role"], row["kind"]) for row in rows} == {
         ("bert", "cprag", "model", "recorded"),
@@ -180,7 +180,7 @@ def test_a_model_of_ours_beside_recorded_outputs(
     assert {r["num_items"] for r in rows if (r["probe"], r["metric"]) == ("role", "accuracy@20")
             and not r["subset"]} == {"3"}  # fmt: skip
     capsys.readouterr()
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     assert capsys.readouterr().out.count(": complete\n") == 4
     assert read_results(tmp_path / "out" / "results.csv") == rows
 
@@ -194,6 +194,6 @@ def test_mistyped_sets_and_models_that_know_nothing(
         ([f"--recorded={outputs}", "--sets=role"], "recorded are cprag, and none of --sets role"),
         (["--models=mlm_baseline"], "knows nothing before it is trained, and diagnose trains"),
     ):
-        assert train.main(["diagnose", *options, f"--output_dir={tmp_path / 'out'}"]) == 2
+        assert cli.main(["diagnose", *options, f"--output_dir={tmp_path / 'out'}"]) == 2
         assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

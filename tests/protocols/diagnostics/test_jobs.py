@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from probes.diagnostics.sets import SETS, load_set
-from protocols.diagnostics.jobs import recorded_job
-from results.importers.recorded import find_recorded
+from probelight.probes.diagnostics.sets import SETS, load_set
+from probelight.protocols.diagnostics.jobs import recorded_job
+from probelight.results.importers.recorded import find_recorded
 from tests.fixtures.diagnostics import write_recorded, write_released
 
 

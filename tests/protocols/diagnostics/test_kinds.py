@@ -19,11 +19,11 @@ from transformers import (
     T5Tokenizer,
 )
 
-from jobs.context import TrainerSettings
-from lightning_modules.scorers.base import Scorer
-from protocols.diagnostics.ask import ask_words
-from protocols.engine.models import scorer_for
-from protocols.engine.settings import ModelSettings
+from probelight.models.scorers.base import Scorer
+from probelight.protocols.diagnostics.ask import ask_words
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
 
 CONTEXTS = {
     "a cat is smaller than a": ["dog", "cat", "Dog", "unheard"],

@@ -4,12 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from probes.diagnostics.sets import load_set
-from protocols.diagnostics.ask import Answers, Said
-from protocols.diagnostics.perturbed import Perturbed, perturbed, perturbed_lines, perturbed_rows
-from protocols.diagnostics.questions import Completion
-from results.model_outputs import ModelOutputs
-from results.row import Row
+from probelight.probes.diagnostics.sets import load_set
+from probelight.protocols.diagnostics.ask import Answers, Said
+from probelight.protocols.diagnostics.perturbed import (
+    Perturbed,
+    perturbed,
+    perturbed_lines,
+    perturbed_rows,
+)
+from probelight.protocols.diagnostics.questions import Completion
+from probelight.results.model_outputs import ModelOutputs
+from probelight.results.row import Row
 from tests.fixtures.diagnostics import write_released
 from tests.fixtures.results import wilson
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from probes.diagnostics.sets import load_set
-from protocols.diagnostics.questions import (
+from probelight.probes.diagnostics.sets import load_set
+from probelight.protocols.diagnostics.questions import (
     Completion,
     Continuation,
     Contrast,
     Negation,
     questions_of,
 )
-from results.subset import ClozeBin, Constraint, Statements
+from probelight.results.subset import ClozeBin, Constraint, Statements
 from tests.fixtures.diagnostics import FILES, NEG_SIMP, write_released
 
 CPRAG_FILE = "lm-diagnostics/datasets/CPRAG-102/CPRAG-102.tsv"

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.diagnostics.questions import (
+from probelight.protocols.diagnostics.questions import (
     Completion,
     Continuation,
     Contrast,
     Negation,
     Questions,
 )
-from protocols.diagnostics.rows import diagnostic_rows, known_contrasts
-from results.model_outputs import ModelOutputs
-from results.row import Row
-from results.subset import Constraint, Statements
+from probelight.protocols.diagnostics.rows import diagnostic_rows, known_contrasts
+from probelight.results.model_outputs import ModelOutputs
+from probelight.results.row import Row
+from probelight.results.subset import Constraint, Statements
 from tests.fixtures.results import wilson
 
 HIGH, LOW = (Constraint("high"),), (Constraint("low"),)

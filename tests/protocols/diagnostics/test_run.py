@@ -8,15 +8,15 @@ from statistics import fmean, stdev
 
 import pytest
 
-from jobs.context import RunContext, TrainerSettings
-from probes.diagnostics.perturbations import shuffled
-from probes.diagnostics.sets import SETS, load_set
-from protocols.diagnostics.jobs import RECORDED, model_job, recorded_job
-from protocols.diagnostics.run import measure_model, measure_recorded
-from protocols.engine.settings import ModelSettings
-from results.importers.recorded import find_recorded
-from results.run_folder import RunFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.probes.diagnostics.perturbations import shuffled
+from probelight.probes.diagnostics.sets import SETS, load_set
+from probelight.protocols.diagnostics.jobs import RECORDED, model_job, recorded_job
+from probelight.protocols.diagnostics.run import measure_model, measure_recorded
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.importers.recorded import find_recorded
+from probelight.results.run_folder import RunFolder
 from tests.fixtures.diagnostics import write_recorded, write_released
 
 

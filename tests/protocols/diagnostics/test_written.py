@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-import train
-from probes.diagnostics.sets import SETS, load_set
-from protocols.diagnostics.run import asked_of
-from protocols.diagnostics.written import file_name, write_recorded
-from results.importers.recorded import find_recorded, read_recorded
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.probes.diagnostics.sets import SETS, load_set
+from probelight.protocols import cli
+from probelight.protocols.diagnostics.run import asked_of
+from probelight.protocols.diagnostics.written import file_name, write_recorded
+from probelight.results.importers.recorded import find_recorded, read_recorded
 from tests.fixtures.diagnostics import write_released
 from tests.fixtures.rows import read_results
 
@@ -25,9 +25,9 @@ def test_what_is_written_is_read_again_with_the_same_counts(
     command = ["diagnose", chosen, f"--mirror={mirror}", "--trainer.accelerator=cpu"]
     own = [f"--models={asked_model}", f"--write_recorded={written}", "--shuffles=1"]
     quiet = "--trainer.progress_bar=false"
-    assert train.main([*command, *own, quiet, f"--output_dir={tmp_path / 'one'}"]) == 0
+    assert cli.main([*command, *own, quiet, f"--output_dir={tmp_path / 'one'}"]) == 0
     read = [f"--recorded={written}", f"--output_dir={tmp_path / 'two'}"]
-    assert train.main([*command, *read]) == 0
+    assert cli.main([*command, *read]) == 0
     first, second = (
         {tuple(row[name] for name in COUNTED) for row in rows if not row["perturbation"]}
         for rows in (read_results(tmp_path / name / "results.csv") for name in ("one", "two"))
@@ -91,5 +91,5 @@ def test_commands_that_would_write_what_cannot_be_told_apart(
     ):
         command = ["diagnose", *options, f"--write_recorded={tmp_path}", "--output_dir=never"]
         mirror = write_released(tmp_path.parent / "mirror")
-        assert train.main([*command, f"--mirror={mirror}"]) == train.USAGE_ERROR
+        assert cli.main([*command, f"--mirror={mirror}"]) == cli.USAGE_ERROR
         assert said in capsys.readouterr().err

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from datamodules.encoding.encoded_set import EncodedSet, Ids, Padding
-from lightning_modules.base import Batch, mask_choices
-from lightning_modules.scorers.base import Posable, Question, Scorer, ScorerSettings
-from probes.record import Record, Setup
+from probelight.encoding.encoded_set import EncodedSet, Ids, Padding
+from probelight.lightning_modules.base import Batch, mask_choices
+from probelight.models.scorers.base import Posable, Question, Scorer, ScorerSettings
+from probelight.probes.record import Record, Setup
 
 
 @dataclass(frozen=True, kw_only=True)

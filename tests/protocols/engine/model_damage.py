@@ -13,7 +13,7 @@ import torch
 import yaml
 from safetensors.torch import load_file, save_file
 
-import train
+from probelight.protocols import cli
 
 Damage = Callable[[Path], object]
 Cases = dict[str, tuple[Damage, str]]  # what is done, and what the line must say of it
@@ -115,4 +115,4 @@ def inoculate(folder: Path, config: dict[str, Any], tmp_path: Path) -> int:
     config["original"]["checkpoint"] = str(folder)
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
     out = ["--output_dir", str(tmp_path / "out")]
-    return train.main(["inoculate", "--config", str(tmp_path / "run.yaml"), *out])
+    return cli.main(["inoculate", "--config", str(tmp_path / "run.yaml"), *out])

@@ -14,13 +14,13 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from datamodules.resumable import ResumableLoader
-from datamodules.sampler import EpochBatchSampler, Share
-from jobs.context import RunContext, TrainerSettings
-from protocols.engine.settings import Fit
-from protocols.engine.training import FitPlan, fit
-from results.run_folder import RunFolder
-from tests.jobs.tiny_training import Points, Regression
+from probelight.datamodules.resumable import ResumableLoader
+from probelight.datamodules.sampler import EpochBatchSampler, Share
+from probelight.protocols.engine.settings import Fit
+from probelight.protocols.engine.training import FitPlan, fit
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.tiny_training import Points, Regression
 
 
 class Shared(Points):

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
-from datamodules.resumable import ResumableData, ResumableLoader
-from datamodules.sampler import EpochBatchSampler
-from jobs.context import RunContext, TrainerSettings
-from lightning_modules.base import Batch, ChoiceModule
-from protocols.engine.settings import Fit
-from protocols.engine.training import FitPlan, fit
-from results.run_folder import RunFolder
+from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
+from probelight.datamodules.resumable import ResumableData, ResumableLoader
+from probelight.datamodules.sampler import EpochBatchSampler
+from probelight.lightning_modules.base import Batch, ChoiceModule
+from probelight.protocols.engine.settings import Fit
+from probelight.protocols.engine.training import FitPlan, fit
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
 
 NUM_ITEMS, STEP, EPOCHS = 11, 4, 2  # steps of 4, 4 and 3 items
 

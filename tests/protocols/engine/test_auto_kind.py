@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import transformers
 
-import train
-from jobs.context import RunContext
-from lightning_modules.checkpoints.folder import PretrainedError
-from protocols.cli.errors import FAILURE
-from protocols.engine.auto_kind import found_kind, with_kind
-from protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from probelight.protocols.engine.auto_kind import found_kind, with_kind
+from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.jobs.context import RunContext
 from tests.fixtures.hub_cache import HubCache
 
 MASKED, ENCODER = "masked language model", "encoder"
@@ -113,7 +113,7 @@ def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
 def test_the_usual_kind_is_found_without_importing_transformers(tmp_path: Path) -> None:
     folder = written(tmp_path, "Bert", "BertForMaskedLM")
     code = (
-        "import sys; from protocols.engine.auto_kind import found_kind; "
+        "import sys; from probelight.protocols.engine.auto_kind import found_kind; "
         f"found_kind({folder!r}); sys.exit('transformers' in sys.modules or 'torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -121,7 +121,7 @@ def test_the_usual_kind_is_found_without_importing_transformers(tmp_path: Path) 
 
 def test_a_mistyped_kind_is_told_that_there_is_auto(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["zero-shot", "--output_dir=never", "--probes=age_small", "--model.kind=atuo"]
-    assert train.main(command) == train.USAGE_ERROR
+    assert cli.main(command) == cli.USAGE_ERROR
     assert "auto" in capsys.readouterr().err
 
 
@@ -132,7 +132,7 @@ def test_what_trains_transformers_alone_refuses_other_kinds_by_name(
     given = [f"--model.name_or_path={written(tmp_path, 'GPT2', 'GPT2LMHeadModel')}"]
     given += ["--model.kind=auto", "--original.name=a", "--original.sets=[definitions_small]"]
     given += ["--probe.name=hypernymy_small"] if command == "inoculate" else []
-    assert train.main([command, *given, "--output_dir=never"]) == train.USAGE_ERROR
+    assert cli.main([command, *given, "--output_dir=never"]) == cli.USAGE_ERROR
     said = capsys.readouterr().err
     assert "model.kind causal is not trained here" in said
     assert "give a model of kind transformer" in said
@@ -181,6 +181,6 @@ def test_no_command_begins_with_a_model_of_another_kind(
         ["grid"],
         ["diagnose"],
     ):
-        assert train.main([*command, model, f"--output_dir={out}"]) == FAILURE
+        assert cli.main([*command, model, f"--output_dir={out}"]) == FAILURE
         assert "model.kind transformer; give model.kind causal" in capsys.readouterr().err
         assert not out.exists()

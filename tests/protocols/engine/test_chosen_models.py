@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lightning_modules.checkpoints.description import read_config
-from lightning_modules.checkpoints.folder import PretrainedError
-from protocols.engine.chosen_models import chosen_models, model_of
-from protocols.engine.settings import ModelSettings
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.models.checkpoints.description import read_config
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.protocols.engine.chosen_models import chosen_models, model_of
+from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.hub_cache import HubCache
 
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}

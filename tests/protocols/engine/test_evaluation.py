@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertModel
 
-from jobs.context import TrainerSettings
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.record import Record
-from protocols.engine.evaluation import predict
-from protocols.engine.models import scorer_for
-from protocols.engine.settings import ModelSettings
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.probes.record import Record
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 LONG = " ".join(["w1", "w2"] * 20)  # more than the tiny model's 32 tokens

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
-import train
-from jobs.context import RunContext
-from probes.source import load_probe
-from protocols.engine.kinds import KINDS, ModelKind, check_questions
-from protocols.engine.models import module_for
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask
-from results.provenance import ROOT
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.probes.source import load_probe
+from probelight.protocols import cli
+from probelight.protocols.engine.kinds import KINDS, ModelKind, check_questions
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.jobs.context import RunContext
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
@@ -49,7 +49,7 @@ def test_a_baseline_is_refused_where_nothing_is_trained(
     preset = ["--config", str(ROOT / "configs" / "model" / f"{kind}.yaml")]
     given = [f"--plan.model.kind={kind}"] if command == ["demo"] else preset
     folder = tmp_path / "out"
-    assert train.main([*command, *given, f"--output_dir={folder}"]) == train.USAGE_ERROR
+    assert cli.main([*command, *given, f"--output_dir={folder}"]) == cli.USAGE_ERROR
     said = capsys.readouterr().err
     assert f"model.kind {kind}" in said
     assert ADVICE[kind] in said
@@ -59,7 +59,7 @@ def test_a_baseline_is_refused_where_nothing_is_trained(
 def test_a_grid_of_several_models_computes_none_before_it_refuses_one(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     command = ["grid", "--models=embedded,mlm_baseline", f"--output_dir={folder}"]
-    assert train.main(command) == train.USAGE_ERROR
+    assert cli.main(command) == cli.USAGE_ERROR
     assert not folder.exists()
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_fine_tuned_is_no_original_task_model(
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     folder = tmp_path / "out"
-    assert train.main([command, f"--config={path}", f"--output_dir={folder}"]) == train.USAGE_ERROR
+    assert cli.main([command, f"--config={path}", f"--output_dir={folder}"]) == cli.USAGE_ERROR
     assert re.search(NOT_FINE_TUNED[kind], capsys.readouterr().err)
     assert not folder.exists()
 
@@ -126,7 +126,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_new_kind_is_a_file_and_a_line(letters: list[str], tmp_path: Path) -> None:
     probes = ["age_small", "definitions_small"]  # a sentence with a mask, a question with answers
     command = ["zero-shot", *letters, f"--probes={','.join(probes)}", f"--output_dir={tmp_path}"]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     rows = read_results(tmp_path / "results.csv")
     assert {(row["model"], row["mode"]) for row in rows} == {("counter", "counted")}
     for probe in probes:
@@ -151,11 +151,11 @@ def test_what_a_new_kind_cannot_do_is_refused_by_name(
     letters: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["zero-shot", *letters, "--probes=age_small", "--ranks=true"]
-    assert train.main([*command, f"--output_dir={tmp_path}"]) == train.USAGE_ERROR
+    assert cli.main([*command, f"--output_dir={tmp_path}"]) == cli.USAGE_ERROR
     said = capsys.readouterr().err
     assert "LetterCounter (mode counted) gives no log-probabilities over a vocabulary" in said
     command = ["curve", *letters, "--probes=age_small", f"--output_dir={tmp_path / 'curve'}"]
-    assert train.main(command) == train.USAGE_ERROR
+    assert cli.main(command) == cli.USAGE_ERROR
     assert "is not trained here, and the probes are mc_mlm" in capsys.readouterr().err
 
 
@@ -163,13 +163,13 @@ def test_an_unknown_kind_is_told_which_there_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["zero-shot", "--model.kind=elmo", "--probes=age_small", f"--output_dir={tmp_path}"]
-    assert train.main(command) == train.USAGE_ERROR
+    assert cli.main(command) == cli.USAGE_ERROR
     said = capsys.readouterr().err
     assert "--model.kind elmo: give one of transformer, causal, mlm_baseline, esim" in said
 
 
 def test_the_registry_imports_nothing_heavy() -> None:
-    code = "import sys, protocols.engine.models; print(*sys.modules)"
+    code = "import sys, probelight.protocols.engine.models; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

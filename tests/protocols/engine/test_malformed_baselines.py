@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from lightning_modules.checkpoints.folder import PretrainedError
-from protocols.engine.models import module_for, saved_module
-from protocols.engine.settings import ModelSettings
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.protocols.engine.models import module_for, saved_module
+from probelight.protocols.engine.settings import ModelSettings
 from tests.protocols.engine.model_damage import (
     Cases,
     Damage,

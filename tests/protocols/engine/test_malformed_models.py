@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, T5Config, ViTConfig
 
-import train
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from protocols.engine.models import module_for
-from protocols.engine.settings import ModelSettings
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import ModelSettings
 from tests.protocols.engine.model_damage import (
     RAN,
     Cases,
@@ -249,7 +249,7 @@ def _zero_shot(folder: str, tmp_path: Path) -> int:
     write_ai2(own, [Record("1", "the grass is [MASK] .", ("red", "green"), 1)])
     command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
     command += ["--model.name_or_path", folder, "--output_dir", str(tmp_path / "out")]
-    return train.main([*command, "--trainer.progress_bar", "false"])
+    return cli.main([*command, "--trainer.progress_bar", "false"])
 
 
 @cases(ANY_MODEL, MASKED)

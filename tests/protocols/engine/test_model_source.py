@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lightning_modules.checkpoints.weights import model_fingerprint
-from protocols.engine.model_source import hub_id, original_source, source_of
-from protocols.engine.models import module_for, saved_module
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.settings import OriginalTask
-from results.record import ModelSource, OriginalParts, RunRecord
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.protocols.engine.model_source import hub_id, original_source, source_of
+from probelight.protocols.engine.models import module_for, saved_module
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.settings import OriginalTask
+from probelight.results.record import ModelSource, OriginalParts, RunRecord
 
 
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,16 +8,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_modules.baselines.esim import ESIM
-from lightning_modules.baselines.mlm_baseline import MLMBaseline
-from lightning_modules.checkpoints.folder import PretrainedError
-from lightning_modules.masked_choice import MaskedChoice
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.catalog import ROOT
-from probes.record import Record
-from protocols.engine.models import check_module, check_scorer, module_for, saved_module, scorer_for
-from protocols.engine.settings import ModelSettings
-from storage.errors import RecordError, UsageError
+from probelight.io.errors import RecordError, UsageError
+from probelight.lightning_modules.baselines.esim import ESIM
+from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
+from probelight.lightning_modules.masked_choice import MaskedChoice
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.probes.record import Record
+from probelight.protocols.engine.models import (
+    check_module,
+    check_scorer,
+    module_for,
+    saved_module,
+    scorer_for,
+)
+from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.checkout import ROOT
 
 MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_length=40)
 

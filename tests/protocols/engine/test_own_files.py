@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.importers.ai2 import write_ai2
-from probes.source import load_probe
-from protocols.engine.own_files import own_files
-from protocols.engine.settings import SplitFiles
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.source import load_probe
+from probelight.protocols import cli
+from probelight.protocols.engine.own_files import own_files
+from probelight.protocols.engine.settings import SplitFiles
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import sentences
 
@@ -34,7 +34,7 @@ def curve(curve_model: Path, tmp_path: Path) -> Curve:
     def run(*options: str) -> int:
         command = ["curve", f"--model.name_or_path={curve_model}", "--grid.sizes=[8]"]
         command += ["--grid.seeds=[1]", "--grid.modes=[mlp]", "--grid.epochs=1"]
-        return train.main([*command, f"--output_dir={tmp_path / 'out'}", *options])
+        return cli.main([*command, f"--output_dir={tmp_path / 'out'}", *options])
 
     return run
 
@@ -94,7 +94,7 @@ def test_a_changed_file_is_named(
     assert curve(*command) == 0
     path = tmp_path / "pairs-dev.jsonl"
     write_ai2(path, sentences(10, 20))
-    assert curve(*command) == train.USAGE_ERROR
+    assert curve(*command) == cli.USAGE_ERROR
     assert f"data ({path} is not what it was made with)" in capsys.readouterr().err
 
 
@@ -126,7 +126,7 @@ def test_what_a_curve_of_files_lacks_is_said(
     curve: Curve,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert curve(*(files[split] for split in splits), *options) == train.USAGE_ERROR
+    assert curve(*(files[split] for split in splits), *options) == cli.USAGE_ERROR
     line = capsys.readouterr().err.strip()
     assert said in line
     assert len(line.splitlines()) == 1

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from probes.record import Record
-from protocols.engine.predictions import (
+from probelight.probes.record import Record
+from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     grouped_row,
@@ -18,8 +18,8 @@ from protocols.engine.predictions import (
     tied_row,
     untouched_of,
 )
-from results.row import Row
-from results.subset import Template, Untouched
+from probelight.results.row import Row
+from probelight.results.subset import Template, Untouched
 
 ITEMS = [Record(str(i), "What?", ("a", "b", "c"), 0) for i in range(4)]
 

@@ -18,15 +18,15 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
-from callbacks.checkpoint_io import read_state
-from callbacks.last_state import LastState
-from jobs.context import RunContext, TrainerSettings
-from protocols.engine import training
-from protocols.engine.settings import Fit
-from protocols.engine.training import FitPlan, fit
-from results.run_folder import RunFolder
-from tests.jobs.tiny_training import Points, Regression
+from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
+from probelight.callbacks.checkpoint_io import read_state
+from probelight.callbacks.last_state import LastState
+from probelight.protocols.engine import training
+from probelight.protocols.engine.settings import Fit
+from probelight.protocols.engine.training import FitPlan, fit
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.tiny_training import Points, Regression
 
 SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.engine.settings import ModelSettings, SplitFiles, listed
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols.engine.settings import ModelSettings, SplitFiles, listed
 
 
 @pytest.mark.parametrize(

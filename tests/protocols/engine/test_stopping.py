@@ -17,20 +17,20 @@ import yaml
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-import train
-from callbacks.checkpoint_io import read_state
-from callbacks.stop_signals import SENTENCES
-from jobs.context import RunContext
-from lightning_modules.scorers.asked import Asked
-from protocols.engine.evaluation import predict
-from protocols.engine.models import scorer_for
-from protocols.engine.settings import Fit, ModelSettings
-from protocols.engine.training import FitPlan, fit
-from results.provenance import ROOT
-from results.run_folder import RunFolder
-from tests.jobs.tiny_training import Points, Regression
+from probelight.callbacks.checkpoint_io import read_state
+from probelight.io.stop_signals import SENTENCES
+from probelight.models.scorers.asked import Asked
+from probelight.protocols import cli
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.settings import Fit, ModelSettings
+from probelight.protocols.engine.training import FitPlan, fit
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.run_folder import RunFolder
+from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
 from tests.protocols.engine.test_resuming import SETTINGS, Interrupted, assert_same, outcome, start
+from tests.protocols.jobs.tiny_training import Points, Regression
 
 
 @pytest.fixture(autouse=True)
@@ -129,8 +129,8 @@ def test_a_stopped_command_says_so_whatever_a_library_makes_of_it(
             if answer == "another exception":
                 raise ImportError("half a module") from None
 
-    monkeypatch.setattr(train, "run", stopped)
-    assert train.main(["report"]) == code
+    monkeypatch.setattr(cli, "call", stopped)
+    assert cli.main(["report"]) == code
     assert capsys.readouterr().err.count(SENTENCES[code]) == 1
 
 
@@ -154,9 +154,9 @@ def test_a_signal_within_a_finaliser_ends_the_command_soon(
             time.sleep(0.1)
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(train, "run", stopped)
+    monkeypatch.setattr(cli, "call", stopped)
     began = time.monotonic()
-    assert train.main(["report"]) == code
+    assert cli.main(["report"]) == code
     assert time.monotonic() - began < 5
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 import yaml
 
-import train
-from lightning_modules.inoculation import Inoculation
-from lightning_modules.sentence_choice import SentenceChoice
-from protocols.engine.training import compile_transformers
-from results.provenance import ROOT
+from probelight.lightning_modules.inoculation import Inoculation
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.protocols import cli
+from probelight.protocols.engine.training import compile_transformers
+from tests.fixtures.checkout import ROOT
 
 PRESETS = sorted((ROOT / "configs" / "trainer").glob("*.yaml"))
 
@@ -22,7 +22,7 @@ def test_a_trainer_preset_goes_behind_an_experiment(
 ) -> None:
     experiment = ROOT / "configs" / "experiment" / "inoculate_hypernymy.yaml"
     with pytest.raises(SystemExit, match="0"):
-        train.main(["inoculate", f"--config={experiment}", f"--config={path}", "--print_config"])
+        cli.main(["inoculate", f"--config={experiment}", f"--config={path}", "--print_config"])
     printed = yaml.safe_load(capsys.readouterr().out)
     preset = yaml.safe_load(path.read_text())["trainer"]
     assert {name: printed["trainer"][name] for name in preset} == preset

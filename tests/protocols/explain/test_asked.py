@@ -15,15 +15,15 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-import train
-from jobs.context import TrainerSettings
-from lightning_modules.sentence_choice import SentenceChoice
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from protocols.engine.settings import ModelSettings
-from protocols.explain.asked import explained
-from reports.explain.facts import Explained
-from tests.lightning_modules.scorers.test_seq2seq import t5_tokenizer
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.explain.asked import explained
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.reports.explain.facts import Explained
+from tests.models.scorers.test_seq2seq import t5_tokenizer
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
@@ -161,12 +161,12 @@ def test_the_command_shows_models_of_two_kinds_in_plain_text(
     write_ai2(path, [MASKED])
     given = ["explain", f"--data.path={path}", "--data.setup=mc_mlm", "--item=@1"]
     models = f"--models={tiny_model},{causal_folder('gpt2')}"
-    assert train.main([*given, models, "--trainer.accelerator=cpu"]) == 0
+    assert cli.main([*given, models, "--trainer.accelerator=cpu"]) == 0
     said = capsys.readouterr().out
     assert "item 1, line 1 of the file my.jsonl" in said
     assert f"{causal_folder('gpt2')}: causal language model (architectures GPT2LMHeadModel)" in said
     for text in ("* green", "[MASK]:4", "Ġis:", "in its first piece", "best word 10"):
         assert text in said
     assert "\x1b" not in said
-    assert train.main([*given[:-1], "--item=2"]) == train.USAGE_ERROR
+    assert cli.main([*given[:-1], "--item=2"]) == cli.USAGE_ERROR
     assert "its line is given as @2" in capsys.readouterr().err

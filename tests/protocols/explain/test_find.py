@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from probes.source import load_file
-from protocols.explain.find import find_item
-from protocols.zero_shot.data import LoadedSet
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.probes.source import load_file
+from probelight.protocols.explain.find import find_item
+from probelight.protocols.zero_shot.data import LoadedSet
 
 
 def loaded(folder: Path, name: str, *ids: str) -> LoadedSet:

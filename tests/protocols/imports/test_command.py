@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import train
-from results.items.lines import read_item_lines
-from results.load import load_results
+from probelight.protocols import cli
+from probelight.results.items.lines import read_item_lines
+from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 
 WRITTEN = Path(__file__).parents[2] / "fixtures" / "lm_eval" / "tiny-gpt2"
@@ -49,7 +49,7 @@ def numbers(out: Path) -> dict[tuple[str, str], float]:
 
 def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["import", "lm_eval", *map(str, SAMPLES), f"--output_dir={tmp_path}"]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     said = [[json.loads(line)["acc"] for line in path.read_text().splitlines()] for path in SAMPLES]
     found = numbers(tmp_path)
     assert found["own_pairs", "accuracy"] == sum(said[0]) / len(said[0])
@@ -62,7 +62,7 @@ def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFix
     assert [(one.prediction, one.correct) for one in lines] == [(0, 1), (1, 0), (0, 1), (0, 1)]
     assert lines[0].scores == (-61.876259, -69.264977)
     capsys.readouterr()
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     assert "own_pairs, tiny-gpt2: complete" in capsys.readouterr().out.replace("\n", " ")
 
 
@@ -76,7 +76,7 @@ def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
         f"--data.path={own}",
     ]
     command += ["--data.setup=mc_qa", f"--output_dir={out}"]
-    assert train.main([*command, "--scores=logarithm"]) == 0
+    assert cli.main([*command, "--scores=logarithm"]) == 0
     found = numbers(out)
     # a is wrong, b a tie of two, c right; two of the three have two choices.
     assert found["alive", "accuracy"] == pytest.approx((0 + 1 / 2 + 1) / 3)
@@ -89,7 +89,7 @@ def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
     assert lines[2].scores == (-0.693147, -1.386294, -1.386294)
     before = (out / "results.csv").read_bytes()
     scored(tmp_path, {**SCORES, "a": {"yes": 1.0, "no": 0.0}})
-    assert train.main([*command, "--scores=logarithm"]) == train.USAGE_ERROR
+    assert cli.main([*command, "--scores=logarithm"]) == cli.USAGE_ERROR
     assert (out / "results.csv").read_bytes() == before
 
 
@@ -113,7 +113,7 @@ def test_mistaken_commands_end_with_one_line(
     line = [str(scored(tmp_path, SCORES)) if word == "SCORED" else word for word in arguments]
     line = [word for one in line for word in (own if one == "OWN" else [one])]
     out = tmp_path / "out"
-    assert train.main(["import", f"--output_dir={out}", *line]) == train.USAGE_ERROR
+    assert cli.main(["import", f"--output_dir={out}", *line]) == cli.USAGE_ERROR
     assert said in " ".join(capsys.readouterr().err.split())
     assert not out.exists()
 
@@ -153,7 +153,7 @@ def test_ranked_candidates_of_one_set_are_classes_by_their_texts(
 ) -> None:
     path = ranked(tmp_path, 0, blank, LEGS)
     command = ["import", "plain", f"{path}=first", f"--output_dir={tmp_path / 'out'}"]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     found = numbers(tmp_path / "out")
     assert found["model0", "accuracy"] == pytest.approx(5 / 6)
     assert found["model0", "majority_accuracy"] == pytest.approx(4 / 6)
@@ -170,7 +170,7 @@ def test_ranked_candidates_of_one_set_are_classes_by_their_texts(
 def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
     files = [f"{ranked(tmp_path, model, '<mask>')}=model{model}" for model in (0, 1)]
     out = tmp_path / "out"
-    assert train.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
+    assert cli.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
     rows = read_results(out / "results.csv")
     # The second model's scores are in no order of the first one's file, but that is one of ranks.
     assert {row["metric"] for row in rows} == {
@@ -187,7 +187,7 @@ def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
 def test_an_order_is_told_by_the_scores_of_the_file(scores: str, tmp_path: Path) -> None:
     path, out = ranked(tmp_path, 1, "<mask>"), tmp_path / "out"
     command = ["import", "plain", str(path), "--model=m", f"--scores={scores}"]
-    assert train.main([*command, f"--output_dir={out}"]) == 0
+    assert cli.main([*command, f"--output_dir={out}"]) == 0
     assert ("model1", "majority_accuracy") not in numbers(out)
 
 
@@ -197,7 +197,7 @@ def test_a_file_whose_order_is_no_rank_has_a_majority(tmp_path: Path) -> None:
     row = json.loads(last)
     row["scores"] = dict(sorted(row["scores"].items()))
     path.write_text("\n".join([*first, json.dumps(row)]), encoding="utf-8")
-    assert train.main(["import", "plain", f"{path}=m", f"--output_dir={out}"]) == 0
+    assert cli.main(["import", "plain", f"{path}=m", f"--output_dir={out}"]) == 0
     assert ("model0", "majority_accuracy") in numbers(out)
 
 
@@ -213,13 +213,13 @@ def test_files_of_one_command_are_compared(
     (tmp_path / "gold.csv").write_text("".join(["text,gold\n", *golds]), encoding="utf-8")
     files.append(f"--gold={tmp_path / 'gold.csv'}")
     apart, out, compared = (tmp_path / name for name in ("apart", "out", "compared"))
-    assert train.main(["import", "plain", *files, f"--output_dir={apart}"]) == 0
+    assert cli.main(["import", "plain", *files, f"--output_dir={apart}"]) == 0
     compare = ["compare", str(apart), f"--output_dir={compared}"]
-    assert train.main(compare) == train.USAGE_ERROR
+    assert cli.main(compare) == cli.USAGE_ERROR
     assert "FILE=MODEL with --data.name NAME, or with --probe" in capsys.readouterr().err
-    assert train.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
+    assert cli.main(["import", "plain", *files, "--data.name=legs", f"--output_dir={out}"]) == 0
     compare = ["compare", str(out), f"--output_dir={compared}"]
-    assert train.main(compare) == 0
+    assert cli.main(compare) == 0
     found = {(r["metric"], r["subset"]): r["value"] for r in read_results(compared / "results.csv")}
     assert float(found["difference", "model0 − model1"]) == pytest.approx(5 / 6 - 2 / 6)
 
@@ -253,6 +253,6 @@ def test_mistaken_names_end_with_one_line(
         path = tmp_path / f"{name.lower()}.jsonl"
         line.append(f"{path}{equals}{model}" if path.exists() else word)
     out = tmp_path / "out"
-    assert train.main(["import", "plain", *line, f"--output_dir={out}"]) != 0
+    assert cli.main(["import", "plain", *line, f"--output_dir={out}"]) != 0
     assert said in " ".join(capsys.readouterr().err.split())
     assert not out.exists()

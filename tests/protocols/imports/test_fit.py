@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from probes.catalog import ProbeConfig
-from probes.record import Record
-from probes.source import ProbeData
-from protocols.imports.fit import fitted
-from protocols.imports.own_items import own_items
-from results.importers.answers import Answer, Imported
-from storage.errors import RecordError
-from storage.files import DataFile
+from probelight.io.errors import RecordError
+from probelight.io.files import DataFile
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols.imports.fit import fitted
+from probelight.protocols.imports.own_items import own_items
+from probelight.results.importers.answers import Answer, Imported
 
 FILE = DataFile("f", "sha", 2)
 CAT = Record("q1", "A cat is [MASK].", ("animal", "plant"), 0, position=1)

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from protocols.imports.kept_scores import kept
-from results.importers.answers import Answer
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.protocols.imports.kept_scores import kept
+from probelight.results.importers.answers import Answer
 
 SAID = Answer(where="f:1", choices=("a", "b\u00e4 "), scores=(0.0, 0.25))
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import yaml
 
-import train
+from probelight.protocols import cli
 
 
 def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
-    return train.main(["inoculate", "--config", str(path), "--output_dir", str(output_dir)])
+    return cli.main(["inoculate", "--config", str(path), "--output_dir", str(output_dir)])
 
 
 def assert_same(one: Path, two: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from jobs.context import RunContext, TrainerSettings
-from jobs.job import Job
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import SweepGrid, SweepRow
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.grid import SweepGrid, SweepRow
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
 from tests.protocols.inoculation.commands import run
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)

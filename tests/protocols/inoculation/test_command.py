@@ -9,15 +9,15 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
-import train
-from protocols.cli.errors import FAILURE, USAGE_ERROR
-from protocols.engine.models import saved_module
-from protocols.inoculation import steps
-from reports.concepts.facts import gathered
-from reports.inoculation.doses import doses
-from reports.inoculation.facts import with_controls
-from reports.overview.evidence import CHOICES, dose_case
-from results.load import load_results
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
+from probelight.protocols.engine.models import saved_module
+from probelight.protocols.inoculation import steps
+from probelight.reports.concepts.facts import gathered
+from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.facts import with_controls
+from probelight.reports.overview.evidence import CHOICES, dose_case
+from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run
 
@@ -89,7 +89,7 @@ def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(
         command = ["zero-shot", "--data.path", f"{mirror}/tiny/{probe}/test.jsonl"]
         command += ["--data.setup", "mc_qa", "--model.name_or_path", str(folder)]
         command += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / name)]
-        assert train.main(command) == 0
+        assert cli.main(command) == 0
         [lines] = tmp_path.glob(f"{name}/runs/*/predictions.jsonl")
         alone = {row["id"]: row["scores"] for row in map(json.loads, lines.open())}
         before = {row["id"]: row["scores"] for row in said if row["set"] == reported}
@@ -166,7 +166,7 @@ def test_the_same_command_is_complete_and_another_one_refused(
     assert run(inoculation_config, finished, tmp_path) == 0
     assert "complete" in capsys.readouterr().out
     assert outcome(finished) == before
-    assert run({**inoculation_config, "dose": 25}, finished, tmp_path) == train.USAGE_ERROR
+    assert run({**inoculation_config, "dose": 25}, finished, tmp_path) == cli.USAGE_ERROR
     assert "-dose: 24\n+dose: 25" in capsys.readouterr().err
 
 
@@ -207,9 +207,7 @@ def test_report_items_that_cut_concepts_leave_no_strict_accuracy_and_say_so(
 def test_a_dose_that_is_too_large_is_a_usage_error(
     inoculation_config: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        run({**inoculation_config, "dose": 1000}, tmp_path / "out", tmp_path) == train.USAGE_ERROR
-    )
+    assert run({**inoculation_config, "dose": 1000}, tmp_path / "out", tmp_path) == cli.USAGE_ERROR
     assert "only 60 probe examples are left" in capsys.readouterr().err
 
 

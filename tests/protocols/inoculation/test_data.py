@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext
-from probes.importers.ai2 import write_ai2
-from probes.source import load_probe
-from protocols.inoculation.data import (
+from probelight.io.errors import UsageError
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.source import load_probe
+from probelight.protocols.inoculation.data import (
     add_some,
     dose_of,
     original_splits,
     probe_splits,
 )
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask
-from storage.errors import UsageError
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.jobs.context import RunContext
 
 
 @pytest.fixture

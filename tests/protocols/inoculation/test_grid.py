@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import (
+from probelight.io.config.ranges import RangeError
+from probelight.io.errors import UsageError
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.grid import (
     DEFAULT_DOSES,
     DEFAULT_EXTRAS,
     SweepGrid,
     SweepRow,
     sweep_jobs,
 )
-from protocols.inoculation.jobs import CELL
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask
-from results.provenance import ROOT
-from storage.config.ranges import RangeError
-from storage.errors import UsageError
+from probelight.protocols.inoculation.jobs import CELL
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.jobs.context import RunContext
+from tests.fixtures.checkout import ROOT
 from tests.protocols.inoculation.conftest import TRAINER, kinds, under, with_a_line_less
 
 BATCHES = ("trials_at_once", "num_trials")
@@ -180,7 +180,7 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
 
 def test_planning_imports_neither_lightning_nor_optuna() -> None:
     code = (
-        "import sys, protocols.inoculation.grid, jobs.search; "
+        "import sys, probelight.protocols.inoculation.grid, probelight.protocols.jobs.search; "
         "sys.exit(not {'torch', 'optuna'}.isdisjoint(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

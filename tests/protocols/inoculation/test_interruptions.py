@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from protocols.inoculation.steps import InoculationSteps
-from results.provenance import ROOT
-from results.run_folder import RunFolder
+from probelight.protocols.inoculation.steps import InoculationSteps
+from probelight.results.run_folder import RunFolder
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.small_disk import small_disk
 from tests.protocols.inoculation.commands import assert_same, run
@@ -26,7 +26,7 @@ BALLAST = "ballast"
 KILLER = """
 import os, signal, sys
 from pathlib import Path
-from lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.base import ChoiceModule
 from tests.fixtures import small_disk
 
 start, kill_at = ChoiceModule.{method}, int(sys.argv.pop(1))
@@ -39,8 +39,8 @@ def {method}(self, batch, batch_idx, *place):
     return start(self, batch, batch_idx, *place)
 
 ChoiceModule.{method} = {method}
-import train
-sys.exit(train.main(sys.argv[1:]))
+from probelight.protocols import cli
+sys.exit(cli.main(sys.argv[1:]))
 """
 
 

@@ -9,16 +9,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from lightning_modules.baselines.esim import ESIM
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import SweepGrid, sweep_jobs
-from protocols.inoculation.jobs import inoculation_jobs, weights_bytes
-from protocols.inoculation.settings import (
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.baselines.esim import ESIM
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.grid import SweepGrid, sweep_jobs
+from probelight.protocols.inoculation.jobs import inoculation_jobs, weights_bytes
+from probelight.protocols.inoculation.settings import (
     FirstStage,
     Setting,
     Subject,
 )
-from storage.errors import UsageError
 from tests.protocols.inoculation.conftest import kinds, under
 
 

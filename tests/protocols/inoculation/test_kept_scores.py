@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from probes.record import Record
-from protocols.engine.predictions import Predictions
-from protocols.inoculation.kept_scores import BEFORE_FILE, keep_scores, kept_scores
-from protocols.inoculation.rows import SELECTED_PROBE
-from results.record import RunRecord
-from results.run_folder import RunFolder
+from probelight.probes.record import Record
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.inoculation.kept_scores import BEFORE_FILE, keep_scores, kept_scores
+from probelight.protocols.inoculation.rows import SELECTED_PROBE
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
 
 RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
 SETS = {SELECTED_PROBE: RECORDS}

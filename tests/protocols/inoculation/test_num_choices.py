@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 import yaml
 
-import train
-from lightning_modules.checkpoints.folder import HEAD_SETTINGS, PretrainedError
-from probes.catalog import ProbeConfig
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from probes.source import ProbeData
-from protocols.engine.predictions import Predictions
-from protocols.inoculation.data import Splits
-from protocols.inoculation.grid import SweepGrid
-from protocols.inoculation.jobs import inoculation_jobs
-from protocols.inoculation.rows import cost_interpretable
-from protocols.inoculation.settings import OriginalTask, Setting, Subject
-from reports.zero_shot.facts import chance_text, zero_shots
-from results.load import load_results
+from probelight.models.checkpoints.folder import HEAD_SETTINGS, PretrainedError
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols import cli
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.inoculation.data import Splits
+from probelight.protocols.inoculation.grid import SweepGrid
+from probelight.protocols.inoculation.jobs import inoculation_jobs
+from probelight.protocols.inoculation.rows import cost_interpretable
+from probelight.protocols.inoculation.settings import OriginalTask, Setting, Subject
+from probelight.reports.zero_shot.facts import chance_text, zero_shots
+from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import COLOURS
 from tests.protocols.inoculation.commands import run
@@ -81,7 +81,7 @@ def score_alone(out: Path, folder: Path) -> Path:
     [model] = out.glob("runs/original-*/checkpoints/best")
     command = ["zero-shot", "--data.path", f"{folder}/four-test.jsonl", "--data.setup", "mc_qa"]
     command += ["--model.name_or_path", str(model), "--trainer.progress_bar", "false"]
-    assert train.main([*command, "--output_dir", str(folder / "alone")]) == 0
+    assert cli.main([*command, "--output_dir", str(folder / "alone")]) == 0
     return folder / "alone"
 
 

@@ -9,17 +9,17 @@ from statistics import fmean
 
 import pytest
 
-from jobs.context import RunContext
-from lightning_modules.checkpoints.weights import model_fingerprint
-from protocols.engine.models import saved_module
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.data import Splits, first_stage_splits, original_splits
-from protocols.inoculation.original_task import train_first_stage, train_original
-from protocols.inoculation.settings import FirstStage, OriginalTask
-from results.record import RunRecord
-from results.row import Row
-from results.run_folder import RunFolder
-from results.subset import Untouched
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.data import Splits, first_stage_splits, original_splits
+from probelight.protocols.inoculation.original_task import train_first_stage, train_original
+from probelight.protocols.inoculation.settings import FirstStage, OriginalTask
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from probelight.results.subset import Untouched
 from tests.protocols.inoculation.conftest import under
 
 

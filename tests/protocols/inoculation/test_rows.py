@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
-from probes.catalog import ProbeConfig
-from probes.record import Record
-from probes.source import ProbeData
-from protocols.engine.predictions import Predictions
-from protocols.inoculation.data import Parts, Splits
-from protocols.inoculation.rows import (
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.inoculation.data import Parts, Splits
+from probelight.protocols.inoculation.rows import (
     REPORTED_ORIGINAL,
     REPORTED_PROBE,
     forgotten,
     report_rows,
     reported_hits,
 )
-from results.items.inoculation_hits import read_sides
-from results.row import Row
-from results.subset import Untouched
+from probelight.results.items.inoculation_hits import read_sides
+from probelight.results.row import Row
+from probelight.results.subset import Untouched
 
 HISTORY = [{"epoch": 1, "step": 1, PROBE: 0.5, ORIGINAL: 0.5, AGGREGATE: 0.5}]
 

@@ -11,15 +11,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from jobs.job import Job
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.grid import SweepGrid, sweep_jobs
-from protocols.inoculation.rows import REPORT
-from protocols.inoculation.runs import best_candidate, run_job
-from protocols.inoculation.settings import FirstStage, ProbeOrFiles
-from results.record import InoculationFacts, RunRecord
-from results.run_folder import RunFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.grid import SweepGrid, sweep_jobs
+from probelight.protocols.inoculation.rows import REPORT
+from probelight.protocols.inoculation.runs import best_candidate, run_job
+from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
+from probelight.protocols.jobs.job import Job
+from probelight.results.record import InoculationFacts, RunRecord
+from probelight.results.run_folder import RunFolder
 from tests.protocols.inoculation.conftest import TRAINER, under, with_a_line_less
 
 
@@ -97,7 +97,7 @@ def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
 def test_the_cells_give_what_one_command_gives(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
-    from protocols.inoculation.command import inoculate
+    from probelight.protocols.inoculation.command import inoculate
 
     [row] = grid.rows
     small = replace(grid, rows=[replace(row, doses=[12], extras=["x1"])])

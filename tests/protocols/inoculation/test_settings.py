@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-import train
-from probes.importers.ai2 import write_ai2
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.protocols import cli
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import questions
 
@@ -46,7 +46,7 @@ def inoculate(inoculation_config: dict[str, Any], tmp_path: Path) -> Inoculate:
 
     def run(*options: str) -> int:
         out = f"--output_dir={tmp_path / 'out'}"
-        return train.main(["inoculate", f"--config={path}", out, *options])
+        return cli.main(["inoculate", f"--config={path}", out, *options])
 
     return run
 
@@ -84,7 +84,7 @@ def test_a_changed_file_is_refused_and_named(
     assert {row[1] for row in values(tmp_path / "out") if row[0] == "inoculation"} == {"mine"}
     path = tmp_path / "second-train.jsonl"
     write_ai2(path, questions("second", 78, 1))
-    assert inoculate(*command) == train.USAGE_ERROR
+    assert inoculate(*command) == cli.USAGE_ERROR
     assert f"data ({path} is not what it was made with)" in capsys.readouterr().err
 
 
@@ -110,7 +110,7 @@ def test_what_an_inoculation_of_files_lacks_is_said(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert inoculate(*(files[split] for split in splits), *options) == train.USAGE_ERROR
+    assert inoculate(*(files[split] for split in splits), *options) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
     assert not (tmp_path / "out").exists()

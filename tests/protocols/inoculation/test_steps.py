@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cells.attempt import FencedRunFolder, begin_attempt
-from jobs.cells.driver_claim import drive_alone
-from jobs.context import RunContext
-from probes.record import Record
-from protocols.engine.predictions import Predictions
-from protocols.engine.settings import ModelSettings
-from protocols.inoculation.kept_scores import BEFORE_FILE
-from protocols.inoculation.rows import SELECTED_PROBE
-from protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
-from protocols.inoculation.steps import InoculationSteps
-from results.run_folder import RunFolder
+from probelight.probes.record import Record
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.kept_scores import BEFORE_FILE
+from probelight.protocols.inoculation.rows import SELECTED_PROBE
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
+from probelight.protocols.inoculation.steps import InoculationSteps
+from probelight.protocols.jobs.cells.attempt import FencedRunFolder, begin_attempt
+from probelight.protocols.jobs.cells.driver_claim import drive_alone
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.run_folder import RunFolder
 
 RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
 SUBJECT = Subject(ModelSettings(), OriginalTask("colours", sets=[]), InoculatedProbe("second"))

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-import train
-from jobs.cells.attempt import begin_attempt
-from jobs.cells.driver_claim import Driver, drive_alone
-from jobs.cells.standing import Failure
-from jobs.planned import Planned
-from results.provenance import ROOT
-from storage.host import Process, this_process
+from probelight.io.host import Process, this_process
+from probelight.protocols import cli
+from probelight.protocols.jobs.cells.attempt import begin_attempt
+from probelight.protocols.jobs.cells.driver_claim import Driver, drive_alone
+from probelight.protocols.jobs.cells.standing import Failure
+from probelight.protocols.jobs.planned import Planned
+from tests.fixtures.checkout import ROOT
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def config_path(inoculation_config: dict[str, Any], tmp_path: Path) -> Path:
 
 
 def plan(config_path: Path, folder: Path) -> int:
-    return train.main(["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"])
+    return cli.main(["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"])
 
 
 def status(folder: Path) -> int:
-    return train.main(["sweep", "status", f"--output_dir={folder}"])
+    return cli.main(["sweep", "status", f"--output_dir={folder}"])
 
 
 def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
@@ -106,7 +106,7 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
     config_path.write_text(config_path.read_text().replace("doses:\n    - 24", "doses:\n    - 16"))
     with drive_alone(folder, take_over=False):
         capsys.readouterr()
-        assert plan(config_path, folder) == train.USAGE_ERROR
+        assert plan(config_path, folder) == cli.USAGE_ERROR
         [line] = capsys.readouterr().err.splitlines()
         assert f"{folder}: {this_process()} is already at work on it, since 20" in line
         assert "wait for it, or stop it first" in line
@@ -114,10 +114,10 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
     assert (folder / "planned.json").read_bytes() == before[folder / "planned.json"]
     elsewhere = Driver(7, Process("elsewhere/1/2", 7, 1), since=0.0)
     (folder / "driver.json").write_text(json.dumps(asdict(elsewhere)))
-    assert plan(config_path, folder) == train.USAGE_ERROR
+    assert plan(config_path, folder) == cli.USAGE_ERROR
     assert "process 7 on elsewhere is already at work on it" in capsys.readouterr().err
     taken = ["sweep", "plan", f"--config={config_path}", f"--output_dir={folder}"]
-    assert train.main([*taken, "--engine.take_over=true"]) == 0
+    assert cli.main([*taken, "--engine.take_over=true"]) == 0
     assert "no more in the plan: 3 cells" in capsys.readouterr().out
 
 
@@ -153,14 +153,14 @@ def test_what_runs_and_what_failed_is_shown(
 def test_without_a_plan_there_is_nothing_to_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train.main(["sweep", "run", f"--output_dir={tmp_path}"]) == train.USAGE_ERROR
+    assert cli.main(["sweep", "run", f"--output_dir={tmp_path}"]) == cli.USAGE_ERROR
     assert "holds no plan; `train.py sweep plan" in capsys.readouterr().err
-    assert train.main(["sweep", "cell", str(tmp_path)]) == train.USAGE_ERROR
+    assert cli.main(["sweep", "cell", str(tmp_path)]) == cli.USAGE_ERROR
     assert "is started by `sweep run`" in capsys.readouterr().err
 
 
 def test_what_replaced_sweep_work_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["sweep", "work", "--output_dir=out"]) == train.USAGE_ERROR
+    assert cli.main(["sweep", "work", "--output_dir=out"]) == cli.USAGE_ERROR
     assert "there is no command 'sweep work': `sweep run`" in capsys.readouterr().err
 
 

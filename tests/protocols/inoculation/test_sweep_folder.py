@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from callbacks.wandb.settings import WandbSettings
-from jobs.context import RunContext, TrainerSettings
-from jobs.on_ray import drive
-from jobs.planned import Planned
-from jobs.settings import RaySettings
-from jobs.view import RunView
-from protocols.inoculation.sweep_folder import run_sweep
-from tests.jobs.harness import planned
-from tests.jobs.trivial import cells
+from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.protocols.inoculation.sweep_folder import run_sweep
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.on_ray import drive
+from probelight.protocols.jobs.planned import Planned
+from probelight.protocols.jobs.settings import RaySettings
+from probelight.protocols.jobs.view import RunView
+from tests.protocols.jobs.harness import planned
+from tests.protocols.jobs.trivial import cells
 
 
 @pytest.mark.parametrize(

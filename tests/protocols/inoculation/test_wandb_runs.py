@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import yaml
 
-from results.provenance import ROOT
 from tests.callbacks.wandb.offline_run import (
     OfflineRun,
     fresh_environment,
@@ -23,6 +22,7 @@ from tests.callbacks.wandb.offline_run import (
     read_offline_run,
 )
 from tests.callbacks.wandb.server import running_server
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
 

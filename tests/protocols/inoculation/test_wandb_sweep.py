@@ -10,7 +10,7 @@ import pytest
 import yaml
 from jsonargparse import ArgumentParser
 
-from protocols.inoculation.command import inoculate
+from probelight.protocols.inoculation.command import inoculate
 
 ROOT = Path(__file__).parents[3]
 
@@ -70,7 +70,7 @@ def test_it_is_the_grid_of_the_sweep() -> None:
 
 
 def test_it_maximises_what_a_run_reports() -> None:
-    from callbacks.aggregate_checkpoint import AGGREGATE
+    from probelight.callbacks.aggregate_checkpoint import AGGREGATE
 
     sweep = load("wandb.yaml")
     assert sweep["metric"] == {"name": AGGREGATE, "goal": "maximize"}

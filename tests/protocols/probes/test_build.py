@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-import train
-from probes.build.frame.registry import BUILDERS, BUNDLES
-from probes.catalog import probe_names
+from probelight.build.frame.registry import BUILDERS, BUNDLES
+from probelight.probes.catalog import probe_names
+from probelight.protocols import cli
 
 
 def test_probes_alone_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["probes"]) == 0
+    assert cli.main(["probes"]) == 0
     bare = capsys.readouterr().out
-    assert train.main(["probes", "list"]) == 0
+    assert cli.main(["probes", "list"]) == 0
     assert bare == capsys.readouterr().out
     assert bare.startswith("age_comparison ")
     rows, _, built = bare.partition("\n\n")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
 from tests.probes.tiny_wordnet import ANIMALS, write_wordnet
 
 
@@ -17,13 +17,13 @@ def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFi
     ]
     write_ai2(tmp_path / "train.jsonl", records)
     with pytest.raises(SystemExit) as stop:
-        train.main(["probes", "validate", str(tmp_path / "train.jsonl")])
+        cli.main(["probes", "validate", str(tmp_path / "train.jsonl")])
     assert stop.value.code == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "answer in the stem: 1"
     assert said[1].endswith("train.jsonl:1: 'dog'")
     assert said[2].endswith("1 findings in 2 items (train)")
-    assert train.main(["probes", "stats", str(tmp_path)]) == 0
+    assert cli.main(["probes", "stats", str(tmp_path)]) == 0
     row = capsys.readouterr().out.splitlines()[2]
     assert [cell.strip() for cell in row.strip("|").split("|")] == [
         *("train", "2", "2", "2", "1.0", "2", "1 1")
@@ -31,10 +31,10 @@ def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_what_is_no_probe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["probes", "stats", str(tmp_path)]) == 2
+    assert cli.main(["probes", "stats", str(tmp_path)]) == 2
     assert "no train, dev or test file" in capsys.readouterr().err
     (tmp_path / "dev.jsonl").write_text("")
-    assert train.main(["probes", "validate", str(tmp_path)]) == 1
+    assert cli.main(["probes", "validate", str(tmp_path)]) == 1
     assert "the file is empty" in capsys.readouterr().err
 
 
@@ -46,7 +46,7 @@ def test_an_asked_word_that_tells_the_answer_is_found(
     notes = {"surface_form": "waning", "cluster": "wane.n.01"}
     write_ai2(tmp_path / "dev.jsonl", [Record("1", stem, choices, 1, notes)])
     with pytest.raises(SystemExit):
-        train.main(["probes", "validate", str(tmp_path / "dev.jsonl")])
+        cli.main(["probes", "validate", str(tmp_path / "dev.jsonl")])
     assert capsys.readouterr().out.splitlines()[0] == "asked word in the right answer: 1"
 
 
@@ -63,7 +63,7 @@ def test_a_calf_may_be_a_vertebrate(tmp_path: Path, capsys: pytest.CaptureFixtur
     write_ai2(tmp_path / "dev.jsonl", items)
     line = ["probes", "validate", str(tmp_path / "dev.jsonl"), f"--wordnet_dir={folder}"]
     with pytest.raises(SystemExit):
-        train.main(line)
+        cli.main(line)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "animal of unsaid kind: 1"
     assert "calf may be of kind 'vertebrate'" in said[1]

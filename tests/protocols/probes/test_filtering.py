@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-import train
-from metrics.intervals import accuracy_interval
-from probes.build.frame.builder import Builder, BuildSettings
-from probes.build.frame.write import write_probe
-from probes.importers.ai2 import read_ai2
-from probes.record import Record
-from protocols.engine.settings import FitSettings
-from protocols.probes.build import filtering_builder
-from protocols.probes.filtering import (
+from probelight.build.frame.builder import Builder, BuildSettings
+from probelight.build.frame.write import write_probe
+from probelight.io.errors import UsageError
+from probelight.metrics.intervals import accuracy_interval
+from probelight.probes.importers.ai2 import read_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.engine.settings import FitSettings
+from probelight.protocols.probes.build import filtering_builder
+from probelight.protocols.probes.filtering import (
     FilterSettings,
     choice_only_model,
     cross_validated,
     filtered,
     parts_of,
 )
-from storage.errors import UsageError
 
 DEFAULT = FilterSettings()
 
@@ -148,7 +148,7 @@ def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(["probes", "build", *line]) == train.USAGE_ERROR
+    assert cli.main(["probes", "build", *line]) == cli.USAGE_ERROR
     assert message in capsys.readouterr().err
 
 
@@ -174,7 +174,9 @@ def test_the_data_card_says_what_was_left_out(
         )
         return [1.0 * ("zib" in r.choices) for r in asked]
 
-    monkeypatch.setattr("protocols.probes.filtering.choice_only_model", lambda how: answer)
+    monkeypatch.setattr(
+        "probelight.protocols.probes.filtering.choice_only_model", lambda how: answer
+    )
     made = filtering_builder(builder, BuildSettings(), FilterSettings())
     paths = write_probe(made, BuildSettings(), tmp_path)
     assert len(read_ai2(paths[0]).records) == 16

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols import cli
 from tests.fixtures.rows import read_results
 
 Folder = Callable[[str], Path]
@@ -29,7 +29,7 @@ def test_a_causal_model_and_its_control_answer_sentences(
         models[-1].write_text(GPT2.format(folder=causal_folder("gpt2"), random=str(random).lower()))
     command = ["zero-shot", f"--data.path={own}", "--data.setup=mc_mlm"]
     command += [f"--models={','.join(map(str, models))}", "--trainer.progress_bar=false"]
-    assert train.main([*command, f"--output_dir={tmp_path / 'out'}", "--ranks=true"]) == 0
+    assert cli.main([*command, f"--output_dir={tmp_path / 'out'}", "--ranks=true"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {(r["model"], r["role"], r["kind"], r["mode"]) for r in rows} == {
         ("gpt2", "model", "causal", "causal_likelihood"),
@@ -43,7 +43,7 @@ def test_a_masked_model_is_no_causal_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["zero-shot", "--model.kind=causal", "--probes=age_small", f"--output_dir={tmp_path}"]
-    assert train.main(command) == 1
+    assert cli.main(command) == 1
     assert "bert (BertConfig) is a masked language model, and was" in capsys.readouterr().err
 
 
@@ -64,7 +64,7 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
         own.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         command = ["zero-shot", f"--data.path={own}", "--data.setup=minimal_pair"]
         command += [f"--model.name_or_path={model}", "--model.kind=auto", f"--output_dir={out}"]
-        assert train.main([*command, "--trainer.progress_bar=false"]) == 0
+        assert cli.main([*command, "--trainer.progress_bar=false"]) == 0
         [run] = out.glob("runs/*")
         lines = map(json.loads, (run / "predictions.jsonl").read_text().splitlines())
         notices = json.loads((run / "result.json").read_text()).get("notices", [])

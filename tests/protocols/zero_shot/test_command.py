@@ -16,14 +16,14 @@ from transformers import (
     BertTokenizer,
 )
 
-import train
-from lightning_modules.checkpoints.source import EMBEDDED_DIR
-from metrics.intervals import wilson
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from probes.source import load_probe
-from protocols.cli.errors import FAILURE
-from results.load import load_results
+from probelight.metrics.intervals import wilson
+from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from probelight.results.load import load_results
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_results
 
@@ -32,7 +32,7 @@ from tests.fixtures.rows import read_results
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("zero-shot") / "out"
     arguments = ["zero-shot", "--probes", "age_small,taxonomy_small", "--output_dir", str(folder)]
-    assert train.main([*arguments, "--trainer.progress_bar", "false"]) == 0
+    assert cli.main([*arguments, "--trainer.progress_bar", "false"]) == 0
     return folder
 
 
@@ -92,16 +92,16 @@ def test_the_same_command_goes_on_and_another_is_refused(
     scored: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["zero-shot", "--output_dir", str(scored), "--trainer.progress_bar", "false"]
-    assert train.main([*arguments, "--probes", "age_small,taxonomy_small"]) == 0
+    assert cli.main([*arguments, "--probes", "age_small,taxonomy_small"]) == 0
     assert capsys.readouterr().out.count("complete") == 2
-    assert train.main([*arguments, "--probes", "age_small"]) == train.USAGE_ERROR
+    assert cli.main([*arguments, "--probes", "age_small"]) == cli.USAGE_ERROR
     assert "taxonomy_small" in capsys.readouterr().err
 
 
 def test_scores_do_not_depend_on_the_batch_size(scored: Path, tmp_path: Path) -> None:
     arguments = ["zero-shot", "--probes", "age_small,taxonomy_small", "--output_dir"]
     options = ["--trainer.progress_bar", "false", "--trainer.max_eval_tokens", "64"]
-    assert train.main([*arguments, str(tmp_path), *options]) == 0
+    assert cli.main([*arguments, str(tmp_path), *options]) == 0
     for path in scored.glob("runs/*/predictions.jsonl"):
         other = tmp_path / path.relative_to(scored)
         for one, two in zip(path.open(), other.open(), strict=True):
@@ -115,7 +115,7 @@ def test_a_file_of_ones_own_needs_no_config(tmp_path: Path, tiny_model: Path) ->
     )
     arguments = ["zero-shot", "--data.path", str(own), "--model.name_or_path", str(tiny_model)]
     arguments += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out")]
-    assert train.main([*arguments, "--data.setup", "mc_mlm"]) == 0
+    assert cli.main([*arguments, "--data.setup", "mc_mlm"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert [r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")] == ["0.5"]
 
@@ -148,7 +148,7 @@ def test_a_constant_output_scores_chance_where_the_gold_is_always_first(
     write_ai2(own, [Record(str(i), stem, choices, 0) for i in range(6)])
     command = ["zero-shot", "--data.path", str(own), "--data.setup", setup]
     command += ["--model.name_or_path", str(constant_model), "--trainer.progress_bar", "false"]
-    assert train.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     values = {row["metric"]: float(row["value"]) for row in rows}
     assert values["accuracy"] == values["macro_accuracy"] == pytest.approx(1 / len(choices))
@@ -168,7 +168,7 @@ def test_mc_qa_without_a_head_is_scored_by_likelihood(tmp_path: Path, tiny_model
     write_ai2(own, items)
     arguments = ["zero-shot", "--data.path", str(own), "--model.name_or_path", str(tiny_model)]
     arguments += ["--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out")]
-    assert train.main([*arguments, "--data.setup", "mc_qa"]) == 0
+    assert cli.main([*arguments, "--data.setup", "mc_qa"]) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["mode"] for row in rows} == {"pseudo_log_likelihood"}
 
@@ -188,15 +188,15 @@ def test_usage_errors(
     command = ["zero-shot", "--output_dir", str(tmp_path / "out"), *arguments]
     if arguments and arguments[0] == "--no_such_option":
         with pytest.raises(SystemExit, match="2"):
-            train.main(command)
+            cli.main(command)
     else:
-        assert train.main(command) == train.USAGE_ERROR
+        assert cli.main(command) == cli.USAGE_ERROR
         assert message in capsys.readouterr().err
 
 
 def test_a_missing_file_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["zero-shot", "--output_dir", str(tmp_path / "out"), "--data.setup", "mc_mlm"]
-    assert train.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == FAILURE
+    assert cli.main([*command, "--data.path", str(tmp_path / "none.jsonl")]) == FAILURE
     assert "none.jsonl" in capsys.readouterr().err
 
 
@@ -206,7 +206,7 @@ def test_a_model_that_cannot_be_read_is_a_failure(
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{")
     command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
-    assert train.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == FAILURE
+    assert cli.main([*command, "--model.name_or_path", str(tmp_path / "model")]) == FAILURE
     assert str(tmp_path / "model") in capsys.readouterr().err
 
 
@@ -216,7 +216,7 @@ def test_without_a_dev_file_the_test_file_is_scored(
     command = ["zero-shot", "--probes", str(tiny_probes / "first.yaml")]
     command += ["--mirror", str(tiny_probes / "mirror"), "--trainer.progress_bar", "false"]
     command += ["--model.name_or_path", str(tiny_model), "--output_dir", str(tmp_path / "out")]
-    assert train.main(command) == 0
+    assert cli.main(command) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["split"] for row in rows} == {"test"}
     assert {row["num_items"] for row in rows if row["metric"] == "accuracy"} == {"22"}
@@ -236,7 +236,7 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
     write_ai2(own, [Record(str(i), stem, ("red", "green"), 1) for i, stem in enumerate(stems)])
     command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_qa"]
     command += ["--model.name_or_path", str(folder), "--trainer.progress_bar", "false"]
-    assert train.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
     [path] = (tmp_path / "out").glob("runs/*/predictions.jsonl")
     for line, stem in zip(path.read_text().splitlines(), stems, strict=True):
         pairs = tokenizer([stem] * 2, ["red", "green"], return_tensors="pt")
@@ -247,7 +247,7 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
     assert {row["mode"] for row in rows} == {"fine_tuned"}
     # Such a head knows nothing that another rule could go by, which is said before it is asked.
     scoring = [*command, "--scoring", "sum", "--output_dir", str(tmp_path / "scoring")]
-    assert train.main(scoring) == train.USAGE_ERROR
+    assert cli.main(scoring) == cli.USAGE_ERROR
     assert "fine-tuned with, which gives one number a choice" in capsys.readouterr().err
     assert not list((tmp_path / "scoring").glob("runs/*/result.json"))
 
@@ -260,7 +260,7 @@ def test_what_a_run_noticed_reaches_the_terminal_once(
     write_ai2(own, [Record(str(i), stem, ("red", "green"), 0) for i, stem in enumerate(stems)])
     command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
     command += ["--model.name_or_path", str(tiny_model), "--trainer.progress_bar", "false"]
-    assert train.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+    assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("2 of 3 sentences hold a piece that the tokenizer does not know") == 1
 
@@ -274,7 +274,7 @@ def test_a_device_that_is_not_there_is_one_line(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     command = ["zero-shot", "--probes", "age_small", "--output_dir", str(tmp_path / "out")]
-    assert train.main([*command, f"--trainer.accelerator={name}"]) == train.USAGE_ERROR
+    assert cli.main([*command, f"--trainer.accelerator={name}"]) == cli.USAGE_ERROR
     said = capsys.readouterr().err.strip()
     assert f"--trainer.accelerator {name}" in said
     assert len(said.splitlines()) == 1
@@ -289,9 +289,9 @@ def test_two_models_in_folders_of_one_name_are_told_apart_by_path(
         folder = Path(shutil.copytree(tiny_model, tmp_path / name / "best"))
         command = ["zero-shot", "--data.path", str(own), "--data.setup", "mc_mlm"]
         command += ["--model.name_or_path", str(folder), "--trainer.progress_bar", "false"]
-        assert train.main([*command, "--output_dir", str(tmp_path / "out" / name)]) == 0
+        assert cli.main([*command, "--output_dir", str(tmp_path / "out" / name)]) == 0
     named = [*command, "--model.name", "a name", "--output_dir", str(tmp_path / "out" / "three")]
-    assert train.main(named) == 0
+    assert cli.main(named) == 0
     assert "a name" in capsys.readouterr().out
     models = {run.model for run in load_results(tmp_path / "out").runs}
     assert models == {"best (one/best)", "best (two/best)", "a name"}
@@ -308,7 +308,7 @@ def test_several_models_are_scored_into_one_table(
     tmp_path: Path, tiny_model: Path, curve_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "red", "green")
-    assert train.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
+    assert cli.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("Accuracy before any training") == 1
     assert tiny_model.name in shown
@@ -319,12 +319,12 @@ def test_several_models_are_scored_into_one_table(
     assert len(list((tmp_path / "out" / "runs").glob("*/result.json"))) == 2
     # Alone it is the same run: what another one scored beside it makes no difference.
     alone = [*command[:-1], str(tmp_path / "alone"), f"--model.name_or_path={curve_model}"]
-    assert train.main(alone) == 0
+    assert cli.main(alone) == 0
     [own] = (tmp_path / "alone" / "runs").glob("*/predictions.jsonl")
     same = tmp_path / "out" / "runs" / own.parent.name / own.name
     assert same.read_bytes() == own.read_bytes()
     capsys.readouterr()
-    assert train.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
+    assert cli.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
     assert capsys.readouterr().out.count(": complete") == 2
 
 
@@ -337,7 +337,7 @@ def test_revisions_of_a_model_are_told_apart_and_have_a_table_by_step(
 ) -> None:
     hub_cache("org/name", {"step1": tiny_model, "step2k": curve_model, "main": curve_model})
     command = colours(tmp_path / "my.jsonl", "red", "green")
-    assert train.main([*command, "--models=org/name@step1,org/name@step2k,org/name"]) == 0
+    assert cli.main([*command, "--models=org/name@step1,org/name@step2k,org/name"]) == 0
     shown = capsys.readouterr().out.split("by training step")[1]
     assert re.findall(r"^│ +(\S+) │ (\S.*?) +│ name", shown, re.M) == [
         ("1", "step1"),
@@ -350,7 +350,7 @@ def test_revisions_of_a_model_are_told_apart_and_have_a_table_by_step(
         assert said["source"]["hub_id"] == "org/name"
         sums[said["model"]] = said["model_sha256"]
     assert len({sums["name@step1"], sums["name@step2k"], sums["name"]}) == 2  # main is step2k
-    assert train.main([*command, "--models=org/name@step3"]) == FAILURE
+    assert cli.main([*command, "--models=org/name@step3"]) == FAILURE
     assert "'org/name@step3' (a name on the Hub)" in capsys.readouterr().err
 
 
@@ -364,7 +364,7 @@ def test_every_model_is_checked_before_the_first_is_scored(
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "foo", "red")  # "foo" is a word of the first one
     second = tiny_model if fault == "vocabulary" else tmp_path / "nowhere"
-    assert train.main([*command, f"--models={curve_model},{second}"]) == FAILURE
+    assert cli.main([*command, f"--models={curve_model},{second}"]) == FAILURE
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1
     if fault == "vocabulary":
@@ -378,8 +378,8 @@ def test_models_and_a_model_are_one_too_many(
     tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = [*colours(tmp_path / "my.jsonl", "red", "green"), "--models=embedded"]
-    code = train.main([*command, f"--model.name_or_path={tiny_model}"])
-    assert code == train.USAGE_ERROR
+    code = cli.main([*command, f"--model.name_or_path={tiny_model}"])
+    assert code == cli.USAGE_ERROR
     assert "either --models a,b or --model" in capsys.readouterr().err
-    assert train.main([*command[:-1], "--models=embedded,mlm_baseline"]) == train.USAGE_ERROR
+    assert cli.main([*command[:-1], "--models=embedded,mlm_baseline"]) == cli.USAGE_ERROR
     assert "MLM-baseline" in capsys.readouterr().err

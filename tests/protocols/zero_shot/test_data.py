@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext
-from probes.importers.ai2 import write_ai2
-from probes.record import Record
-from protocols.engine.settings import FileSettings
-from protocols.zero_shot.data import checksums, load_sets, own_configs, read_set
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.record import Record
+from probelight.protocols.engine.settings import FileSettings
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.zero_shot.data import checksums, load_sets, own_configs, read_set
 
 NONE = FileSettings()
 

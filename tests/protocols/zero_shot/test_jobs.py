@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.context import TrainerSettings
-from protocols.engine.settings import FileSettings, ModelSettings
-from protocols.zero_shot.data import load_sets
-from protocols.zero_shot.jobs import zero_shot_job
+from probelight.protocols.engine.settings import FileSettings, ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.zero_shot.data import load_sets
+from probelight.protocols.zero_shot.jobs import zero_shot_job
 
 MODEL = ModelSettings("somewhere/bert")
 

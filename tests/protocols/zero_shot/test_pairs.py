@@ -11,15 +11,15 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-import train
-from metrics.intervals import wilson
-from probes.catalog import GroupBy, ProbeConfig
-from probes.record import Record
-from probes.source import ProbeData
-from protocols.engine.predictions import Predictions
-from protocols.zero_shot.pairs import pair_notices, pair_rows, rule_rows
-from protocols.zero_shot.panel import Panel
-from results.row import Row
+from probelight.metrics.intervals import wilson
+from probelight.probes.catalog import GroupBy, ProbeConfig
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols import cli
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.zero_shot.pairs import pair_notices, pair_rows, rule_rows
+from probelight.protocols.zero_shot.panel import Panel
+from probelight.results.row import Row
 from tests.fixtures.rows import read_results
 
 UIDS = ("agreement", "agreement", "order", "order", "order", None)
@@ -99,7 +99,7 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
         "zero-shot", "--data.path", str(path), "--data.setup", "minimal_pair",
         "--trainer.progress_bar", "false", "--output_dir", str(tmp_path / "out"),
     ]  # fmt: skip
-    assert train.main([*command, "--model.name_or_path", str(tiny_model)]) == 0
+    assert cli.main([*command, "--model.name_or_path", str(tiny_model)]) == 0
 
     tokens = [[_token_scores(tiny_model, text) for text in pair] for _, *pair in BLIMP]
     [found] = tmp_path.glob("out/runs/zero-shot-pairs-*/predictions.jsonl")
@@ -120,9 +120,9 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     }
     # Every other question about a place in a sentence is refused by name.
     ranks = [*command[:-1], str(tmp_path / "ranks"), "--ranks", "true"]
-    assert train.main(ranks) == train.USAGE_ERROR
+    assert cli.main(ranks) == cli.USAGE_ERROR
     scoring = [*command[:-1], str(tmp_path / "scoring"), "--scoring", "sum,pmi"]
-    assert train.main(scoring) == train.USAGE_ERROR
+    assert cli.main(scoring) == cli.USAGE_ERROR
     assert "they take sum, mean_token, mean_char" in capsys.readouterr().err
 
 

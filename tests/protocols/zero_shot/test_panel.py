@@ -10,20 +10,20 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
-from jobs.context import TrainerSettings
-from lightning_modules.checkpoints.source import EMBEDDED_DIR
-from lightning_modules.scorers.base import Scorer
-from lightning_modules.scorers.trained import TrainedScorer
-from metrics.scoring_rules import RULES
-from probes.record import Record, Setup
-from protocols.engine.evaluation import predict
-from protocols.engine.models import scorer_for
-from protocols.engine.predictions import Predictions
-from protocols.engine.settings import DEFAULT_MODEL, ModelSettings
-from protocols.zero_shot.command import chosen_rules
-from protocols.zero_shot.panel import Panel, Stems, panel_of
-from results.row import Row
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.metrics.scoring_rules import RULES
+from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.models.scorers.base import Scorer
+from probelight.models.scorers.trained import TrainedScorer
+from probelight.probes.record import Record, Setup
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.zero_shot.command import chosen_rules
+from probelight.protocols.zero_shot.panel import Panel, Stems, panel_of
+from probelight.results.row import Row
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 LogLikelihood = Callable[[str, str, str], tuple[float, int]]
@@ -162,7 +162,7 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
-    from protocols.zero_shot import panel as module
+    from probelight.protocols.zero_shot import panel as module
 
     given: list[dict[str, Any]] = []
     whole = module.ask
@@ -209,7 +209,7 @@ def test_rows_and_lines_by_hand() -> None:
 
 
 def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
-    from lightning_modules.sentence_choice import SentenceChoice
+    from probelight.lightning_modules.sentence_choice import SentenceChoice
 
     scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])

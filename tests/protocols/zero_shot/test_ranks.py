@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-import train
-from probes.record import Record
-from protocols.engine.predictions import Predictions
-from protocols.zero_shot.ranks import rank_rows
-from results.row import Row
+from probelight.probes.record import Record
+from probelight.protocols import cli
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.zero_shot.ranks import rank_rows
+from probelight.results.row import Row
 from tests.fixtures.rows import read_results
 
 
@@ -28,11 +28,11 @@ def test_rows_worked_out_by_hand() -> None:
 
 def test_zero_shot_with_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["zero-shot", "--probes", "multihop_small", "--trainer.progress_bar", "false"]
-    assert train.main([*command, "--output_dir", str(tmp_path), "--ranks", "true"]) == 0
+    assert cli.main([*command, "--output_dir", str(tmp_path), "--ranks", "true"]) == 0
     rows = {r["metric"]: r for r in read_results(tmp_path / "results.csv") if r["subset"] == ""}
     assert float(rows["median_gold_rank"]["value"]) >= 1
     assert rows["all_in_top10"]["num_items"] == rows["accuracy"]["num_items"]
     assert rows["all_in_top10"]["probe"] == "multihop_small"
     # Without them it is another command: its runs are others.
-    assert train.main([*command, "--output_dir", str(tmp_path)]) == train.USAGE_ERROR
+    assert cli.main([*command, "--output_dir", str(tmp_path)]) == cli.USAGE_ERROR
     assert "ranks" in capsys.readouterr().err

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from probes.catalog import ProbeConfig
-from probes.record import Record
-from probes.source import ProbeData
-from protocols.engine.predictions import Predictions
-from protocols.zero_shot.rows import zero_shot_rows
-from results.row import Row
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.zero_shot.rows import zero_shot_rows
+from probelight.results.row import Row
 
 
 def test_an_empty_choice_that_wins_is_an_answer_without_a_text() -> None:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from jobs.context import RunContext, TrainerSettings
-from probes.catalog import ProbeConfig
-from probes.record import Record
-from probes.source import ProbeData
-from protocols.engine.predictions import Predictions
-from protocols.engine.settings import DEFAULT_FILE, ModelSettings
-from protocols.zero_shot.data import load_sets
-from protocols.zero_shot.jobs import zero_shot_job
-from protocols.zero_shot.rows import zero_shot_rows
-from protocols.zero_shot.run import score_set
-from results.row import Row
-from results.run_folder import RunFolder
-from storage.errors import UsageError
+from probelight.io.errors import UsageError
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.settings import DEFAULT_FILE, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.zero_shot.data import load_sets
+from probelight.protocols.zero_shot.jobs import zero_shot_job
+from probelight.protocols.zero_shot.rows import zero_shot_rows
+from probelight.protocols.zero_shot.run import score_set
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
 
 SIZES = ("smaller", "larger")
 RECORDS = tuple(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reports.analyses.section import ANALYSES
-from results.load import load_results
+from probelight.reports.analyses.section import ANALYSES
+from probelight.results.load import load_results
 
 WriteRun = Callable[..., Path]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from reports.analyses.tables import taxonomy_distance_table, unigrams_table
-from results.load import load_results
-from results.subset import NearerDistractor, OneModel
+from probelight.reports.analyses.tables import taxonomy_distance_table, unigrams_table
+from probelight.results.load import load_results
+from probelight.results.subset import NearerDistractor, OneModel
 
 WriteRun = Callable[..., Path]
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from reports.audit.facts import Entry, entries
-from reports.audit.findings import given_away
-from reports.audit.tables import audit_table, rules_table, words_table
-from results.load import Results, Run
-from results.row import Row
-from results.subset import AnswerPart, Untouched
+from probelight.reports.audit.facts import Entry, entries
+from probelight.reports.audit.findings import given_away
+from probelight.reports.audit.tables import audit_table, rules_table, words_table
+from probelight.results.load import Results, Run
+from probelight.results.row import Row
+from probelight.results.subset import AnswerPart, Untouched
 
 
 def run(kind: str, value: float, low: float, probe: str = "hypernymy", split: str = "test") -> Run:

@@ -4,14 +4,14 @@ from itertools import combinations
 
 import pytest
 
-from reports.compare.facts import differences, systems
-from reports.compare.figures import differences_figure
-from reports.compare.findings import compared
-from reports.compare.tables import differences_table, systems_table
-from results.load import Results, Run
-from results.record import ComparisonFacts
-from results.row import Row
-from results.subset import OneModel, Versus
+from probelight.reports.compare.facts import differences, systems
+from probelight.reports.compare.figures import differences_figure
+from probelight.reports.compare.findings import compared
+from probelight.reports.compare.tables import differences_table, systems_table
+from probelight.results.load import Results, Run
+from probelight.results.record import ComparisonFacts
+from probelight.results.row import Row
+from probelight.results.subset import OneModel, Versus
 
 NAMES = ("bert", "roberta", "electra", "random")
 
@@ -129,7 +129,7 @@ def test_the_figure_has_a_line_a_difference_the_largest_kept(
     assert figure is not None
     assert "bert − random" in figure.svg
     assert figure.svg.count("− electra") + figure.svg.count("electra −") == 3
-    monkeypatch.setattr("reports.compare.figures.MOST", 2)
+    monkeypatch.setattr("probelight.reports.compare.figures.MOST", 2)
     figure = differences_figure(four)
     assert figure is not None
     assert "roberta − electra" not in figure.svg

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from metrics.intervals import wilson
-from reports.concepts.clusters import Level, clusters_table, known, left_out
-from reports.concepts.facts import gathered
-from results.load import Results, load_results
+from probelight.metrics.intervals import wilson
+from probelight.reports.concepts.clusters import Level, clusters_table, known, left_out
+from probelight.reports.concepts.facts import gathered
+from probelight.results.load import Results, load_results
 from tests.fixtures.concepts import lines, write_lines
 
 

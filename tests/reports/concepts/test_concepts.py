@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from reports.concepts import concepts
-from reports.concepts.concepts import concepts_table
-from reports.kit.table import Cell
-from results.load import Results
+from probelight.reports.concepts import concepts
+from probelight.reports.concepts.concepts import concepts_table
+from probelight.reports.kit.table import Cell
+from probelight.results.load import Results
 from tests.fixtures.report import named
 
 

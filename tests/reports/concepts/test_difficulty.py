@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reports.concepts.difficulty import (
+from probelight.reports.concepts.difficulty import (
     Block,
     Questions,
     WrongAnswers,
     difficulty_table,
     heat_maps,
 )
-from reports.concepts.figures import difficulty_figure
-from results.load import Results, load_results
+from probelight.reports.concepts.figures import difficulty_figure
+from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
 WriteRun = Callable[..., Path]
@@ -69,7 +69,7 @@ def test_zero_shot_stands_behind_inoculation_before_any_training(by_concept: Res
 
 
 def test_parts_of_the_probe_do_not_repeat_the_heat_map(by_difficulty: Results) -> None:
-    from reports.inoculation.facts import inoculations
+    from probelight.reports.inoculation.facts import inoculations
 
     assert [cell.parts for cell in inoculations(by_difficulty)] == [{}, {}]
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.concepts.facts import gathered
-from results.load import Results, load_results
+from probelight.reports.concepts.facts import gathered
+from probelight.results.load import Results, load_results
 from tests.fixtures.concepts import lines, write_lines
 
 WriteRun = Callable[..., Path]

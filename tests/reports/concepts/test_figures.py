@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from reports.concepts.difficulty import Questions, Shade, WrongAnswers
-from reports.concepts.figures import _ON_DARK, _ON_FEW, _draw_map, difficulty_figure
-from results.load import Results
+from probelight.reports.concepts.difficulty import Questions, Shade, WrongAnswers
+from probelight.reports.concepts.figures import _ON_DARK, _ON_FEW, _draw_map, difficulty_figure
+from probelight.results.load import Results
 
 WriteRun = Callable[..., Path]
 

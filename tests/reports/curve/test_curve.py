@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.curve.curve import Curve
-from reports.curve.facts import curves
-from results.load import load_results
+from probelight.reports.curve.curve import Curve
+from probelight.reports.curve.facts import curves
+from probelight.results.load import load_results
 
 WriteRun = Callable[..., Path]
 

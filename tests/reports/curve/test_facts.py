@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.curve.facts import curves
-from reports.curve.parts import curve_parts_table
-from reports.curve.summary import peers, summaries
-from reports.curve.tables import curve_table
-from results.load import load_results
-from results.subset import Template
+from probelight.reports.curve.facts import curves
+from probelight.reports.curve.parts import curve_parts_table
+from probelight.reports.curve.summary import peers, summaries
+from probelight.reports.curve.tables import curve_table
+from probelight.results.load import load_results
+from probelight.results.subset import Template
 
 WriteRun = Callable[..., Path]
 

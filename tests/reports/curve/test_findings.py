@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.curve.findings import knew, learned
-from results.load import load_results
+from probelight.reports.curve.findings import knew, learned
+from probelight.results.load import load_results
 from tests.fixtures.report import findings
 
 Write = Callable[..., None]

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.curve.lines import Line, entries_of, language_of, owner_of, points_text
-from reports.curve.summary import published, summaries
-from reports.kit.published import ScoreKey
-from reports.kit.table import Cell
-from results.load import load_results
+from probelight.reports.curve.lines import Line, entries_of, language_of, owner_of, points_text
+from probelight.reports.curve.summary import published, summaries
+from probelight.reports.kit.published import ScoreKey
+from probelight.reports.kit.table import Cell
+from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 
 Write = Callable[..., None]

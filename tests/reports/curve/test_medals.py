@@ -6,15 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.curve.medals import (
+from probelight.io.errors import ConfigError
+from probelight.reports.curve.medals import (
     Medal,
     MedalRule,
     judgements,
     medals_table,
     read_rule,
 )
-from results.load import load_results
-from storage.errors import ConfigError
+from probelight.results.load import load_results
 
 Write = Callable[..., None]
 WriteRun = Callable[..., Path]

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.curve.parts import curve_parts_table
-from reports.kit.table import Cell
-from results.load import load_results
-from results.subset import ChoiceSet, Template
+from probelight.reports.curve.parts import curve_parts_table
+from probelight.reports.kit.table import Cell
+from probelight.results.load import load_results
+from probelight.results.subset import ChoiceSet, Template
 from tests.fixtures.curves import shares
 from tests.fixtures.report import named
 

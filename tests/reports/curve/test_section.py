@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.curve.medals import MedalRule
-from reports.curve.section import curve_section
-from reports.kit.forms.plain import to_csv
-from results.load import load_results
+from probelight.reports.curve.medals import MedalRule
+from probelight.reports.curve.section import curve_section
+from probelight.reports.kit.forms.plain import to_csv
+from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 
 WriteCurve = Callable[..., None]

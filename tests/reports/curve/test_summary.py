@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from metrics.learning_curve import WEIGHTS
-from reports.curve.summary import Summary, baselines, difference, random_twin, summaries
-from reports.kit.published import ScoreKey
-from results.load import load_results
+from probelight.metrics.learning_curve import WEIGHTS
+from probelight.reports.curve.summary import Summary, baselines, difference, random_twin, summaries
+from probelight.reports.kit.published import ScoreKey
+from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 
 ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.curve.summary_tables import curve_summary_tables
-from reports.kit.table import Cell
-from results.load import load_results
+from probelight.reports.curve.summary_tables import curve_summary_tables
+from probelight.reports.kit.table import Cell
+from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 from tests.fixtures.report import labels, named
 

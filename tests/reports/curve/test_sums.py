@@ -2,11 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.learning_curve import WEIGHTS
-from reports.curve.curve import Curve, Point
-from reports.curve.sums import best, estimate, less, shared, untrained, weighted, weighted_gap
-from reports.kit.measured import Estimate
-from results.row import Row
+from probelight.metrics.learning_curve import WEIGHTS
+from probelight.reports.curve.curve import Curve, Point
+from probelight.reports.curve.sums import (
+    best,
+    estimate,
+    less,
+    shared,
+    untrained,
+    weighted,
+    weighted_gap,
+)
+from probelight.reports.kit.measured import Estimate
+from probelight.results.row import Row
 
 
 def curve(**lines: dict[int, float]) -> Curve:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.curve.findings import learned
-from reports.curve.parts import curve_parts_table
-from reports.curve.tables import curve_against_table, curve_table
-from reports.kit.table import Cell
-from results.load import load_results
+from probelight.reports.curve.findings import learned
+from probelight.reports.curve.parts import curve_parts_table
+from probelight.reports.curve.tables import curve_against_table, curve_table
+from probelight.reports.kit.table import Cell
+from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 from tests.fixtures.report import labels, named, tables
 

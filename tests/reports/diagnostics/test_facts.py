@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.diagnostics.facts import asked, at_each_k, other_metrics
-from results.subset import ClozeBin
+from probelight.reports.diagnostics.facts import asked, at_each_k, other_metrics
+from probelight.results.subset import ClozeBin
 from tests.fixtures.diagnostics import results_of, share
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.diagnostics.figures import _look, accuracy_figure, sensitivity_figure
-from results.subset import Constraint, Statements
+from probelight.reports.diagnostics.figures import _look, accuracy_figure, sensitivity_figure
+from probelight.results.subset import Constraint, Statements
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import texts_of
 

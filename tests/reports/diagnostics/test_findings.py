@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reports.diagnostics.findings import expectations
-from results.subset import Statements
+from probelight.reports.diagnostics.findings import expectations
+from probelight.results.subset import Statements
 from tests.fixtures.diagnostics import results_of, share
 
 WriteRun = Callable[..., Path]

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.diagnostics.runs import labelled_runs
-from results.load import load_results
+from probelight.reports.diagnostics.runs import labelled_runs
+from probelight.results.load import load_results
 from tests.fixtures.results import accuracy
 
 WriteRun = Callable[..., Path]

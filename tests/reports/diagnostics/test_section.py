@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.diagnostics.section import DIAGNOSTICS
-from reports.kit.forms.plain import to_csv
-from reports.sections import printed, sections
+from probelight.reports.diagnostics.section import DIAGNOSTICS
+from probelight.reports.kit.forms.plain import to_csv
+from probelight.reports.sections import printed, sections
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import labels
 

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reports.diagnostics.tables import (
+from probelight.reports.diagnostics.tables import (
     accuracy_table,
     first_words_table,
     sensitivity_table,
     survival_table,
 )
-from reports.kit.forms.plain import to_csv, to_markdown
-from reports.kit.table import Table
-from results.subset import Article, ClozeBin, Constraint, Statements
+from probelight.reports.kit.forms.plain import to_csv, to_markdown
+from probelight.reports.kit.table import Table
+from probelight.results.subset import Article, ClozeBin, Constraint, Statements
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import labels, named
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reports.diagnostics.words import words_tables
-from results.load import load_results
+from probelight.reports.diagnostics.words import words_tables
+from probelight.results.load import load_results
 from tests.fixtures.results import accuracy
 
 WriteRun = Callable[..., Path]

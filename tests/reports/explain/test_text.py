@@ -5,9 +5,9 @@ import math
 
 from rich.console import Console
 
-from reports.explain.facts import Candidate, Explained, Guess, Item, Piece, Spelling
-from reports.explain.text import print_explained
-from results.row import Row
+from probelight.reports.explain.facts import Candidate, Explained, Guess, Item, Piece, Spelling
+from probelight.reports.explain.text import print_explained
+from probelight.results.row import Row
 
 ITEM = Item("colours (dev)", "item a@3, line 3", "the \x1b[31msky is [MASK] .", ("blue", "red"), 0)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from reports.explorer.data import Item, everything
-from results.load import Results
+from probelight.reports.explorer.data import Item, everything
+from probelight.results.load import Results
 
 
 def test_an_item_is_held_once_a_probe(answered: Results) -> None:

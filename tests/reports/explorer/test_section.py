@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reports.build import build_report
-from reports.explorer.section import Explorer, explorer
-from results.load import Results
-from storage.escaping import visible
+from probelight.io.escaping import visible
+from probelight.reports.build import build_report
+from probelight.reports.explorer.section import Explorer, explorer
+from probelight.results.load import Results
 
 
 def unpacked(text: str) -> Any:
@@ -90,7 +90,9 @@ def test_runs_that_are_not_shown_are_named(answered: Results) -> None:
 
 def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     made = explorer(answered, 0)
-    monkeypatch.setattr("reports.explorer.section.explorer", lambda results: explorer(results, 0))
+    monkeypatch.setattr(
+        "probelight.reports.explorer.section.explorer", lambda results: explorer(results, 0)
+    )
     assert answered.folder
     page = build_report(answered.folder)
     found = {path.name: path.read_text("utf-8") for path in (page.parent / "items").iterdir()}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reports.grids.facts import Grid, grids
-from results.load import load_results
+from probelight.reports.grids.facts import Grid, grids
+from probelight.results.load import load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, write_grid
 from tests.fixtures.report import findings
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.grids.findings import compared
-from results.load import Results, load_results
+from probelight.reports.grids.findings import compared
+from probelight.results.load import Results, load_results
 from tests.fixtures.grids import OBJECTS, as_in_table_4, write_grid
 
 WriteRun = Callable[..., Path]

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.build import build_report
-from reports.grids.figures.ages import age_grid_figure
-from reports.grids.figures.sizes import size_grid_figure
-from reports.grids.tables import grid_table, sizes_table
-from results.load import Results
+from probelight.reports.build import build_report
+from probelight.reports.grids.figures.ages import age_grid_figure
+from probelight.reports.grids.figures.sizes import size_grid_figure
+from probelight.reports.grids.tables import grid_table, sizes_table
+from probelight.results.load import Results
 from tests.fixtures.grids import OBJECTS, always_smaller, write_grid
 
 WriteRun = Callable[..., Path]

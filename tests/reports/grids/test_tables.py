@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.grids.facts import grids, paper_says
-from reports.grids.tables import grid_table, sizes_table
-from results.load import load_results
+from probelight.reports.grids.facts import grids, paper_says
+from probelight.reports.grids.tables import grid_table, sizes_table
+from probelight.results.load import load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
 
 WriteRun = Callable[..., Path]

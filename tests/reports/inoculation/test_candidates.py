@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.inoculation.candidates import candidates, pareto_table
-from reports.inoculation.figures.pareto import pareto_figure
-from reports.kit.table import Cell
-from results.load import Results, load_results
+from probelight.reports.inoculation.candidates import candidates, pareto_table
+from probelight.reports.inoculation.figures.pareto import pareto_figure
+from probelight.reports.kit.table import Cell
+from probelight.results.load import Results, load_results
 
 WriteRun = Callable[..., Path]
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from reports.inoculation.columns import SETTING, cost, setting, what
-from reports.inoculation.facts import Inoculation, inoculations
-from reports.kit.columns import attributes
-from reports.kit.measured import Estimate
-from reports.kit.table import Cell, Column
-from results.load import load_results
+from probelight.reports.inoculation.columns import SETTING, cost, setting, what
+from probelight.reports.inoculation.facts import Inoculation, inoculations
+from probelight.reports.kit.columns import attributes
+from probelight.reports.kit.measured import Estimate
+from probelight.reports.kit.table import Cell, Column
+from probelight.results.load import load_results
 
 
 def first(folder: Path) -> Inoculation:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from reports.inoculation.doses import best_dose, doses, interval_over_seeds, starts
-from reports.inoculation.facts import inoculations
-from reports.inoculation.findings import paragraph
-from reports.inoculation.series import Series
-from results.items.inoculation_hits import read_sides
-from results.load import Results, load_results
-from results.subset import Untouched
+from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
+from probelight.reports.inoculation.doses import best_dose, doses, interval_over_seeds, starts
+from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.findings import paragraph
+from probelight.reports.inoculation.series import Series
+from probelight.results.items.inoculation_hits import read_sides
+from probelight.results.load import Results, load_results
+from probelight.results.subset import Untouched
 
 WriteRun = Callable[..., Path]
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.inoculation.doses import doses
-from reports.inoculation.facts import inoculations
-from reports.inoculation.series import Series
-from results.load import Results, load_results
-from results.subset import SourceSet
+from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.series import Series
+from probelight.results.load import Results, load_results
+from probelight.results.subset import SourceSet
 
 WriteRun = Callable[..., Path]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from results.load import Results
+from probelight.results.load import Results
 from tests.fixtures.report import findings
 
 LOW = {"original_correct": (100, 98), "probe_correct": (200, 210)}

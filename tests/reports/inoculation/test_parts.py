@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.kit.table import Cell
-from results.subset import Clusters, SourceSet, Untouched
+from probelight.reports.kit.table import Cell
+from probelight.results.subset import Clusters, SourceSet, Untouched
 from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from reports.inoculation.section import INOCULATION
-from reports.kit.section import flat
-from results.load import Results, load_results
+from probelight.reports.inoculation.section import INOCULATION
+from probelight.reports.kit.section import flat
+from probelight.results.load import Results, load_results
 
 
 def drawn(results: Results) -> tuple[list[str], list[str]]:

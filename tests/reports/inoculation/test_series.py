@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reports.inoculation.doses import doses
-from reports.inoculation.facts import inoculations
-from results.load import Results
+from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.facts import inoculations
+from probelight.results.load import Results
 
 
 def test_splits_and_ways_of_choosing_are_lines_of_their_own(

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.kit.table import Cell
-from results.load import Results
-from results.subset import Untouched
+from probelight.reports.kit.table import Cell
+from probelight.results.load import Results
+from probelight.results.subset import Untouched
 from tests.fixtures.report import labels, tables
 
 WriteRun = Callable[..., Path]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from reports.kit.columns import (
+from probelight.reports.kit.columns import (
     ACCURACY,
     SIZE,
     accuracy,
@@ -20,8 +20,8 @@ from reports.kit.columns import (
     text,
     whole,
 )
-from reports.kit.measured import Estimate
-from reports.kit.table import Cell, Column, Heading
+from probelight.reports.kit.measured import Estimate
+from probelight.reports.kit.table import Cell, Column, Heading
 
 
 @dataclass(frozen=True)

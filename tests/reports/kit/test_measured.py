@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reports.kit.measured import Estimate
+from probelight.reports.kit.measured import Estimate
 
 
 def test_a_cost_seen_as_a_gain_has_its_ends_exchanged() -> None:

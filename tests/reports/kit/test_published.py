@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from reports.kit.published import (
+from probelight.reports.kit.published import (
     DiagnosticKey,
     ScoreKey,
     published_curves,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.kit import published_files
-from reports.kit.published import published_templates
-from reports.kit.published_files import PublishedError
+from probelight.reports.kit import published_files
+from probelight.reports.kit.published import published_templates
+from probelight.reports.kit.published_files import PublishedError
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.kit.runs import runs_of
-from results.load import Run
-from results.row import Row
+from probelight.reports.kit.runs import runs_of
+from probelight.results.load import Run
+from probelight.results.row import Row
 
 
 @dataclass(frozen=True)

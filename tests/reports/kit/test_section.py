@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from reports.kit.figure import Figure
-from reports.kit.section import Made, Section, flat
-from reports.kit.table import Table
-from results.load import Results
+from probelight.reports.kit.figure import Figure
+from probelight.reports.kit.section import Made, Section, flat
+from probelight.reports.kit.table import Table
+from probelight.results.load import Results
 
 EMPTY = Results("empty", ())
 

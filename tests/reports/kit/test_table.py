@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from reports.kit.columns import share, text
-from reports.kit.table import Across, Cell, Column, Declared, Heading, Table
+from probelight.reports.kit.columns import share, text
+from probelight.reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 
 
 class Score(NamedTuple):

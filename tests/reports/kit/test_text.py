@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.kit.text import (
+from probelight.reports.kit.text import (
     between,
     count,
     listed,

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from reports.inoculation.doses import doses
-from reports.inoculation.facts import inoculations
-from reports.overview import arrows
-from reports.overview.arrows import arrows_figure
-from reports.page.html import inline_svg
-from results.load import Results, load_results
+from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.overview import arrows
+from probelight.reports.overview.arrows import arrows_figure
+from probelight.reports.page.html import inline_svg
+from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
 Inoculated = Callable[..., Results]

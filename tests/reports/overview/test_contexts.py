@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reports.overview.contexts import context_example
-from reports.overview.examples import Choice, Example
-from reports.overview.skills import verdicts
-from results.load import load_results
-from results.subset import Statements
+from probelight.reports.overview.contexts import context_example
+from probelight.reports.overview.examples import Choice, Example
+from probelight.reports.overview.skills import verdicts
+from probelight.results.load import load_results
+from probelight.results.subset import Statements
 from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]

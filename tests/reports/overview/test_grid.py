@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from reports.overview.examples import Choice, Example
-from reports.overview.grid import Grid, grid
-from results.load import load_results
+from probelight.reports.overview.examples import Choice, Example
+from probelight.reports.overview.grid import Grid, grid
+from probelight.results.load import load_results
 from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.kit.table import Cell
-from reports.overview.section import verdicts_table
-from results.load import load_results
+from probelight.reports.kit.table import Cell
+from probelight.reports.overview.section import verdicts_table
+from probelight.results.load import load_results
 
 
 def test_the_grid_as_a_table(demo_folder: Path) -> None:

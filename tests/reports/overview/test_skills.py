@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import train
-from reports.kit.figure import STYLE
-from reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
-from reports.overview.verdicts import HELD, Evidence
-from results.load import Results, load_results
-from results.subset import Statements
+from probelight.protocols import cli
+from probelight.reports.kit.figure import STYLE
+from probelight.reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
+from probelight.reports.overview.verdicts import HELD, Evidence
+from probelight.results.load import Results, load_results
+from probelight.results.subset import Statements
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.grids import write_grid
 
@@ -186,7 +186,7 @@ def test_the_demo_with_its_audit_beside_it(
         "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which cannot be told "
         "from that."
     )
-    assert train.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
+    assert cli.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     said = page[page.index('id="overview"') : page.index('id="figure-arrows"')]
     grid = said[: said.index("</table>")]

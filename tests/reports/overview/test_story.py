@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.overview.story import ASCII, BARS, WIDTH, bars, story
-from reports.overview.terminal import print_story
-from results.load import Results, load_results
+from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, story
+from probelight.reports.overview.terminal import print_story
+from probelight.results.load import Results, load_results
 
 WriteRun = Callable[..., Path]
 

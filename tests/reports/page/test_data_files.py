@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from probes.catalog import load_probe_config
-from reports.kit.table import Table
+from probelight.probes.catalog import load_probe_config
+from probelight.reports.kit.table import Table
 from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]

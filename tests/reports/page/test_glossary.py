@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reports.page.glossary import GLOSSARY, linked, used
+from probelight.reports.page.glossary import GLOSSARY, linked, used
 
 
 def test_a_heading_leads_to_its_words() -> None:

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.build import build_report
-from reports.kit.table import Cell, Heading, Table
-from reports.page.html import facts, measured, strong_numbers, title
-from results.load import load_results
+from probelight.reports.build import build_report
+from probelight.reports.kit.table import Cell, Heading, Table
+from probelight.reports.page.html import facts, measured, strong_numbers, title
+from probelight.results.load import load_results
 from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]

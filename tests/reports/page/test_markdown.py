@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.kit.section import Made
-from reports.kit.table import Cell, Heading, Table
-from reports.page import markdown
-from results.load import Results
+from probelight.reports.kit.section import Made
+from probelight.reports.kit.table import Cell, Heading, Table
+from probelight.reports.page import markdown
+from probelight.results.load import Results
 
 
 def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Path) -> None:

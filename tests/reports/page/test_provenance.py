@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.kit.table import Table
-from reports.page.provenance import duration, notices, total_seconds
-from results.load import load_results
+from probelight.reports.kit.table import Table
+from probelight.reports.page.provenance import duration, notices, total_seconds
+from probelight.results.load import load_results
 from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.intervals import wilson
-from reports.kit.measured import Estimate
-from reports.papers.beside import Beside, Ours, Printed, together
+from probelight.metrics.intervals import wilson
+from probelight.reports.kit.measured import Estimate
+from probelight.reports.papers.beside import Beside, Ours, Printed, together
 
 BERT = Printed("WS", "bert-base-uncased", 0.5)
 LARGE = Printed("WS", "bert-large-uncased", 0.6)

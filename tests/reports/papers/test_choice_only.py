@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from reports.papers.choice_only import choice_only_rows
-from reports.papers.registry import REGISTRY
-from results.load import Results, Run
-from results.provenance import DataUse
-from results.record import ModelSource
-from results.row import Row
+from probelight.reports.papers.choice_only import choice_only_rows
+from probelight.reports.papers.registry import REGISTRY
+from probelight.results.load import Results, Run
+from probelight.results.provenance import DataUse
+from probelight.results.record import ModelSource
+from probelight.results.row import Row
 
 
 def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:

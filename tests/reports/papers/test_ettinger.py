@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-import train
-from reports.kit.published_files import PUBLISHED_DIR
-from reports.papers.ettinger import diagnostic_rows
-from results.load import load_results
-from results.provenance import DataUse
-from results.subset import Statements
+from probelight.protocols import cli
+from probelight.reports.kit.published_files import PUBLISHED_DIR
+from probelight.reports.papers.ettinger import diagnostic_rows
+from probelight.results.load import load_results
+from probelight.results.provenance import DataUse
+from probelight.results.subset import Statements
 from tests.fixtures.diagnostics import results_of, share
 
 WriteRun = Callable[..., Path]
@@ -69,7 +69,7 @@ def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mir
     recorded = data_mirror / "lm-diagnostics/recorded"
     folder = tmp_path / "out"
     command = ["diagnose", f"--recorded={recorded}", f"--mirror={data_mirror}"]
-    assert train.main([*command, f"--output_dir={folder}"]) == 0
+    assert cli.main([*command, f"--output_dir={folder}"]) == 0
     results = load_results(folder)
     with (PUBLISHED_DIR / "ettinger2020_diagnostics.csv").open(encoding="utf-8") as file:
         printed = [row for row in csv.DictReader(file) if row["model"] == BERT["model"]]

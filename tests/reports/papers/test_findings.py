@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.papers.findings import reproduced
-from results.load import load_results
+from probelight.reports.papers.findings import reproduced
+from probelight.results.load import load_results
 
 WriteRun = Callable[..., Path]
 

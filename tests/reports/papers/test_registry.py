@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from reports.kit.published import published_curves
-from reports.papers.registry import ETTINGER, REGISTRY, RICHARDSON, TALMOR
+from probelight.reports.kit.published import published_curves
+from probelight.reports.papers.registry import ETTINGER, REGISTRY, RICHARDSON, TALMOR
 
 
 def test_every_table_of_the_papers_is_listed_once() -> None:

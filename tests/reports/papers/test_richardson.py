@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reports.papers.beside import Beside
-from reports.papers.richardson import cluster_rows
-from results.load import load_results
-from results.provenance import DataUse
+from probelight.reports.papers.beside import Beside
+from probelight.reports.papers.richardson import cluster_rows
+from probelight.results.load import load_results
+from probelight.results.provenance import DataUse
 
 ROBERTA = "roberta-large"
 SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.kit.measured import Estimate
-from reports.kit.table import Cell
-from reports.papers.beside import Beside, Ours, PaperTable, Printed
-from reports.papers.section import PAPERS
-from reports.papers.tables import listed_table, paper_tables, table_of
-from results.load import Results, load_results
+from probelight.reports.kit.measured import Estimate
+from probelight.reports.kit.table import Cell
+from probelight.reports.papers.beside import Beside, Ours, PaperTable, Printed
+from probelight.reports.papers.section import PAPERS
+from probelight.reports.papers.tables import listed_table, paper_tables, table_of
+from probelight.results.load import Results, load_results
 from tests.fixtures.curves import shares
 from tests.fixtures.report import labels, named
 

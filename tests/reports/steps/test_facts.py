@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.steps.facts import step_of
+from probelight.reports.steps.facts import step_of
 
 
 @pytest.mark.parametrize(

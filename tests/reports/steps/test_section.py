@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reports.sections import printed
-from reports.steps.figures import steps_figures
-from reports.steps.tables import steps_tables
-from results.load import Results, load_results
+from probelight.reports.sections import printed
+from probelight.reports.steps.figures import steps_figures
+from probelight.reports.steps.tables import steps_tables
+from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 from tests.fixtures.results import WriteRun, accuracy, zero_shot_rows
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.zero_shot.facts import against, chance_levels, verdict_of, zero_shots
-from results.load import Row, load_results
+from probelight.reports.zero_shot.facts import against, chance_levels, verdict_of, zero_shots
+from probelight.results.load import Row, load_results
 
 WriteRun = Callable[..., Path]
 

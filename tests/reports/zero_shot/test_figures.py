@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.zero_shot.figures import zero_shot_figure
-from results.load import load_results
+from probelight.reports.zero_shot.figures import zero_shot_figure
+from probelight.results.load import load_results
 from tests.fixtures.report import texts_of
 
 WriteRun = Callable[..., Path]

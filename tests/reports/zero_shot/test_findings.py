@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from results.subset import Answered
+from probelight.results.subset import Answered
 from tests.fixtures.report import findings
 
 WriteRun = Callable[..., Path]

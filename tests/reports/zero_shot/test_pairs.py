@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reports.kit.table import Cell
-from results.subset import Paradigm
+from probelight.reports.kit.table import Cell
+from probelight.results.subset import Paradigm
 from tests.fixtures.report import findings, labels, tables
 
 WriteRun = Callable[..., Path]

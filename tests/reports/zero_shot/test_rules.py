@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from reports.kit.table import Cell
-from reports.sections import printed
-from results.load import load_results
+from probelight.reports.kit.table import Cell
+from probelight.reports.sections import printed
+from probelight.results.load import load_results
 from tests.fixtures.report import labels, named, tables
 
 WriteRun = Callable[..., Path]
@@ -99,7 +99,7 @@ def test_some_items_are_shown_with_each_rules_answer(
 def test_of_many_probes_each_shows_some_items(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reports.zero_shot import rules
+    from probelight.reports.zero_shot import rules
 
     monkeypatch.setattr(rules, "MOST_EXAMPLES", 3)
     for probe in "pq":

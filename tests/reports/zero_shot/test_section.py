@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.zero_shot.section import ZERO_SHOT
-from results.load import load_results
+from probelight.reports.zero_shot.section import ZERO_SHOT
+from probelight.results.load import load_results
 
 
 def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.kit.table import Cell
-from reports.zero_shot.tables import ranks_table
-from results.load import load_results
+from probelight.reports.kit.table import Cell
+from probelight.reports.zero_shot.tables import ranks_table
+from probelight.results.load import load_results
 from tests.fixtures.report import labels, tables
 
 WriteRun = Callable[..., Path]

@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from results.importers.answers import (
+from probelight.io.errors import RecordError, UsageError
+from probelight.io.files import DataFile
+from probelight.results.importers.answers import (
     Answer,
     Gold,
     place_of,
@@ -12,9 +14,7 @@ from results.importers.answers import (
     score_of,
     with_gold,
 )
-from results.importers.registry import FORMATS, reader_of
-from storage.errors import RecordError, UsageError
-from storage.files import DataFile
+from probelight.results.importers.registry import FORMATS, reader_of
 
 ANIMAL = Answer(where="f:1", id="1", texts=("A cat is",), choices=("a", "b"), scores=(1.0, 0.25))
 PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(0, 1), gold=1)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from results.importers.columns import Table, read_table
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.results.importers.columns import Table, read_table
 
 KNOWN = {"item": ("id", "item"), "score": ("score", "logprob")}
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from results.importers.recorded import Recorded, find_recorded, read_recorded
-from results.model_outputs import ModelOutputs
-from storage.errors import RecordError, UsageError
+from probelight.io.errors import RecordError, UsageError
+from probelight.results.importers.recorded import Recorded, find_recorded, read_recorded
+from probelight.results.model_outputs import ModelOutputs
 from tests.fixtures.diagnostics import write_lists, write_recorded
 
 SETS = ["cprag", "role", "ROLE-1500"]

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from results.items.hits import joined, read_hits, runs_by_place, written_hits
-from results.load import load_results
+from probelight.results.items.hits import joined, read_hits, runs_by_place, written_hits
+from probelight.results.load import load_results
 
 WriteRun = Callable[..., Path]
 GOOD = {"groups": [0, 0, 1], "hits": {"standard": {"1": "011", "2": "111"}}}

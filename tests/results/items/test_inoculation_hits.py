@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from results.items.inoculation_hits import Side, read_sides
+from probelight.results.items.inoculation_hits import Side, read_sides
 
 
 def sides(**changes: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from results.items.lines import read_item_lines
-from results.load import Results, Run, UnreadableResultError
+from probelight.results.items.lines import read_item_lines
+from probelight.results.load import Results, Run, UnreadableResultError
 
 LINE = {
     "set": "made",

@@ -14,15 +14,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from datamodules.words.source import vectors_label
-from datamodules.words.vectors import WordVectorsError
-from lightning_modules.baselines.elmo.vectors import ElmoVectors
-from lightning_modules.baselines.partial_input import QuestionToChoice
-from lightning_modules.baselines.token_vectors import token_vectors
-from lightning_modules.checkpoints.folder import PretrainedError
-from probes.record import Record
-from protocols.engine.models import saved_module
-from storage.errors import UsageError
+from probelight.encoding.words.source import vectors_label
+from probelight.encoding.words.vectors import WordVectorsError
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.baselines.elmo.vectors import ElmoVectors
+from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
+from probelight.lightning_modules.baselines.token_vectors import token_vectors
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.probes.record import Record
+from probelight.protocols.engine.models import saved_module
 
 Array = NDArray[np.float64]
 

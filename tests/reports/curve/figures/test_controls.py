@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.curve.figures.controls import control_figures
-from results.load import Results, load_results
+from probelight.reports.curve.figures.controls import control_figures
+from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
 Write = Callable[..., None]
@@ -52,8 +52,8 @@ def test_many_panels_are_a_figure_a_probe(
 def test_many_panels_of_a_probe_are_cut_and_said(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.kit.axes.MAX_PANELS", 2)
-    monkeypatch.setattr("reports.curve.figures.controls.MAX_PANELS", 2)
+    monkeypatch.setattr("probelight.reports.kit.axes.MAX_PANELS", 2)
+    monkeypatch.setattr("probelight.reports.curve.figures.controls.MAX_PANELS", 2)
     for name in ("a", "b", "c"):
         found = rows.curve("p", "standard", {62: [5], 125: [6]}, 10, model=name)
         write_run(tmp_path, name, found)

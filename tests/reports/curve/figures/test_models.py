@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.curve.figures.controls import control_figures
-from reports.curve.figures.models import models_figure
-from results.load import load_results
+from probelight.reports.curve.figures.controls import control_figures
+from probelight.reports.curve.figures.models import models_figure
+from probelight.results.load import load_results
 from tests.fixtures.report import texts_of
 
 Write = Callable[..., None]

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.curve.figures.panels import bands, heading
-from reports.curve.summary import summaries
-from results.load import load_results
+from probelight.reports.curve.figures.panels import bands, heading
+from probelight.reports.curve.summary import summaries
+from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 
 Write = Callable[..., None]

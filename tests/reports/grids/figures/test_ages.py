@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import pytest
 
-from reports.grids.figures.ages import age_grid_figure
-from results.load import load_results
+from probelight.reports.grids.figures.ages import age_grid_figure
+from probelight.results.load import load_results
 from tests.fixtures.grids import always_smaller, write_grid
 
 WriteRun = Callable[..., Path]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from reports.grids.figures.cells import shades
+from probelight.reports.grids.figures.cells import shades
 
 WriteRun = Callable[..., Path]
 

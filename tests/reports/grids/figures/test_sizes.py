@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from reports.grids.figures.ages import age_grid_figure
-from reports.grids.figures.sizes import size_grid_figure
-from reports.grids.tables import sizes_table
-from results.load import load_results
+from probelight.reports.grids.figures.ages import age_grid_figure
+from probelight.reports.grids.figures.sizes import size_grid_figure
+from probelight.reports.grids.tables import sizes_table
+from probelight.results.load import load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
 
 WriteRun = Callable[..., Path]

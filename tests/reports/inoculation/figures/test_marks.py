@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reports.inoculation.figures.marks import extra_mark, extra_marks
+from probelight.reports.inoculation.figures.marks import extra_mark, extra_marks
 
 
 def test_each_extra_has_a_mark_and_unknown_ones_share_one() -> None:

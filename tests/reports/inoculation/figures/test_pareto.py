@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from xml.etree import ElementTree
 
-from reports.inoculation.figures.pareto import pareto_figure
-from reports.kit.figure import BLUE, ORANGE, Figure
-from results.load import Results
+from probelight.reports.inoculation.figures.pareto import pareto_figure
+from probelight.reports.kit.figure import BLUE, ORANGE, Figure
+from probelight.results.load import Results
 from tests.fixtures.inoculations import FAST, SLOW
 
 

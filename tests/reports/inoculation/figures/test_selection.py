@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports.inoculation.figures.selection import trajectory_figure
-from results.load import Results, load_results
+from probelight.reports.inoculation.figures.selection import trajectory_figure
+from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 
 

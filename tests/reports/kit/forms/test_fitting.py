@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reports.kit.forms.fitting import fitting, num_telling
+from probelight.reports.kit.forms.fitting import fitting, num_telling
 
 
 def test_what_does_not_fit_goes_on_behind_the_first_columns() -> None:

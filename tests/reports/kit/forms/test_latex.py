@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from reports.kit.forms.latex import to_latex
-from reports.kit.table import Cell, Heading, Table
+from probelight.reports.kit.forms.latex import to_latex
+from probelight.reports.kit.table import Cell, Heading, Table
 
 
 def table(*headings: Heading, rows: tuple[tuple[Cell, ...], ...], note: str = "") -> Table:

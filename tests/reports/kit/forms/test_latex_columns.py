@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from reports.kit.forms.latex_columns import laid_out, num_lines
-from reports.kit.table import Cell, Heading, Table
+from probelight.reports.kit.forms.latex_columns import laid_out, num_lines
+from probelight.reports.kit.table import Cell, Heading, Table
 
 
 def table(*headings: Heading, row: tuple[Cell, ...]) -> Table:

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reports.build import build_report
-from reports.kit.forms.latex import to_latex
-from reports.kit.table import Cell, Heading, Table
+from probelight.reports.build import build_report
+from probelight.reports.kit.forms.latex import to_latex
+from probelight.reports.kit.table import Cell, Heading, Table
 
 pytestmark = pytest.mark.slow
 WriteRun = Callable[..., Path]

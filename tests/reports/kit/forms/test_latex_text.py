@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.kit.forms.latex_text import escaped, num_letters
+from probelight.reports.kit.forms.latex_text import escaped, num_letters
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from reports.kit.forms.plain import to_csv, to_markdown
-from reports.kit.table import Cell, Heading, Table
+from probelight.reports.kit.forms.plain import to_csv, to_markdown
+from probelight.reports.kit.table import Cell, Heading, Table
 
 TABLE = Table(
     "scores",

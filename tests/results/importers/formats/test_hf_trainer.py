@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from results.importers.formats.hf_trainer import read
-from storage.errors import RecordError, UsageError
+from probelight.io.errors import RecordError, UsageError
+from probelight.results.importers.formats.hf_trainer import read
 
 LOGITS = np.array([[0.5, -1.0], [2.0, 3.0]], dtype=np.float32)
 

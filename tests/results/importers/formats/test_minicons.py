@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from results.importers.formats.minicons import read
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.results.importers.formats.minicons import read
 
 LONG = """item,prefix,continuation,score,label,model
 1,A cat is an,animal,-2.5,1,m

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from results.importers.answers import Answer
-from results.importers.formats.plain import read, read_gold
-from storage.errors import RecordError
+from probelight.io.errors import RecordError
+from probelight.results.importers.answers import Answer
+from probelight.results.importers.formats.plain import read, read_gold
 
 OBJECTS = '{"id": 1, "text": "A cat is an", "scores": {"animal": 0.9, "plant": 1e-9}, "by": "m"}\n'
 LISTS = '{"id": "2", "candidates": ["plant", "cät"], "scores": [0.7, "0.3"], "gold": " cät"}\n'

@@ -1,0 +1,230 @@
+"""Property conjunction from ConceptNet: which concept has both properties (Talmor 2020, 4.4)?"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+from probelight.build.composed.dealt import dealt, taken
+from probelight.build.composed.properties import Properties, Property, read_properties
+from probelight.build.drafts import Draft, Probe, finish
+from probelight.build.frame.builder import Builder, Source
+from probelight.build.hygiene.finding import Finding
+from probelight.build.olmpics.frame import OlmpicsSettings, in_order
+from probelight.build.sources.conceptnet import DEFAULT_PATH
+from probelight.io.config.ranges import NumItems, Within
+from probelight.probes.record import Record
+
+NAME = "property_conjunction"
+_PAIRS = 40  # of a concept's properties that are tried
+_VAGUE = {"RelatedTo", "IsA"}  # most of what ConceptNet says, and least of what a question needs
+_TRIED = 100  # of the concepts that have a property
+_ALIKE = 2  # properties that a wrong answer shares with the right one at most, with the asked one
+_MOST = 4  # times that a concept may be a wrong answer more often than twice for each time right
+
+
+@dataclass(frozen=True)
+class ConjunctionSettings(OlmpicsSettings):
+    """Settings of property_conjunction.
+
+    Args:
+        source: The assertions of ConceptNet 5.7, a csv.gz as it is released, or unpacked.
+        num_train: Items of train.
+        num_dev: Items of dev.
+        num_test: Items of test, which the paper does not have; 0 for none.
+        questions: Questions of one concept at most.
+        min_weight: How much must speak for a property: 1 is one contributor, 2 two of them, or
+            WordNet. Whatever speaks for it, a wrong answer must not have it.
+        min_statements: Statements that a concept must be named in, so that it is a known one.
+    """
+
+    source: str = str(DEFAULT_PATH)
+    questions: NumItems = 3
+    min_weight: Annotated[float, Within(0, 100)] = 2.0
+    min_statements: NumItems = 10
+
+
+def build_conjunction(settings: ConjunctionSettings) -> Probe:
+    """Builds the probe.
+
+    Raises:
+        FileNotFoundError: If ConceptNet is missing, with where to get it.
+        UsageError: If it says too little for so many items.
+    """
+    known = read_properties(Path(settings.source), settings.min_weight)
+    rng = random.Random(f"{NAME}:{settings.seed}")
+    concepts = sorted(
+        concept
+        for concept, own in known.of.items()
+        if len(own) > 1 and known.degree[concept] >= settings.min_statements
+    )
+    sizes = settings.train | settings.evaluation
+    asked = set[frozenset[Property]]()
+    drafts = dict[str, list[Draft]]()
+    for split, pool in dealt(concepts, sizes, rng).items():
+        conjunctions = Conjunctions(known, pool, settings.questions, rng, asked)
+        advice = "lower --min_weight or --min_statements, or raise --questions"
+        drafts[split] = taken(conjunctions.drafts(), sizes[split], f"{NAME}: {split}", advice)
+    return finish(NAME, in_order(drafts), rng)
+
+
+@dataclass
+class Conjunctions:
+    """The items of one split, whose answers, right and wrong, are all from its own concepts.
+
+    Args:
+        known: What ConceptNet says.
+        concepts: The split's.
+        questions: Of one concept at most.
+        rng: The order.
+        asked: Pairs of properties that were asked for, in other splits too.
+    """
+
+    known: Properties
+    concepts: Sequence[str]
+    questions: int
+    rng: random.Random
+    asked: set[frozenset[Property]]
+    _right: Counter[str] = field(default_factory=Counter)
+    _surplus: Counter[str] = field(default_factory=Counter)  # times wrong over those to be expected
+
+    def __post_init__(self) -> None:
+        self._own = set(self.concepts)
+
+    def drafts(self) -> Iterator[Draft]:
+        """Items, concept by concept, the telling pairs of properties first.
+
+        The order is random, but what was a wrong answer is asked for next, where it can be: were it
+        never right, a model could tell by the choices alone.
+        """
+        order = self.rng.sample(self.concepts, len(self.concepts))
+        for num_vague in range(len(_VAGUE) + 1):
+            rest, seen = deque(order), set[str]()
+            while rest:
+                if (concept := rest.popleft()) not in seen:
+                    seen.add(concept)
+                    for draft in self._of_concept(concept, num_vague):
+                        rest.extendleft(draft.distractors)
+                        yield draft
+
+    def _of_concept(self, concept: str, num_vague: int) -> Iterator[Draft]:
+        pairs = [
+            pair
+            for pair in combinations(self.known.of[concept], 2)
+            if sum(one.relation in _VAGUE for one in pair) == num_vague
+            and (num_vague < 2 or len({one.relation for one in pair}) == 2)
+        ]
+        for pair in self.rng.sample(pairs, min(_PAIRS, len(pairs))):
+            if self._right[concept] == self.questions:
+                return
+            if draft := self._draft(concept, *self.rng.sample(pair, 2)):
+                self._right[concept] += 1
+                self._surplus[concept] -= len(draft.distractors)
+                self._surplus.update(draft.distractors)
+                yield draft
+
+    def _draft(self, concept: str, first: Property, second: Property) -> Draft | None:
+        key = frozenset((first, second))
+        if key in self.asked or self.known.are_kin(first.text, second.text):
+            return None
+        only_first = self._holder(first, second, concept)
+        only_second = self._holder(second, first, concept, only_first or "")
+        if only_first is None or only_second is None:
+            return None
+        self.asked.add(key)
+        meta = {
+            "cluster": concept,
+            "template": f"{first.relation}+{second.relation}",
+            "first_distractor": only_first,
+            "properties": [list(first), list(second)],
+        }
+        stem = f"What is {first} and is {second}?"
+        return Draft(stem, concept, (only_first, only_second), concept, meta)
+
+    def _holder(self, has: Property, lacks: Property, gold: str, other: str = "") -> str | None:
+        """A concept with one property and not the other, one that is right oftener than wrong."""
+        own = [
+            name
+            for name in self.known.holders[has]
+            if name in self._own and self._surplus[name] < _MOST
+        ]
+        order = self.rng.sample(own, len(own))
+        order.sort(key=self._surplus.__getitem__)
+        for name in order[:_TRIED]:
+            if self._apart(name, gold, other) and not self.known.may_have(name, lacks):
+                return name
+        return None
+
+    def _apart(self, name: str, gold: str, other: str) -> bool:
+        """Whether a concept is none of two others, and not so much like the gold as to be right."""
+        alike = self.known.num_shared(name, gold) > _ALIKE
+        return not alike and all(
+            name != one and not self.known.are_kin(name, one) for one in (gold, other)
+        )
+
+
+def check(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
+    """What ConceptNet says against items: of their right answers, and of each wrong one."""
+    known = read_properties(Path(settings.source), settings.min_weight)
+    findings = []
+    for record in records:
+        first, second = (Property(*one) for one in record.meta["properties"])
+        if not {first, second} <= known.of[record.gold].keys():
+            text = f"{record.gold!r} has not both properties"
+            findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
+        for name in record.wrong:
+            has, lacks = first, second
+            if name != record.meta["first_distractor"]:
+                has, lacks = second, first
+            if has not in known.of[name] or known.may_have(name, lacks):
+                findings.append(
+                    Finding("a wrong answer is right (ConceptNet)", record.where, repr(name))
+                )
+    return findings
+
+
+_SOURCE = Source(
+    "ConceptNet", "5.7", "CC BY-SA 4.0 (https://conceptnet.io; what is built from it is too)"
+)
+_CONFIG = {
+    "licence": "CC BY-SA 4.0",
+    "setup": "mc_qa",
+    "num_choices": 3,
+    "chance": 0.3333,
+    "group_by": "cluster",
+    "arguments": {"conjunction": r"What is (.+?) and is (.+?)\?"},
+    "key_words": ["and"],
+    "variants": {
+        "but_not": {
+            "arguments": {"conjunction": r"What is (.+?) but is not (.+?)\?"},
+            "key_words": ["but", "not"],
+        }
+    },
+}
+_ABOUT = """\
+Built as Talmor et al. (2020, section 4.4) describe it, and asked in their words: the right answer
+has both properties, one wrong answer the first alone, the other the second alone. Properties are
+those of 15 relations that enough speaks for; RelatedTo and IsA, the commonest, are asked for where
+others are used up, and neither twice. ConceptNet does not say what a concept lacks: a wrong answer
+is one that no statement of any weight hints to have the other property: neither of itself nor of
+its synonyms, nor of what it is a kind of, nor of others of that kind, where it is a narrow one; and
+one that shares two properties with the right answer at most. All choices of a split, right and
+wrong, are concepts of no other split, each of them right a few times at most; wrong answers are,
+where they can be, those that are right elsewhere. No pair of properties is asked for twice.
+`first_distractor` in the notes is the right answer of the variant: `--variant but_not`."""
+
+PROPERTY_CONJUNCTION = Builder(
+    NAME,
+    "Which concept has both properties?",
+    ConjunctionSettings,
+    build_conjunction,
+    sources={"source": _SOURCE},
+    check=check,
+    about=_ABOUT,
+    config=_CONFIG,
+)

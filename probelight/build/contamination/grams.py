@@ -1,0 +1,198 @@
+"""A probe's n-grams, held so that any other text can be looked through for them.
+
+An item is compared by the n-grams of its text (`words.item_text`), 8 words unless said otherwise.
+What more than a few groups of items have in common, half as many words or more, is the probe's
+templates ("is best defined as a kind of"): n-grams of which that is the greater part say nothing of
+an item and are left out. An item that has no n-gram of its own is looked for whole, and so is a
+stem before its answer that has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probelight.build.contamination.words import ItemText, item_text
+from probelight.probes.record import Record
+
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+NGRAM = 8  # words
+MOST_GROUPS = 10
+UNKNOWN = 0  # the id of all words that the probe does not have
+_END = -1  # that of none
+_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
+_INVERSE = pow(_BASE, -1, 2**64)
+_MOST_BITS = 26
+
+
+class Wanted(NamedTuple):
+    """The n-grams of one length.
+
+    Attributes:
+        hashes: (W,) sorted, an n-gram as often as the probe has it.
+        places: (W,) where in `ProbeGrams.words` each begins.
+        bits: Which leading bits there are among the hashes, to tell most others fast.
+    """
+
+    hashes: Hashes
+    places: Ints
+    bits: NDArray[np.bool_]
+
+    def found_in(self, hashes: Hashes) -> tuple[Ints, Ints]:
+        """(M,) pairs of a place in `hashes` and a place of the probe whose hashes are equal."""
+        near = np.flatnonzero(self.bits[_leading(hashes, self.bits)])
+        first = np.searchsorted(self.hashes, hashes[near], "left")
+        times = np.searchsorted(self.hashes, hashes[near], "right") - first
+        nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        return np.repeat(near, times), self.places[np.repeat(first, times) + nth]
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeGrams:
+    """The n-grams of a probe's items.
+
+    Attributes:
+        size: n.
+        texts: The different texts of the items.
+        text_of: (N,) the text of each item.
+        ids: Word to its id, from 1.
+        words: (L,) the ids of all texts, with `_END` behind each.
+        starts: Where in `words` each text begins.
+        own: Of each text the places in `words` of its n-grams that are no template's.
+        wanted: By length the n-grams to look for: of `size` those in `own`, of others whole texts.
+    """
+
+    size: int
+    texts: Sequence[ItemText]
+    text_of: Sequence[int]
+    ids: Mapping[str, int]
+    words: Ints
+    starts: Sequence[int]
+    own: Sequence[Ints]
+    wanted: Mapping[int, Wanted]
+
+    def ids_of(self, words: Sequence[str]) -> Ints:
+        """(L,) the ids of some words."""
+        return np.fromiter(map(self.ids.get, words, repeat(UNKNOWN)), np.int64, len(words))
+
+    def whole_stem(self, text: int) -> int:
+        """Length of the stem, where that is looked for whole; else 0."""
+        end = self.texts[text].start
+        if end < 1 or self.texts[text].end < len(self.texts[text].words):
+            return 0
+        last = self.starts[text] + end - self.size
+        return 0 if (self.own[text] <= last).any() else end
+
+
+def probe_grams(
+    records: Sequence[Record],
+    groups: Sequence[Hashable],
+    size: int = NGRAM,
+    most_groups: int = MOST_GROUPS,
+) -> ProbeGrams:
+    """The n-grams of a probe.
+
+    Args:
+        records: Its items.
+        groups: (N,) the group of each.
+        size: n.
+        most_groups: What more groups than this have is a template's.
+    """
+    known: dict[ItemText, int] = {}
+    text_of = [known.setdefault(item_text(r, r.gold), len(known)) for r in records]
+    texts = list(known)
+    ids: dict[str, int] = {}
+    flat = list[int]()
+    starts = list[int]()
+    for text in texts:
+        starts.append(len(flat))
+        flat += [*(ids.setdefault(word, len(ids) + 1) for word in text.words), _END]
+    words = np.array(flat, dtype=np.int64)
+    spans = [(start, start + len(text.words)) for start, text in zip(starts, texts, strict=True)]
+    grouped = [(*spans[text], group) for text, group in set(zip(text_of, groups, strict=True))]
+    kept = _mostly_own(words, grouped, size, most_groups)
+    own = [start + np.flatnonzero(kept[start : max(start, end - size + 1)]) for start, end in spans]
+    wanted: dict[int, Wanted] = {}
+    grams = ProbeGrams(size, texts, text_of, ids, words, starts, own, wanted)
+    places = {size: [int(place) for its in own for place in its]}
+    for number, text in enumerate(texts):
+        if not len(own[number]) and text.words:
+            places.setdefault(len(text.words), []).append(starts[number])
+        if stem := grams.whole_stem(number):
+            places.setdefault(stem, []).append(starts[number])
+    wanted |= {length: _wanted(words, length, at) for length, at in places.items() if at}
+    return grams
+
+
+def window_hashes(words: Ints, size: int) -> Hashes:
+    """(L - size + 1,) a hash of each `size` words, the same wherever they stand.
+
+    The words' own hashes are the digits of a number modulo 2**64, summed once for all sizes.
+    """
+    if len(words) < size:
+        return np.empty(0, np.uint64)
+    digits = _mixed(words) * _powers(_BASE, len(words))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(digits, dtype=np.uint64)])
+    num = len(words) - size + 1
+    hashes: Hashes = (sums[size:] - sums[:num]) * _powers(_INVERSE, num)
+    return hashes
+
+
+def _mixed(words: Ints) -> Hashes:
+    """Ids as numbers of 64 bits that have nothing of their order."""
+    mixed = words.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed * np.uint64(0x94D049BB133111EB)
+
+
+def _powers(base: int, num: int) -> Hashes:
+    factors = np.full(num, base, np.uint64)
+    factors[:1] = 1
+    return np.cumprod(factors, dtype=np.uint64)
+
+
+def _mostly_own(
+    words: Ints, grouped: Sequence[tuple[int, int, Hashable]], size: int, most_groups: int
+) -> NDArray[np.bool_]:
+    """(L,) whether half of the n-gram that begins there, or more, is no template's.
+
+    Args:
+        words: See `ProbeGrams`.
+        grouped: Begin and end of a text in `words`, once for each group that has it.
+        size: n.
+        most_groups: See `probe_grams`.
+    """
+    half = (size + 1) // 2
+    hashes = window_hashes(words, half)
+    numbers: dict[Hashable, int] = {}
+    pieces, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    for start, end, group in grouped:
+        pieces.append(hashes[start : max(start, end - half + 1)])
+        owners.append(np.full(len(pieces[-1]), numbers.setdefault(group, len(numbers))))
+    different, piece = np.unique(np.concatenate(pieces), return_inverse=True)
+    of_groups = np.unique(np.stack([piece, np.concatenate(owners)]), axis=1)[0]
+    templates = different[np.bincount(of_groups, minlength=len(different)) > most_groups]
+    begins = np.zeros(len(words))
+    begins[: len(hashes)] = np.isin(hashes, templates)
+    in_template = np.convolve(begins, np.ones(half))[: len(words)] > 0
+    mostly: NDArray[np.bool_] = np.convolve(~in_template, np.ones(size))[size - 1 :] * 2 >= size
+    return mostly
+
+
+def _wanted(words: Ints, length: int, places: Sequence[int]) -> Wanted:
+    at = np.unique(np.array(places, dtype=np.int64))
+    hashes = window_hashes(words, length)[at]
+    order = np.argsort(hashes, kind="stable")
+    bits = np.zeros(1 << min(_MOST_BITS, max(10, 6 + len(at).bit_length())), dtype=np.bool_)
+    bits[_leading(hashes, bits)] = True
+    return Wanted(hashes[order], at[order], bits)
+
+
+def _leading(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
+    return hashes >> np.uint64(65 - len(bits).bit_length())

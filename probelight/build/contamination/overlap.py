@@ -1,0 +1,156 @@
+"""Looks through texts for a probe's n-grams, and says of each item what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probelight.build.contamination.grams import Ints, ProbeGrams, Wanted, window_hashes
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What of an item another text has.
+
+    Attributes:
+        share: Of its n-grams, those that the other text has; None of an item without words. An
+            item looked for whole has one n-gram.
+        stem: Of those that hold stem alone; None where there are none.
+        answer: Of those that hold a word of the right answer.
+        longest: Words of the longest piece that stands in both.
+        piece: Its words.
+        where: Where it was found first.
+    """
+
+    share: float | None
+    stem: float | None
+    answer: float | None
+    longest: int = 0
+    piece: str = ""
+    where: str = ""
+
+
+class Scan:
+    """What is found in one text, or in all texts of one source, which is fed to it in parts.
+
+    Args:
+        grams: What is looked for.
+    """
+
+    def __init__(self, grams: ProbeGrams) -> None:
+        self._grams = grams
+        self._found = {n: np.zeros(len(grams.words), dtype=np.bool_) for n in grams.wanted}
+        self._longest = np.zeros(len(grams.texts), dtype=np.int64)
+        self._begin = np.zeros(len(grams.texts), dtype=np.int64)  # in the words of the probe
+        self._where = [""] * len(grams.texts)
+        self._tail = np.empty(0, np.int64)  # words that a piece may go on from
+        self._runs: dict[int, int] = {}  # where pieces go on, and their n-grams until there
+        self._starts = np.array(grams.starts)
+
+    def feed(self, words: Sequence[str], where: Callable[[int], str]) -> None:
+        """Looks through the next words.
+
+        Args:
+            words: They go on from those fed before; "" divides texts.
+            where: Says of the place of one of them where that is.
+        """
+        if not words:
+            return
+        before = len(self._tail)
+        ids = np.concatenate([self._tail, self._grams.ids_of(words)])
+        for size, wanted in self._grams.wanted.items():
+            first = max(0, before - size + 1)  # those before it were looked at
+            at, places = self._matches(ids[first:], size, wanted)
+            self._found[size][places] = True
+            earlier = np.zeros_like(at)
+            if size == self._grams.size:
+                earlier = self._earlier(at, places, max(0, len(ids) - first - size + 1))
+            begin = at - earlier + first - before
+            self._keep_longest(begin, places - earlier, earlier + size, where)
+        most = max(self._grams.wanted, default=1)
+        self._tail = ids[max(0, len(ids) - most + 1) :]
+
+    def overlaps(self) -> list[Overlap]:
+        """What was found of each item."""
+        by_text = [self._overlap(text) for text in range(len(self._grams.texts))]
+        return [by_text[text] for text in self._grams.text_of]
+
+    def _overlap(self, text: int) -> Overlap:
+        grams, own = self._grams, self._grams.own[text]
+        words = grams.texts[text].words
+        start = grams.starts[text]
+        if not words:
+            return Overlap(None, None, None)
+        whole = float(self._found_whole(start, len(words)))
+        answer = places = np.zeros(0, dtype=np.bool_)
+        if len(own):
+            places = self._found[grams.size][own]
+            answer = (own + grams.size > start + grams.texts[text].start) & (
+                own < start + grams.texts[text].end
+            )
+        stem = _share(places[~answer])
+        if length := grams.whole_stem(text):
+            stem = float(self._found_whole(start, length))
+        begin, longest = int(self._begin[text]), int(self._longest[text])
+        return Overlap(
+            _share(places) if len(own) else whole,
+            stem,
+            _share(places[answer]) if len(own) else whole,
+            longest,
+            " ".join(words[begin - start : begin - start + longest]),
+            self._where[text],
+        )
+
+    def _found_whole(self, start: int, length: int) -> bool:
+        return length in self._found and bool(self._found[length][start])
+
+    def _matches(self, ids: Ints, size: int, wanted: Wanted) -> tuple[Ints, Ints]:
+        """(M,) places in the text and in the probe at which the same words begin."""
+        at, places = wanted.found_in(window_hashes(ids, size))
+        offsets = np.arange(size)
+        same = ids[at[:, None] + offsets] == self._grams.words[places[:, None] + offsets]
+        kept = same.all(axis=1)
+        return at[kept], places[kept]
+
+    def _earlier(self, at: Ints, places: Ints, num: int) -> Ints:
+        """(M,) how many n-grams right before a match are matches too, one word further each.
+
+        Args:
+            at: (M,) places in the text, counted from the first that was not looked at before.
+            places: (M,) places in the probe.
+            num: How many n-grams of the text were looked at.
+        """
+        order = np.lexsort((at, places - at))
+        at, diagonal = at[order], (places - at)[order]
+        number = np.arange(len(at))
+        begins = np.ones(len(at), dtype=np.bool_)
+        begins[1:] = (np.diff(diagonal) != 0) | (np.diff(at) != 1)
+        begin = np.maximum.accumulate(np.where(begins, number, 0)) if len(at) else number
+        earlier = number - begin
+        for run in np.flatnonzero(begins & (at == 0)):
+            earlier[begin == run] += self._runs.get(int(diagonal[run]), 0)
+        last = at == num - 1
+        pairs = zip(diagonal[last] + num, earlier[last] + 1, strict=True)
+        self._runs = {int(place): int(length) for place, length in pairs}
+        result = np.empty_like(earlier)
+        result[order] = earlier
+        return result
+
+    def _keep_longest(
+        self, begin: Ints, places: Ints, lengths: Ints, where: Callable[[int], str]
+    ) -> None:
+        texts = np.searchsorted(self._starts, places, "right") - 1
+        order = np.lexsort((begin, -lengths, texts))
+        _, first = np.unique(texts[order], return_index=True)
+        for one in order[first]:
+            text = texts[one]
+            if lengths[one] > self._longest[text]:
+                self._longest[text], self._begin[text] = lengths[one], places[one]
+                self._where[text] = where(max(0, int(begin[one])))
+
+
+def _share(found: NDArray[np.bool_]) -> float | None:
+    return float(found.mean()) if len(found) else None

@@ -1,0 +1,229 @@
+"""DictionaryQA: the sense of a word in a usage (Richardson & Sabharwal 2020, 3.2).
+
+Only senses printed with a usage are asked for or offered: definitions without one gave the wrong
+answers away in the authors' first version. For the same reason what fills up the wrong answers are
+right answers of other questions: nothing but the question tells which is which.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import random
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probelight.build.dictionary_probe.distinct import Distinct
+from probelight.build.dictionary_probe.entries import Entry, read_entries
+from probelight.build.dictionary_probe.likeness import spells
+from probelight.build.drafts import Draft, Probe, finish
+from probelight.build.frame.builder import Builder, BuildSettings, Source
+from probelight.build.frame.progress import tracked
+from probelight.build.hygiene.senses import check_senses
+from probelight.build.sources.gcide import DEFAULT_PATH, PUBLIC_DOMAIN_SOURCE, Sense, read_gcide
+from probelight.build.sources.gnu_gcide import gnu_files, is_gnu, read_gnu_gcide
+from probelight.build.wordnet_probes.questions import CONTEXTS, WORDINGS
+from probelight.io.config.ranges import NumItems
+from probelight.io.errors import RecordError, UsageError
+
+_NUM_DISTRACTORS = 4
+_NUM_FILLERS = 40  # are looked at for one question
+_SPARE = 0.03  # of the words, for those whose questions find too few wrong answers
+
+Group = list[Entry]  # senses of one word and part of speech
+
+
+@dataclass(frozen=True)
+class DictionarySettings(BuildSettings):
+    """Settings of DictionaryQA.
+
+    Args:
+        gcide_path: GCIDE: `gcide.dict.dz` as dictd has it, or the folder of GNU's files CIDE.A to
+            CIDE.Z, gzipped or not, or one of them.
+        public_domain: Only what is tagged `[1913 Webster]`; the rest is under the GPL.
+        questions: Questions of one word at most.
+        train_items: Items of train.
+        dev_items: Items of dev.
+        test_items: Items of test.
+    """
+
+    gcide_path: str = str(DEFAULT_PATH)
+    public_domain: bool = True
+    questions: NumItems = 1
+    train_items: NumItems = 3_000
+    dev_items: NumItems = 3_000
+    test_items: NumItems = 1_000
+
+
+def read_senses(settings: DictionarySettings) -> list[Sense]:
+    """The dictionary, in whichever of its forms it is there.
+
+    Raises:
+        FileNotFoundError: If it is missing, with how to get it.
+        RecordError: If the file is damaged, or another one.
+    """
+    path = Path(settings.gcide_path)
+    source = PUBLIC_DOMAIN_SOURCE if settings.public_domain else None
+    try:
+        if is_gnu(path):
+            senses = list(read_gnu_gcide(path, source))
+        else:
+            senses = list(read_gcide(path, source, spelled_out=False))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise RecordError(f"{path}: it is damaged; get it anew ({error})") from error
+    if not senses:
+        raise RecordError(f"{path}: no entry of GCIDE is there, in dictd's form or in GNU's")
+    return senses
+
+
+def build_dictionary(settings: DictionarySettings) -> Probe:
+    """Builds the probe.
+
+    Args:
+        settings: How.
+
+    Returns:
+        Records by split, which share no word and no definition.
+
+    Raises:
+        FileNotFoundError: If GCIDE is missing, with how to get it.
+        RecordError: If the file is damaged, or another one.
+        UsageError: If it has too few words for so many items.
+    """
+    rng = random.Random(f"dictionary_qa:{settings.seed}")
+    senses = read_senses(settings)
+    distinct = Distinct(senses)
+    sizes = {
+        "train": settings.train_items,
+        "dev": settings.dev_items,
+        "test": settings.test_items,
+    }
+    splits = dict[str, list[Draft]]()
+    groups = _groups(senses, distinct)
+    for split, words in _deal(groups, sizes, settings.questions, rng).items():
+        asked = [
+            (entry, group)
+            for group in words
+            for entry in rng.sample(group, min(settings.questions, len(group)))
+        ]
+        golds: dict[str, list[Entry]] = {}
+        for entry, _ in asked:
+            golds.setdefault(entry.part, []).append(entry)
+        drafts = list[Draft]()
+        for entry, group in tracked(asked, f"dictionary_qa: {split}"):
+            drafts += _drafts(entry, group, golds[entry.part], distinct, rng)
+        if len(drafts) < sizes[split]:
+            raise UsageError(
+                f"{settings.gcide_path}: {len(drafts)} questions can be made for {split}, not "
+                f"{sizes[split]}: give smaller --train_items, --dev_items and --test_items"
+            )
+        splits[split] = drafts[: sizes[split]]
+    return finish("dictionary_qa", splits, rng)
+
+
+def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
+    """Of each word the senses of one part of speech that are told apart, or one sense.
+
+    A sense of another part of speech would be ruled out by the look of its definition.
+    """
+    parts: dict[str, dict[str, Group]] = {}
+    for entry in read_entries(tracked(senses, "dictionary_qa: senses")):
+        parts.setdefault(entry.word, {}).setdefault(entry.part, []).append(entry)
+    groups = []
+    for of_word in parts.values():
+        group = max(of_word.values(), key=len)
+        apart = [one for one in group if any(distinct(one, other) for other in group)]
+        groups.append(apart or group[:1])
+    return groups
+
+
+def _deal(
+    groups: list[Group], sizes: Mapping[str, int], most: int, rng: random.Random
+) -> dict[str, list[Group]]:
+    """Words for each split, those of several senses before others; the last ones are to spare."""
+    rng.shuffle(groups)
+    groups.sort(key=lambda group: len(group) == 1)
+    counts = itertools.accumulate(min(most, len(group)) for group in groups)
+    num_words = 1 + sum(count < sum(sizes.values()) for count in counts)
+    taken, spare = groups[:num_words], groups[num_words:]
+    rng.shuffle(taken)
+    dealt: dict[str, list[Group]] = {split: [] for split in sizes}
+    for split, size in sizes.items():
+        while taken and size > 0:
+            dealt[split].append(taken.pop())
+            size -= min(most, len(dealt[split][-1]))
+    num_spare = int(_SPARE * sum(sizes.values())) + _NUM_FILLERS
+    for split, group in zip(itertools.cycle(sizes), spare[:num_spare], strict=False):
+        dealt[split].append(group)
+    return dealt
+
+
+def _drafts(
+    entry: Entry, group: Group, golds: Sequence[Entry], distinct: Distinct, rng: random.Random
+) -> Iterator[Draft]:
+    """The question about an entry; none where the split has too few answers that are wrong."""
+    fillers = [one for one in golds if one.word != entry.word]
+    chosen = [entry]
+    asked = {entry.word, entry.shown}  # no answer repeats it, right or wrong
+    for other in [
+        *rng.sample(group, len(group)),
+        *rng.sample(fillers, min(_NUM_FILLERS, len(fillers))),
+    ]:
+        if len(chosen) > _NUM_DISTRACTORS:
+            break
+        if any(spells(word, other.definition) for word in asked):
+            continue
+        if all(distinct(other, one) for one in chosen):
+            chosen.append(other)
+    if len(chosen) <= _NUM_DISTRACTORS:
+        return
+    names = [other.name for other in chosen[1:] if other.word == entry.word]
+    context = rng.choice(CONTEXTS).format(s=entry.usage)
+    wording = rng.choice(WORDINGS["definitions"]).format(w=entry.shown)
+    meta = {
+        "cluster": entry.word,
+        "word": entry.word,
+        "surface_form": entry.shown,
+        "pos": entry.part,
+        "gold_synset": entry.name,
+        "hops": 0,
+        "distractor_type": "sense" if names else "random",
+        "sense_choices": len(names) + 1,
+        "other_distractors": names,
+        "random_distractors": [other.name for other in chosen[len(names) + 1 :]],
+        "source": "gcide",
+    }
+    distractors = tuple(other.definition for other in chosen[1:])
+    yield Draft(f"{context} {wording}", entry.definition, distractors, entry.word, meta)
+
+
+_ABOUT = """\
+Built as Richardson and Sabharwal (2020, section 3.2) describe it: wrong answers are other senses of
+the word, of the same part of speech, then definitions of other words. Senses have a usage with the
+word in it (printed after "as," or quoted), and a definition of 12 to 160 characters that does not
+tell the word by spelling, as no wrong answer does, cross-references and remarks cut off. Of
+definitions that share a third of their words, or give a synonym that the dictionary knows as one,
+no two stand in one question. Definitions of other words are right answers of other questions of the
+split. Splits share no word and no definition, neither among right answers nor among wrong ones.
+Words of several such senses,
+some 1,200, come first: the fewer items, the more of them have another sense of the word."""
+
+DICTIONARY_QA = Builder(
+    "dictionary_qa",
+    "Which sense does the word have here?",
+    DictionarySettings,
+    build_dictionary,
+    sources={
+        "gcide_path": Source(
+            "GCIDE, the Collaborative International Dictionary of English",
+            "0.48 or later",
+            "its [1913 Webster] paragraphs are in the public domain, the others under GPL 3",
+            gnu_files,
+        )
+    },
+    check=lambda settings, records: check_senses(records),
+    about=_ABOUT,
+    config={"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"},
+)

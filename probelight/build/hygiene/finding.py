@@ -1,0 +1,253 @@
+"""What is wrong with an item of a probe, and the checks that need nothing but the items' text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from probelight.probes.content_words import stem_of, stems_in, telling_words
+from probelight.probes.record import MASK, Record
+
+_HEAD = re.compile(r"^(?P<words>.+?)(?: event)?, defined as '")
+_MORE = re.compile(r"^(?P<first>.*?)(?: \(or (?P<others>.*)\))?$")
+_WORD = re.compile(r"\w+")
+_SIGMAS = 5.0  # a fair draw of the positions is this far off once in a million probes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        check: What was checked, in a few words: findings are counted by it.
+        where: The item, or the file.
+        text: What was found there.
+    """
+
+    check: str
+    where: str
+    text: str
+
+
+def check_records(records: Sequence[Record]) -> list[Finding]:
+    """What the text of one split's items tells: stems, answers in stems, choices, positions.
+
+    Args:
+        records: The items of one file.
+    """
+    findings = [*repeated_questions(records), *unbalanced_positions(records)]
+    everywhere = _in_every_stem(records)
+    for record in records:
+        findings += repeated_choices(record)
+        if record.gold not in everywhere:
+            findings += answer_in_stem(record)
+        findings += wrong_answer_in_stem(record)
+        findings += asked_word_in_answers(record)
+    return findings
+
+
+def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
+    """What splits share: questions, golds of an open set of answers, whole sets of distractors.
+
+    A gold that is one of few answers (older or younger) is no leak: golds are compared where most
+    of a split's items have a gold of their own, and those that are numbers never.
+
+    Args:
+        splits: The items by split.
+    """
+    findings = list[Finding]()
+    names = list(splits)
+    for place, first in enumerate(names):
+        for second in names[place + 1 :]:
+            findings += _shared(first, splits[first], second, splits[second])
+    return findings
+
+
+def repeated_questions(records: Sequence[Record]) -> list[Finding]:
+    """Items that ask the same of the same choices; and one stem with two right answers.
+
+    Several items may share a stem: perturbations of a question differ in their distractors. Then
+    the gold has to be the same, or the stem has two answers: "right elsewhere" where the one is
+    among the other's wrong choices.
+    """
+    first: dict[str, Record] = {}
+    seen: dict[tuple[str, frozenset[str]], Record] = {}
+    findings = []
+    for record in records:
+        stem = plain_words(record.stem)
+        key = stem, frozenset(record.choices)
+        other = seen.setdefault(key, record)
+        if other is not record and other.gold == record.gold:
+            text = f"the same question as {other.where}"
+            findings.append(Finding("repeated question", record.where, text))
+            continue
+        other = other if other is not record else first.setdefault(stem, record)
+        if other.gold != record.gold:
+            text = f"{other.gold[:60]!r} is right under the same stem in {other.where}"
+            check = "right elsewhere" if other.gold in record.wrong else "stem with two answers"
+            findings.append(Finding(check, record.where, text))
+    return findings
+
+
+def repeated_choices(record: Record) -> list[Finding]:
+    """A choice that stands there twice, or says in other letters what the gold says."""
+    findings = []
+    if len({plain_words(text) for text in record.choices}) < len(record.choices):
+        findings.append(Finding("repeated choice", record.where, "two choices are the same"))
+    golds = answer_words(record.gold)
+    for text in record.wrong:
+        if shared := golds & answer_words(text):
+            said = f"{sorted(shared)[0]!r} names the gold and a wrong choice"
+            findings.append(Finding("synonym of the gold", record.where, said))
+    return findings
+
+
+def answer_in_stem(record: Record) -> list[Finding]:
+    """The gold, or a word that it is told by, where no wrong choice stands in the stem as well."""
+    stem = record.stem
+    if not stands_in(record.gold, stem) or any(stands_in(text, stem) for text in record.wrong):
+        return []
+    return [Finding("answer in the stem", record.where, f"{record.gold[:60]!r}")]
+
+
+def wrong_answer_in_stem(record: Record) -> list[Finding]:
+    """A wrong answer with a gloss whose words stand in the stem: "cold snap" of "a cold snap".
+
+    The sentence may say so what the word means there.
+    """
+    if stands_in(record.gold, record.stem):
+        return []
+    return [
+        Finding("wrong answer in the stem", record.where, f"{text[:60]!r}")
+        for text in record.wrong
+        if _HEAD.match(text) and stands_in(text, record.stem)
+    ]
+
+
+def asked_word_in_answers(record: Record) -> list[Finding]:
+    """The word that is asked about, by stems, in the right answer alone or in wrong ones alone.
+
+    Only of items whose notes name the word, as those of WordNetQA and DictionaryQA do.
+    """
+    if "surface_form" not in record.meta and "word" not in record.meta:
+        return []
+    asked = asked_stems(record)
+    having = [text for text in record.choices if asked & stems_in(text)]
+    if not having or (record.gold in having and len(having) > 1):
+        return []
+    where = "the right answer" if record.gold in having else "a wrong answer"
+    text = f"{', '.join(sorted(asked))}: {having[0][:60]!r}"
+    return [Finding(f"asked word in {where}", record.where, text)]
+
+
+def asked_stems(record: Record) -> frozenset[str]:
+    """Stems of the words that an item asks about: those its notes name, if they stand in its stem.
+
+    A `surface_form` has to stand there in quotes, as in WordNetQA: that of a synonymy item, where a
+    definition is quoted, is not asked about. Function words count only where a name has no other
+    words. Without such notes there are none.
+    """
+    arguments = record.meta.get("arguments")
+    named = [record.meta.get("word"), *(arguments if isinstance(arguments, list) else [])]
+    surface = record.meta.get("surface_form")
+    if f"'{surface}'".lower() in record.stem.lower():
+        named.append(surface)
+    shown, found = stems_in(record.stem), set[str]()
+    for name in named:
+        own = set(map(stem_of, telling_words(name))) if isinstance(name, str) else set()
+        if own <= shown:
+            found |= own
+    return frozenset(found)
+
+
+def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:
+    """Positions that hold the gold far more, or less, often than a fair draw would."""
+    counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for record in records:
+        counts[len(record.choices)][record.answer] += 1
+    findings = []
+    for num_choices, golds in counts.items():
+        total, share = golds.total(), 1 / num_choices
+        allowed = _SIGMAS * math.sqrt(total * share * (1 - share))
+        for position in range(num_choices):
+            if abs(golds[position] - total * share) > allowed:
+                text = f"{golds[position]} of {total} golds stand at place {position + 1}"
+                findings.append(Finding("unbalanced positions", records[0].file or "all", text))
+    return findings
+
+
+def answer_words(text: str) -> set[str]:
+    """The words that an answer names its concept by: "report (or account), defined as '...'".
+
+    An answer of words without a gloss is told by the whole of it.
+    """
+    head = _HEAD.match(text)
+    if head is None:
+        return {plain_words(text)}
+    parts = _MORE.match(head["words"])
+    assert parts is not None  # every text is a first part
+    others = (parts["others"] or "").split(", ")
+    return {plain_words(word) for word in [parts["first"], *others] if word}
+
+
+def stands_in(answer: str, stem: str) -> bool:
+    """Whether a word that an answer names its concept by stands in a stem."""
+    shown = f" {plain_words(stem)} "
+    return any(f" {word} " in shown for word in answer_words(answer) if word)
+
+
+def plain_words(text: str) -> str:
+    """A text without case, marks and the mask: what of it tells texts apart."""
+    return " ".join(_WORD.findall(text.replace(MASK, "").casefold()))
+
+
+def _shared(
+    first: str, ours: Sequence[Record], second: str, theirs: Sequence[Record]
+) -> list[Finding]:
+    where = f"{first} and {second}"
+    stems = {plain_words(record.stem) for record in ours} & {
+        plain_words(record.stem) for record in theirs
+    }
+    findings = [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
+    if _is_open(ours) and _is_open(theirs):
+        ours_named, theirs_named = (
+            [record for record in split if not record.gold.isdecimal()] for split in (ours, theirs)
+        )
+        golds = {r.gold for r in ours_named} & {r.gold for r in theirs_named}
+        findings += [Finding("gold in two splits", where, gold[:80]) for gold in sorted(golds)]
+        sets = {frozenset(r.wrong) for r in ours_named} & {frozenset(r.wrong) for r in theirs_named}
+        findings += [
+            Finding("distractors in two splits", where, " | ".join(wrong)[:80])
+            for wrong in sorted(sorted(one) for one in sets)
+        ]
+    clusters = [{cluster_of(r) for r in split} - {""} for split in (ours, theirs)]
+    for name in sorted(clusters[0] & clusters[1]):
+        findings.append(Finding("concept in two splits", where, name))
+    return findings
+
+
+def _is_open(records: Sequence[Record]) -> bool:
+    """Whether answers are from an open set, not from some words that each item has again."""
+    golds = {record.gold for record in records}
+    return not _is_closed(records) and len(golds) > len(records) / 10
+
+
+def _is_closed(records: Sequence[Record]) -> bool:
+    """Whether all items have the same answers to choose from."""
+    return len({frozenset(record.choices) for record in records}) == 1
+
+
+def _in_every_stem(records: Sequence[Record]) -> set[str]:
+    """Answers that a stem tells nothing of: all have them, "really" say, but not all are right."""
+    wrong = {text for record in records for text in record.wrong}
+    wrong = wrong.intersection(*(record.choices for record in records))
+    return {text for text in wrong if all(stands_in(text, record.stem) for record in records)}
+
+
+def cluster_of(record: Record) -> str:
+    """The concept that an item is about; "" where it names none."""
+    meta = record.meta
+    return str(meta.get("cluster") or meta.get("word") or meta.get("gold_synset") or "")

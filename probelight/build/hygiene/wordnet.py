@@ -1,0 +1,130 @@
+"""What WordNet says against an item whose notes name its synsets, as the released files' do.
+
+Text alone cannot tell that a wrong answer is right: these checks look each choice's synset up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from probelight.build.hygiene.finding import Finding
+from probelight.build.sources.wordnet import hypernym_edges, is_of_unsaid_kind
+from probelight.build.wordnet_probes.graph import Graph
+from probelight.probes.content_words import stem_of
+from probelight.probes.record import Record
+
+_CONJUNCTION = re.compile(r"An? (.+?) and an? (.+?) are both a type of \[MASK\]")
+_ARROW = re.compile(r"=>|<=")
+
+
+def knows(records: Sequence[Record]) -> bool:
+    """Whether items say of which synsets they are made."""
+    return any(record.meta.get("chain") for record in records)
+
+
+def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
+    """Wrong answers that are right in WordNet: by the concept itself, or by a sense of its words.
+
+    An ISA question has as right answers all hypernyms (or hyponyms) of the concept. Where another
+    sense of its words makes a wrong answer right, or another sense of a choice's words would be
+    right, that is a finding of its own: the sentence may tell the senses apart.
+
+    Args:
+        records: Items; those without notes on synsets are passed over.
+        graph: WordNet 3.0.
+    """
+    numbers = {concept.name: concept.number for concept in graph.concepts}
+    findings = list[Finding]()
+    for record in records:
+        chain = _ARROW.split(str(record.meta.get("chain") or ""))
+        if len(chain) != 2:
+            continue
+        named = [*_names(record, "other_distractors"), *_names(record, "random_distractors")]
+        unknown = [name for name in (*chain, *named) if name not in numbers]
+        if unknown:
+            findings.append(Finding("unknown synset", record.where, unknown[0]))
+            continue
+        concept, gold = (numbers[name] for name in chain)
+        up = "=>" in str(record.meta["chain"])
+        right = _right_same if concept == gold else _right_up if up else _right_down
+        for name in named:
+            found = right(graph, concept, numbers[name])
+            if not found and gold in graph.homonyms(numbers[name]):
+                found = "synonym of the gold (WordNet)"
+            if found:
+                findings.append(Finding(found, record.where, f"{name}, of {record.meta['chain']}"))
+    return findings
+
+
+def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
+    """Items that ask what two concepts are both a type of (Talmor 2020, 4.4), with the concepts."""
+    found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
+    return [(record, (match[1], match[2])) for record, match in found if match]
+
+
+def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
+    """Answers that WordNet contradicts, by any sense of the concepts' words, or cannot judge.
+
+    The gold has to be above both concepts, a wrong answer above one of them at most. Where a
+    concept is first of all an animal of which WordNet does not say of what kind ("calf"), another
+    kind of animal among the wrong answers may be right.
+
+    Args:
+        records: Items; others than "A swan and a calf are both a type of [MASK]." are passed over.
+        wordnet: As `probelight.build.sources.wordnet.open_wordnet` gives it.
+    """
+    findings = []
+    for record, concepts in conjunctions(records):
+        above = [_above(wordnet, word) for word in concepts]
+        shared = above[0].keys() & above[1].keys()
+        if record.gold.strip().lower() not in shared:
+            findings.append(Finding("the right answer is wrong", record.where, record.stem))
+        findings += [
+            Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
+            for word in record.wrong
+            if word.strip().lower() in shared
+        ]
+        asked = set(map(stem_of, concepts))
+        findings += [
+            Finding("asked word in an answer", record.where, f"{text}: {record.stem}")
+            for text in record.choices
+            if stem_of(text) in asked
+        ]
+        for word in concepts:
+            senses = wordnet.synsets(word.replace(" ", "_"), "n")
+            animals = [text for text in record.wrong if "animal" in _above(wordnet, text)]
+            if animals and senses and is_of_unsaid_kind(senses[0]):
+                said = f"{word} may be of kind {animals[0]!r}: {record.stem}"
+                findings.append(Finding("animal of unsaid kind", record.where, said))
+    return findings
+
+
+def _above(wordnet: Any, word: str) -> dict[str, int]:
+    return hypernym_edges(wordnet, word) or {}
+
+
+def _right_up(graph: Graph, concept: int, number: int) -> str:
+    if number in graph.above(concept):
+        return "a wrong answer is right (WordNet)"
+    right = not graph.homonyms(number).isdisjoint(graph.broadly(concept))
+    return "right by another sense (WordNet)" if right else ""
+
+
+def _right_down(graph: Graph, concept: int, number: int) -> str:
+    if concept in graph.above(number):
+        return "a wrong answer is right (WordNet)"
+    right = not graph.broadly(number).isdisjoint(graph.homonyms(concept))
+    return "right by another sense (WordNet)" if right else ""
+
+
+def _right_same(graph: Graph, concept: int, number: int) -> str:
+    if number == concept or graph.concepts[number].gloss == graph.concepts[concept].gloss:
+        return "a wrong answer is right (WordNet)"
+    return "right by another sense (WordNet)" if number in graph.homonyms(concept) else ""
+
+
+def _names(record: Record, key: str) -> list[str]:
+    found = record.meta.get(key)
+    return [str(name) for name in found] if isinstance(found, list) else []

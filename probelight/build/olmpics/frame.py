@@ -1,0 +1,76 @@
+"""What the oLMpics builders share: their sizes, and articles that fit (Talmor et al. 2020)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from probelight.build.drafts import SPLITS, article
+from probelight.build.frame.builder import BuildSettings
+from probelight.io.config.ranges import NumItems, Within
+from probelight.io.errors import UsageError
+
+T = TypeVar("T")
+NumItemsOrNone = Annotated[int, Within(0, 10_000_000)]
+
+
+@dataclass(frozen=True)
+class OlmpicsSettings(BuildSettings):
+    """Settings of a probe of oLMpics.
+
+    Args:
+        num_train: Items of train at most; the largest training set of the learning curves.
+        num_dev: Items of dev at most.
+        num_test: Items of test at most; 0 for none, as in the paper.
+    """
+
+    num_train: NumItems = 4_000
+    num_dev: NumItems = 500
+    num_test: NumItemsOrNone = 0
+
+    @property
+    def train(self) -> dict[str, int]:
+        """Items of the training split."""
+        return {"train": self.num_train}
+
+    @property
+    def evaluation(self) -> dict[str, int]:
+        """Items of the evaluation splits: where they are few, those to report on come first."""
+        return {k: n for k, n in (("test", self.num_test), ("dev", self.num_dev)) if n}
+
+
+def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
+    """The sizes of splits that share so many items: the last ones get what is left.
+
+    Raises:
+        UsageError: If nothing is left for one of them.
+    """
+    cut = dict[str, int]()
+    for name, size in sizes.items():
+        cut[name] = min(size, num_items - sum(cut.values()))
+        if cut[name] < 1:
+            full = " and ".join(f"--num_{one}" for one in cut if one != name) or "the sources"
+            raise UsageError(f"--num_{name} {size}: {full} leave none of {num_items:,} items")
+    return cut
+
+
+def in_order(splits: Mapping[str, list[T]]) -> dict[str, list[T]]:
+    """The splits as they are written: train, dev, test."""
+    return {name: splits[name] for name in SPLITS if name in splits}
+
+
+def masked(num_choices: int, **others: Any) -> Mapping[str, Any]:
+    """The configuration of a probe that fills a mask."""
+    sizes = {"num_choices": num_choices, "chance": round(1 / num_choices, 4)}
+    return {"licence": "Apache-2.0", "setup": "mc_mlm", **sizes, **others}
+
+
+def with_articles(stem: str) -> str:
+    """A sentence with "an" where it is said; the released ones have "a" before every value."""
+    return re.sub(r"\b([Aa])n? (\w+)", lambda m: f"{_like(m[1], article(m[2]))} {m[2]}", stem)
+
+
+def _like(letter: str, word: str) -> str:
+    return word.capitalize() if letter.isupper() else word

@@ -1,0 +1,147 @@
+"""Sentences over all pairs of values, for grids of predictions (Talmor et al. 2020).
+
+Figures 2A and 3: ages and birth years, each in the age sentence and in the birth-year sentence.
+Table 4: objects from small to large. Where row and column are the same there is no right answer,
+so the diagonal has no sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from probelight.probes.record import MASK, Record, validate
+
+Value = int | str
+Wording = Literal["paper", "released"]
+
+AGES = range(15, 106)  # "the expected range" of section 1
+BIRTH_YEARS = range(1920, 2001)
+OBJECTS = ("nail", "pen", "laptop", "table", "house", "airplane", "city", "sun")
+
+# "A" before every value, as in the paper and in the released files.
+AGE_SENTENCES: dict[Wording, str] = {
+    "paper": f"A {{}} year old person is {MASK} than me in age, If I am a {{}} year old person.",
+    "released": f"A {{}} year old person age is {MASK} than a {{}} year old person .",
+}
+BIRTH_SENTENCE = f"A person born in {{}} is {MASK} than me in age, If i was born in {{}}."
+SIZE_SENTENCES: dict[Wording, str] = {
+    "paper": f"The size of a {{}} is usually much {MASK} than the size of a {{}}.",
+    "released": f"The size of a {{}} is usually much {MASK} than the size of a {{}} .",
+}
+_YOUNGER_OLDER = ("younger", "older")
+_SMALLER_LARGER = ("smaller", "larger")
+_BY_AGE, _BY_YEAR = ("AGE-1", "AGE-2"), ("YEAR-1", "YEAR-2")
+SIZES = "sizes"
+# Title, whether it is the age sentence (whose first word is right where the values rise), axes.
+_PANELS = {
+    "A": ("ages in the age sentence", True, _BY_AGE),
+    "B": ("birth years in the birth-year sentence", False, _BY_YEAR),
+    "C": ("birth years in the age sentence", True, _BY_YEAR),
+    "D": ("ages in the birth-year sentence", False, _BY_AGE),
+}
+
+
+@dataclass(frozen=True)
+class PredictionGrid:
+    """All ordered pairs of values in one sentence.
+
+    Attributes:
+        name: "A" to "D" as in figure 3, "sizes" for table 4.
+        probe: The probe that it is a variant of.
+        title: What is put where.
+        wording: Whose wording of the sentence.
+        axes: What the first and the second value of the sentence are (rows, columns).
+        candidates: The two answers.
+        values: The values of rows and columns alike.
+        records: The items, row by row, without the diagonal; `meta["arguments"]` holds the values.
+    """
+
+    name: str
+    probe: str
+    title: str
+    wording: Wording
+    axes: tuple[str, str]
+    candidates: tuple[str, str]
+    values: tuple[Value, ...]
+    records: tuple[Record, ...]
+
+
+def age_grids(
+    ages: Sequence[int] = AGES, years: Sequence[int] = BIRTH_YEARS, wording: Wording = "paper"
+) -> tuple[PredictionGrid, ...]:
+    """The four panels of figure 3.
+
+    The right answer is what the sentence says, also where it is odd: in panel C a "1980 year old
+    person" is older than a "1960 year old person", in panel D somebody "born in 20" is older than
+    somebody "born in 30". The birth-year sentence has one wording, as it was never released.
+
+    Args:
+        ages: Values of panels A (age sentence) and D (birth-year sentence).
+        years: Values of panels B (birth-year sentence) and C (age sentence).
+        wording: Of the age sentence.
+
+    Raises:
+        ValueError: If there are fewer than two different values, or one repeats.
+    """
+    return tuple(
+        grid_of(name, ages if axes == _BY_AGE else years, wording)
+        for name, (_, _, axes) in _PANELS.items()
+    )
+
+
+def size_grid(objects: Sequence[str] = OBJECTS, wording: Wording = "paper") -> PredictionGrid:
+    """The matrix of table 4.
+
+    Args:
+        objects: From the smallest to the largest.
+        wording: Of the sentence; the two differ in the space before the full stop.
+
+    Raises:
+        ValueError: If there are fewer than two different objects, or one repeats.
+    """
+    return grid_of(SIZES, objects, wording)
+
+
+def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
+    """One grid by its name; see `age_grids` and `size_grid`.
+
+    Raises:
+        KeyError: If there is no such grid.
+        ValueError: If there are fewer than two different values, or one repeats.
+    """
+    if name == SIZES:
+        probe, title, axes = "objects_comparison", "sizes of objects", ("OBJ-1", "OBJ-2")
+        candidates, sentence, rising = _SMALLER_LARGER, SIZE_SENTENCES[wording], True
+    else:
+        title, rising, axes = _PANELS[name]
+        probe, candidates = "age_comparison", _YOUNGER_OLDER
+        sentence = AGE_SENTENCES[wording] if rising else BIRTH_SENTENCE
+    items = _pairs(name, sentence, values, candidates, rising=rising)
+    return PredictionGrid(name, probe, title, wording, axes, candidates, tuple(values), items)
+
+
+def _pairs(
+    name: str, sentence: str, values: Sequence[Value], candidates: tuple[str, str], *, rising: bool
+) -> tuple[Record, ...]:
+    """Items over all ordered pairs.
+
+    `rising` says that the first candidate (younger, smaller) is right where the first value stands
+    before the second in the order of `values`.
+    """
+    if len(values) < 2 or len(set(values)) < len(values):
+        raise ValueError(f"grid {name}: at least two different values are needed, each once")
+    records = []
+    for i, first in enumerate(values):
+        for j, second in enumerate(values):
+            if i != j:
+                record = Record(
+                    id=f"{name}-{first}-{second}",
+                    stem=sentence.format(first, second),
+                    choices=candidates,
+                    answer=0 if (i < j) == rising else 1,
+                    meta={"arguments": [first, second]},
+                )
+                records.append(validate(record, "mc_mlm"))
+    return tuple(records)

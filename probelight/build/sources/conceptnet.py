@@ -1,0 +1,81 @@
+"""ConceptNet 5.7 as a knowledge source: the statements of one language, streamed (Talmor 2020)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from probelight.build.frame.progress import tracked_lines
+from probelight.io.errors import RecordError
+
+DEFAULT_PATH = Path("conceptnet-assertions-5.7.0.csv.gz")
+ADDRESS = f"https://s3.amazonaws.com/conceptnet/downloads/2019/edges/{DEFAULT_PATH}"
+
+
+class Edge(NamedTuple):
+    """A statement: pen UsedFor writing.
+
+    Attributes:
+        relation: Its name without "/r/".
+        start: The concept's words, without part of speech and sense.
+        end: What is said of it.
+        weight: How much speaks for it; 1.0 is one contributor.
+    """
+
+    relation: str
+    start: str
+    end: str
+    weight: float
+
+
+def read_conceptnet(
+    path: Path | str, relations: Collection[str], language: str = "en"
+) -> Iterator[Edge]:
+    """Reads the statements of some relations between concepts of one language, in file order.
+
+    Args:
+        path: The assertions, five columns parted by tabs (URI, relation, start, end, JSON with the
+            weight), compressed or not.
+        relations: Names without "/r/".
+        language: Code of the concepts' language.
+
+    Raises:
+        FileNotFoundError: If there is no such file, with where to get it.
+        RecordError: If a line is no statement; the message names file and line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: no ConceptNet assertions there. Get {ADDRESS} (475 MB), and give its path as "
+            "--source, or as `source:` in --config"
+        )
+    wanted = {f"/r/{name}" for name in relations}
+    prefix = f"/c/{language}/"
+    for number, line in tracked_lines(path, "ConceptNet"):
+        cells = line.split("\t")
+        if len(cells) != 5:
+            raise RecordError(f"{path}:{number}: {len(cells)} columns parted by tabs; 5 are needed")
+        _, relation, start, end, facts = cells
+        if not relation.startswith("/r/"):
+            raise RecordError(f"{path}:{number}: {relation[:60]!r} is no relation: /r/UsedFor is")
+        if relation in wanted and start.startswith(prefix) and end.startswith(prefix):
+            weight = _weight(facts, f"{path}:{number}")
+            yield Edge(relation[3:], _words(start, prefix), _words(end, prefix), weight)
+
+
+def _words(uri: str, prefix: str) -> str:
+    """What "/c/en/toy_store/n/wn/artifact" says: toy store."""
+    return uri.removeprefix(prefix).partition("/")[0].replace("_", " ")
+
+
+def _weight(facts: str, where: str) -> float:
+    try:
+        weight = float(json.loads(facts)["weight"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        weight = math.nan
+    if not math.isfinite(weight):
+        raise RecordError(f'{where}: the last column is no JSON with a "weight": {facts[:60]!r}')
+    return weight

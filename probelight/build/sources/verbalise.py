@@ -1,0 +1,133 @@
+"""WordNet and GCIDE turned into sentences: the text the embedded language model is trained on.
+
+The taxonomy is stated in phrasings of our own. The phrasing of the released taxonomy probe
+("are both a type of") is not among them, so that the probe still asks for a transfer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import Any
+
+from probelight.build.sources.gcide import Sense
+from probelight.build.sources.wordnet import ancestors, descendants, words_of
+
+_ISA = (
+    "{a} is a kind of {b}",
+    "{a} is a type of {b}",
+    "{a} is a sort of {b}",
+    "one kind of {b} is {a}",
+    "{a} is {b_article}",
+    "{a} , or some other {b}",
+)
+_SIBLINGS = (
+    "{a} and {c} are kinds of {b}",
+    "{a} and {c} are each a {b}",
+    "like {c} , {a} is a type of {b}",
+    "{b} : for example {a} or {c}",
+)
+_PART = ("{a} has {b}", "{b} is a part of {a}")
+_MAX_HOPS = 5
+_SECOND_GLOSS = 0.3  # share of grandparents told with their gloss: it keeps the text balanced
+_MAX_EXAMPLES = 4
+
+
+@dataclass(frozen=True)
+class Document:
+    """Sentences about one concept: training text that may be shown together.
+
+    Attributes:
+        key: Synset name or dictionary headword; train and held-out text are split by it.
+        source: "wordnet" or "gcide".
+        sentences: In the order of the source; a trainer may shuffle them.
+    """
+
+    key: str
+    source: str
+    sentences: tuple[str, ...]
+
+
+def with_article(word: str) -> str:
+    """Makes "ferry" "a ferry" and "apple" "an apple"; names stay as they are."""
+    if word[:1].isupper():
+        return word
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
+def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
+    """One document a synset: gloss, examples, its place in the taxonomy, parts and opposites."""
+    for synset in wordnet.all_synsets():
+        rng = random.Random(f"{seed}:{synset.name()}")
+        sentences = [*_gloss_sentences(synset), *_taxonomy_sentences(synset, rng)]
+        sentences += _lexical_sentences(synset, rng)
+        yield Document(synset.name(), "wordnet", tuple(dict.fromkeys(sentences)))
+
+
+def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
+    """One document a headword: every sense with its usages."""
+    for word, own in groupby(senses, attrgetter("word")):
+        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in own)
+        yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)))
+
+
+def _gloss_sentences(synset: Any) -> list[str]:
+    words = words_of(synset)
+    sentences = [f"{' , '.join(words[:4])} : {synset.definition()}"]
+    return sentences + list(synset.examples()[:_MAX_EXAMPLES])
+
+
+def _taxonomy_sentences(synset: Any, rng: random.Random) -> list[str]:
+    noun = synset.pos() == "n"
+    sentences = []
+    for hops, above in ancestors(synset, _MAX_HOPS):
+        a, b = rng.choice(words_of(synset)), words_of(above)[0]
+        if noun:
+            fields = {"a": with_article(a), "b": b, "b_article": with_article(b)}
+            sentences.append(rng.choice(_ISA).format(**fields))
+        else:
+            sentences.append(f"to {a} is to {b} in some way")
+        if hops == 1 or (hops == 2 and rng.random() < _SECOND_GLOSS):
+            sentences.append(f"{a} , a type of {b} , that is , {above.definition()}")
+    if noun:
+        sentences += _sibling_sentences(synset, rng)
+    return sentences
+
+
+def _sibling_sentences(synset: Any, rng: random.Random) -> list[str]:
+    """Pairs with a cousin under each of the three nearest ancestors: a common hypernym each."""
+    sentences = []
+    for hops, above in ancestors(synset, 3):
+        below = [d for _, d in descendants(above, hops) if d != synset]
+        if not below:
+            continue
+        for cousin in rng.sample(below, min(2, len(below))):
+            fields = {
+                "a": with_article(words_of(synset)[0]),
+                "b": words_of(above)[0],
+                "c": with_article(words_of(cousin)[0]),
+            }
+            sentences.append(rng.choice(_SIBLINGS).format(**fields))
+    return sentences
+
+
+def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
+    words = words_of(synset)
+    sentences = [f"{words[0]} , also called {other}" for other in words[1:4]]
+    for lemma in synset.lemmas():
+        for opposite in lemma.antonyms():
+            other = opposite.name().replace("_", " ")
+            sentences.append(f"{words[0]} is not {other} ; {other} is the opposite of {words[0]}")
+    for part in synset.part_meronyms()[:3]:
+        fields = {"a": with_article(words[0]), "b": with_article(words_of(part)[0])}
+        sentences.append(rng.choice(_PART).format(**fields))
+    return sentences
+
+
+def plain(text: str) -> str:
+    """Whitespace made single, quotation marks of both sources made alike."""
+    return re.sub(r"\s+", " ", text.replace("``", '"').replace("''", '"')).strip()

@@ -1,0 +1,211 @@
+"""Wikidata as a knowledge source: its JSON dump, or an export of triples, streamed (Talmor 2020).
+
+An export is a table parted by tabs with the columns subject, subject_label, property, object and
+object_label, in any order; names and cells may be written as Wikidata's query service gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from probelight.build.frame.progress import tracked_lines
+from probelight.io.errors import RecordError
+from probelight.io.files import read_lines
+from probelight.io.limits import KNOWLEDGE
+
+ADDRESS = "https://dumps.wikimedia.org/wikidatawiki/entities/latest-all.json.gz"
+COLUMNS = ("subject", "subject_label", "property", "object", "object_label")
+_LANGUAGES = ("en", "mul")  # mul: labels that are the same in many languages
+_YEAR = 9  # precision of a date; smaller ones are decades and centuries
+_FIRST_ID = re.compile(r'\{(?:"type":"item",)?"id":"(Q\d+)"')
+_NAMED = re.compile(r"<?(?:http://www\.wikidata\.org/\S*/|wdt?:)?([QP]\d+)>?")
+_LITERAL = re.compile(r'"(.*)"(?:@[\w-]+|\^\^\S+)?')
+
+
+@dataclass
+class Facts:
+    """What Wikidata says by some properties.
+
+    Attributes:
+        objects: By property and subject; an object is an id, or the text of a date.
+        labels: English names by id.
+    """
+
+    objects: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def of(self, subject: str, property: str) -> list[str]:
+        """The objects of a subject, each once."""
+        return self.objects.get(property, {}).get(subject, [])
+
+    def years(self, subject: str, property: str) -> set[str]:
+        """The years of a subject's dates; those before our era are left out."""
+        found = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in self.of(subject, property))
+        return {match[1] for match in found if match}
+
+    def add(self, subject: str, property: str, value: str) -> None:
+        """Takes note of a fact."""
+        own = self.objects.setdefault(property, {}).setdefault(subject, [])
+        if value not in own:
+            own.append(value)
+
+
+def read_wikidata(
+    path: Path | str, links: Collection[str], details: Collection[str], min_sitelinks: int = 0
+) -> Facts:
+    """Reads the facts of some properties.
+
+    A dump is read twice: for the `links`, and for names and `details` of what they link. So what is
+    kept grows with the links, not with the dump.
+
+    Args:
+        path: A dump with an entity a line, or an export of triples; compressed or not.
+        links: Properties such as "P463".
+        details: Properties that are needed of the linked entities alone.
+        min_sitelinks: Wikis that must have a page on the subject of a link; an export does not
+            say it.
+
+    Raises:
+        FileNotFoundError: If there is no such file, with where to get it.
+        RecordError: If it is damaged; the message names the line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: no Wikidata there. Get the JSON dump, {ADDRESS} (some 140 GB; .bz2 takes far "
+            "longer to read), or save what you need as a table parted by tabs with the columns "
+            f"{', '.join(COLUMNS)}; give the path as --source, or as `source:` in --config"
+        )
+    first = next((text for _, text in read_lines(path, limit=KNOWLEDGE) if text.strip()), None)
+    if first is None:
+        raise RecordError(f"{path}: the file is empty")
+    if not first.lstrip().startswith(("[", "{")):
+        return _read_triples(path, {*links, *details})
+    facts, wanted = Facts(), set[str]()
+    quoted = tuple(f'"{name}"' for name in links)
+    for where, entity in _entities(path, lambda text: any(one in text for one in quoted)):
+        if len(entity.get("sitelinks") or ()) >= min_sitelinks:
+            for name in links:
+                for value in _values(entity, name, where):
+                    facts.add(entity["id"], name, value)
+                    wanted |= {entity["id"], value}
+    for where, entity in _entities(path, lambda text: _may_be(text, wanted)):
+        if entity["id"] in wanted:
+            if label := _label(entity, where):
+                facts.labels[entity["id"]] = label
+            for name in details:
+                for value in _values(entity, name, where):
+                    facts.add(entity["id"], name, value)
+    return facts
+
+
+def _may_be(text: str, wanted: Collection[str]) -> bool:
+    """Whether a line is of a wanted entity; where its id does not come first, it may be."""
+    named = _FIRST_ID.match(text)
+    return named is None or named[1] in wanted
+
+
+def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(file and line, entity) of the items whose line is to be kept."""
+    opened = text = ""
+    where = str(path)
+    for number, line in tracked_lines(path, "Wikidata"):
+        text, where = line.strip().removesuffix(","), f"{path}:{number}"
+        if number == 1 and text == "[":
+            opened = text
+        elif text and text != "]":
+            if not (text.startswith("{") and text.endswith("}")):
+                raise RecordError(f"{where}: no entity, a JSON object in a line: {text[:60]!r}")
+            if keep(text):
+                entity = _parsed(text, where)
+                if entity.get("type", "item") == "item":
+                    yield where, entity
+    if opened and text != "]":
+        raise RecordError(f"{where}: the dump is cut off here: no ] ends it; fetch it again")
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    try:
+        entity: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{where}: damaged JSON: {error}") from None
+    if not isinstance(entity.get("id"), str):
+        raise RecordError(f'{where}: an entity without an "id"')
+    return entity
+
+
+def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
+    """What a property says, without what is deprecated, unknown, or less exact than a year."""
+    try:
+        claims = entity.get("claims") or {}  # an empty list where there are none
+        for statement in claims.get(name, ()):
+            snak = statement["mainsnak"]
+            if statement.get("rank") == "deprecated" or snak["snaktype"] != "value":
+                continue
+            value = snak["datavalue"]["value"]
+            if "time" in value:
+                if value["precision"] >= _YEAR:
+                    yield value["time"]
+            else:
+                yield value["id"] if "id" in value else f"Q{value['numeric-id']}"
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordError(
+            f"{where}: {entity['id']} says {name} in a way unknown here ({error!r})"
+        ) from None
+
+
+def _label(entity: dict[str, Any], where: str) -> str:
+    try:
+        labels = entity.get("labels") or {}
+        return next((labels[one]["value"] for one in _LANGUAGES if one in labels), "")
+    except (KeyError, TypeError) as error:
+        raise RecordError(f"{where}: the labels of {entity['id']} ({error!r})") from None
+
+
+def _read_triples(path: Path, properties: Collection[str]) -> Facts:
+    facts, places = Facts(), list[int]()
+    for number, line in tracked_lines(path, "Wikidata"):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not places:
+            places = _places(cells, f"{path}:{number}")
+            num_cells = len(cells)
+            continue
+        if len(cells) != num_cells:
+            raise RecordError(
+                f"{path}:{number}: {len(cells)} columns parted by tabs; the header has {num_cells}"
+            )
+        one, one_label, name, other, other_label = (_plain(cells[place]) for place in places)
+        if not (re.fullmatch(r"Q\d+", one) and re.fullmatch(r"P\d+", name)):
+            raise RecordError(
+                f"{path}:{number}: {one[:30]!r}, {name[:30]!r}: a subject is an id such as Q1299, "
+                "a property one such as P463"
+            )
+        if name in properties and other:
+            facts.add(one, name, other)
+            pairs = ((one, one_label), (other, other_label))
+            facts.labels |= {
+                id: name for id, name in pairs if name not in ("", id) and id[0] == "Q"
+            }
+    return facts
+
+
+def _places(names: list[str], where: str) -> list[int]:
+    plain = [name.removeprefix("?").strip('"').lower() for name in names]
+    if missing := [name for name in COLUMNS if name not in plain]:
+        raise RecordError(
+            f"{where}: no column {', '.join(missing)}; a table of triples begins with "
+            f"{', '.join(COLUMNS)}, parted by tabs, and a dump with [ or {{"
+        )
+    return [plain.index(name) for name in COLUMNS]
+
+
+def _plain(cell: str) -> str:
+    if named := _NAMED.fullmatch(cell):
+        return named[1]
+    literal = _LITERAL.fullmatch(cell)
+    return literal[1] if literal else cell

@@ -1,0 +1,147 @@
+"""Word vectors for the baselines, made from the text the embedded model is trained on.
+
+Positive pointwise mutual information of words within a window, its largest singular vectors: what
+GloVe and word2vec factorise too (Levy & Goldberg 2014), but the same numbers at every run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from probelight.build.sources import gcide, wordnet
+from probelight.build.sources.verbalise import gcide_documents, plain, wordnet_documents
+from probelight.io.files import write_text_atomic
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[.,;:?!()\"-]")
+_CONTEXT_POWER = 0.75  # smooths the share of a context word, so that rare ones score less
+_SINGULAR_POWER = 0.5  # how much the first, most general directions count
+# Numbers and closed answers, which the probes need however rare the text has them.
+PROBE_WORDS = (
+    *map(str, range(121)),
+    *"never rarely sometimes often always younger older larger smaller not really first".split(),
+    *"second third blah ya foo snap woo boo da wee foe fee".split(),
+)
+_BLOCK = 2_000_000  # tokens counted at once
+
+
+def build_vectors(output_path: Path) -> Path:
+    """Makes the shipped file, assets/word_vectors.txt.
+
+    Raises:
+        FileNotFoundError: If a source is not there, with the package that holds it.
+    """
+    build_word_vectors(dictionary_texts(), output_path)
+    return output_path
+
+
+def dictionary_texts() -> Iterator[str]:
+    """The embedded model's training text, one string a concept, in a fixed order."""
+    documents = wordnet_documents(wordnet.open_wordnet())
+    for document in itertools.chain(documents, gcide_documents(gcide.read_gcide())):
+        yield " . ".join(plain(sentence) for sentence in document.sentences)
+
+
+def build_word_vectors(
+    texts: Iterable[str],
+    output_path: Path,
+    num_words: int = 10_000,
+    dimension: int = 50,
+    window: int = 5,
+    extra_words: Sequence[str] = PROBE_WORDS,
+) -> list[str]:
+    """Writes vectors in GloVe's text format: a word and its numbers a line, frequent words first.
+
+    Args:
+        texts: One text a document; words of different texts are no neighbours.
+        output_path: The file.
+        num_words: Words that get a vector, all lower case.
+        dimension: Numbers a word.
+        window: Words to either side that count as neighbours; a near one counts more (1/distance).
+        extra_words: Words that get a vector however rare they are, if they occur at all.
+
+    Returns:
+        The words, in the order of the file.
+
+    Raises:
+        ValueError: If the texts have fewer different words than `dimension` + 1.
+    """
+    # Interned, the ten million tokens are pointers to a few distinct strings.
+    tokens = [[sys.intern(word) for word in _WORD.findall(text.lower())] for text in texts]
+    counts = Counter(word for text in tokens for word in text)
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    wanted = dict.fromkeys([*(w for w in extra_words if w in counts), *ranked])
+    chosen = set(itertools.islice(wanted, num_words))
+    words = [word for word in ranked if word in chosen]
+    if len(words) <= dimension:
+        raise ValueError(f"{len(words)} words are too few for vectors of {dimension} numbers")
+    counted = cooccurrences(tokens, words, window)
+    vectors = factorise(positive_pmi(counted), dimension)
+    rows = zip(words, vectors, strict=True)
+    lines = [f"{word} {' '.join(f'{value:.4g}' for value in row)}\n" for word, row in rows]
+    write_text_atomic(Path(output_path), "".join(lines))
+    return words
+
+
+def cooccurrences(texts: Iterable[Sequence[str]], words: Sequence[str], window: int) -> Any:
+    """(W, W) symmetric counts of word pairs within `window`, each weighted by 1 / distance."""
+    index = {word: number for number, word in enumerate(words)}
+    total = sparse.csr_matrix((len(words), len(words)), dtype=np.float64)
+    block: list[int] = []
+    for text in texts:
+        block += [index.get(token, -1) for token in text]
+        block += [-1] * window  # no pair reaches over the end of a text
+        if len(block) > _BLOCK:
+            total = total + _count(np.array(block), len(words), window)
+            block = []
+    total = total + _count(np.array(block, dtype=np.int64), len(words), window)
+    return (total + total.T).tocsr()
+
+
+def _count(ids: np.ndarray[Any, np.dtype[np.int64]], num_words: int, window: int) -> Any:
+    total = sparse.csr_matrix((num_words, num_words), dtype=np.float64)
+    for distance in range(1, window + 1):
+        left, right = ids[:-distance], ids[distance:]
+        both = (left >= 0) & (right >= 0)
+        weights = np.full(int(both.sum()), 1.0 / distance)
+        shape = (num_words, num_words)
+        total = total + sparse.csr_matrix((weights, (left[both], right[both])), shape=shape)
+    return total
+
+
+def positive_pmi(counts: Any) -> Any:
+    """(W, W) max(0, log p(w, c) / (p(w) p(c))), with the context's share smoothed."""
+    rows = np.asarray(counts.sum(axis=1)).ravel()
+    contexts = np.asarray(counts.sum(axis=0)).ravel() ** _CONTEXT_POWER
+    cells = counts.tocoo()
+    share = cells.data / rows[cells.row]
+    values = np.log(share * contexts.sum() / contexts[cells.col])
+    positive = values > 0
+    kept = (values[positive], (cells.row[positive], cells.col[positive]))
+    return sparse.csr_matrix(kept, shape=counts.shape)
+
+
+def factorise(matrix: Any, dimension: int) -> FloatArray:
+    """(W, D) leading singular vectors, scaled; rows have unit mean square.
+
+    The start vector is fixed and the sign of a column is that its largest number is positive, so
+    equal input gives equal output.
+    """
+    start = np.ones(min(matrix.shape))
+    left, values, _ = svds(matrix, k=dimension, v0=start, solver="arpack")
+    order = np.argsort(-values, kind="stable")
+    vectors = left[:, order] * values[order] ** _SINGULAR_POWER
+    largest = np.abs(vectors).argmax(axis=0)
+    vectors = vectors * np.sign(vectors[largest, np.arange(dimension)])
+    return np.asarray(vectors / np.sqrt(np.mean(vectors**2)))

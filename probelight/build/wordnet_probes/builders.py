@@ -1,0 +1,225 @@
+"""WordNetQA: definitions, synonymy, hypernymy and hyponymy (Richardson & Sabharwal 2020, 3.1)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from probelight.build.drafts import Probe, finish
+from probelight.build.frame.builder import Builder, BuildSettings, Source
+from probelight.build.frame.bundle import Bundle, BundleSettings
+from probelight.build.frame.progress import tracked
+from probelight.build.hygiene.finding import Finding
+from probelight.build.hygiene.wordnet import check_synsets
+from probelight.build.sources.wordnet import DEFAULT_DIR
+from probelight.build.wordnet_probes.deal import Deal
+from probelight.build.wordnet_probes.distractors import Distractors
+from probelight.build.wordnet_probes.graph import Graph, read_graph
+from probelight.build.wordnet_probes.questions import Kind, Question, Questions
+from probelight.io.config.ranges import NumItems, Within
+from probelight.probes.record import Record
+
+_FEW_PERTURBATIONS = 2  # of a question of test: many concepts rather than each many times
+Hops = Annotated[int, Within(1, 5)]
+_FILES = ("data.noun", "data.verb", "data.adj", "data.adv", "index.sense")
+
+
+@dataclass(frozen=True)
+class WordNetSettings(BuildSettings):
+    """Settings of a probe of WordNetQA.
+
+    Args:
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        num_concepts: How many concepts are asked about at most, drawn from all that can be; nouns
+            and verbs before adjectives and adverbs, which have no place in the taxonomy.
+        questions: Questions of one concept at most: its contexts, wordings and, for ISA, answers.
+        perturbations: Sets of distractors of one question at most: in dev where `all` is true;
+            otherwise, and in test, two at most.
+        train_perturbations: Sets of distractors of one question of train at most.
+        max_hops: How far a hypernym or hyponym may be.
+        sister_depth: How deep the family of sisters goes, l of SISTER_l.
+        train_items: Items of train.
+        dev_items: Items of dev, unless `all` is true.
+        test_items: Items of test.
+        answer_items: Items of one right answer at most in each split, so that no few answers decide
+            what the choices alone give; none sets no limit.
+        all: Gives dev all the rest.
+    """
+
+    wordnet_dir: str = str(DEFAULT_DIR)
+    num_concepts: NumItems = 15_632
+    questions: NumItems = 2
+    perturbations: NumItems = 6
+    train_perturbations: NumItems = 1
+    max_hops: Hops = 5
+    sister_depth: Hops = 3
+    train_items: NumItems = 3_000
+    dev_items: NumItems = 3_000
+    test_items: NumItems = 3_000
+    answer_items: NumItems | None = None
+    all: bool = False
+
+
+@dataclass(frozen=True)
+class DefinitionsSettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 15_159
+
+
+@dataclass(frozen=True)
+class SynonymySettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 15_632
+    perturbations: NumItems = 3
+
+
+@dataclass(frozen=True)
+class HypernymySettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 8_900  # splits that share no answer cost questions; the paper: 7,849
+    questions: NumItems = 6
+    perturbations: NumItems = 2
+
+
+@dataclass(frozen=True)
+class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
+    __doc__ = WordNetSettings.__doc__
+    num_concepts: NumItems = 3_452
+    questions: NumItems = 3
+    perturbations: NumItems = 14
+
+
+def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
+    """Builds one probe.
+
+    Args:
+        kind: Which relation is asked for.
+        settings: How.
+
+    Returns:
+        Records by split.
+
+    Raises:
+        FileNotFoundError: If WordNet is missing, with the packages that hold it.
+    """
+    graph = read_graph(Path(settings.wordnet_dir))
+    rng = random.Random(f"{kind}:{settings.seed}")
+    questions = _questions(kind, graph, settings, rng)
+    golds: dict[str, list[int]] = {}
+    for number in dict.fromkeys(question.gold for question in questions):
+        golds.setdefault(graph.concepts[number].pos, []).append(number)
+    distractors = Distractors(
+        kind,
+        graph,
+        rng,
+        max_hops=settings.max_hops,
+        sister_depth=settings.sister_depth,
+        golds=golds,
+    )
+    deal = Deal(questions, distractors.drafts, rng)
+    few = min(_FEW_PERTURBATIONS, settings.perturbations)
+    most = settings.answer_items
+    splits = {
+        "train": deal.fill("train", settings.train_items, settings.train_perturbations, most),
+        "test": deal.fill("test", settings.test_items, few, most),
+    }
+    if settings.all:
+        splits["dev"] = deal.fill("dev", None, settings.perturbations, most)
+    else:
+        splits["dev"] = deal.fill("dev", settings.dev_items, few, most)
+    return finish(kind, {name: splits[name] for name in ("train", "dev", "test")}, rng)
+
+
+def _questions(
+    kind: Kind, graph: Graph, settings: WordNetSettings, rng: random.Random
+) -> list[Question]:
+    asked = Questions(kind, graph, rng, settings.max_hops, settings.questions)
+    concepts = list(graph.concepts)
+    rng.shuffle(concepts)
+    concepts.sort(key=lambda concept: concept.pos in "ar")
+    found, num_concepts = list[Question](), 0
+    for concept in tracked(concepts, f"{kind}: questions"):
+        own = list(asked.of_concept(concept))
+        found += own
+        num_concepts += bool(own)
+        if num_concepts == settings.num_concepts:
+            break
+    return found
+
+
+WORDNET = Source(
+    "WordNet",
+    "3.0",
+    "WordNet 3.0 licence (assets/LICENSE-WordNet.txt of Probelight)",
+    lambda folder: [folder / name for name in _FILES],
+)
+_CONFIG = {"setup": "mc_qa", "num_choices": 5, "chance": 0.2, "group_by": "cluster"}
+
+
+_ABOUT = """\
+Built as Richardson and Sabharwal (2020, section 3.1) describe it. Concepts have an example sentence
+with their word in it (synonymy: two words or more) and a gloss that is short, whole, and fit for
+everybody to read. No answer, right or wrong, repeats a word that is asked for, its gloss included:
+by Snowball stems, WordNet's irregular forms and the first five letters. Of hypernyms and
+hyponyms none stands in the stem, and of synonyms the right ones use no word of the definition,
+wrong ones not two. No wrong answer is right by any sense of any word.
+Splits share no concept, no right answer and no set of distractors; what that leaves over is why
+there may be fewer questions than in the paper. A question is asked again with other wrong answers
+(perturbations), each kind of relatives once before any is drawn from again: in train once unless
+`train_perturbations` is more, in test twice, in dev up to `perturbations` times where `all` is
+true."""
+
+
+def _check(settings: WordNetSettings, records: Sequence[Record]) -> list[Finding]:
+    return check_synsets(records, read_graph(Path(settings.wordnet_dir)))
+
+
+def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Builder[WordNetSettings]:
+    return Builder(
+        kind,
+        summary,
+        settings,
+        partial(build_wordnet, kind),
+        sources={"wordnet_dir": WORDNET},
+        check=_check,
+        about=_ABOUT,
+        config=_CONFIG,
+    )
+
+
+DEFINITIONS = _builder("definitions", "How is the word defined?", DefinitionsSettings)
+SYNONYMY = _builder("synonymy", "Which words have this definition?", SynonymySettings)
+HYPERNYMY = _builder("hypernymy", "What is it a kind of?", HypernymySettings)
+HYPONYMY = _builder("hyponymy", "What is a more specific kind of it?", HyponymySettings)
+
+
+@dataclass(frozen=True)
+class WordNetQASettings(BundleSettings):
+    """Settings of the four probes of WordNetQA together.
+
+    Args:
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        max_hops: How far a hypernym or hyponym may be.
+        sister_depth: How deep the family of sisters goes, l of SISTER_l.
+        train_items: Items of train.
+        dev_items: Items of dev, unless `all` is true.
+        test_items: Items of test.
+        all: Gives dev all the rest.
+    """
+
+    wordnet_dir: str = str(DEFAULT_DIR)
+    max_hops: Hops = 5
+    sister_depth: Hops = 3
+    train_items: NumItems = 3_000
+    dev_items: NumItems = 3_000
+    test_items: NumItems = 3_000
+    all: bool = False
+
+
+WORDNET_QA = Bundle(
+    "wordnet_qa", ("definitions", "synonymy", "hypernymy", "hyponymy"), WordNetQASettings
+)

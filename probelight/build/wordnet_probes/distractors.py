@@ -1,0 +1,269 @@
+"""The wrong answers of a question: the paper's sets by type and distance, and random ones."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from probelight.build.drafts import Draft, pick_distractors
+from probelight.build.hygiene.finding import plain_words
+from probelight.build.wordnet_probes.graph import Graph
+from probelight.build.wordnet_probes.questions import (
+    Kind,
+    Question,
+    answer_text,
+    asked_words,
+)
+
+NUM_DISTRACTORS = 4
+_MAX_POOL = 24  # of thousands of sisters
+# Sisters and hyponyms are more special than any hypernym: with four of them the answer could be
+# told without the question.
+_MAX_NEAR: Mapping[Kind, int] = {
+    "definitions": 4,
+    "synonymy": 4,
+    "hypernymy": 2,
+    "hyponymy": 4,
+}
+_MOST_ALIKE = 0.6  # share of their words that two glosses may have in common
+_MIN_PARAPHRASE = 2  # longer words: two glosses with half of them in common say nearly the same
+
+
+@dataclass(frozen=True)
+class RelatedSet:
+    """Concepts that may stand beside the right answer, by how they are related to the concept."""
+
+    kind: str
+    hops: int | None
+    numbers: tuple[int, ...]
+
+
+class Distractors:
+    """Chooses the wrong answers of one probe's questions.
+
+    Args:
+        kind: Which relation is asked for.
+        graph: WordNet.
+        rng: Chooses.
+        max_hops: How far hypernyms and hyponyms may be.
+        sister_depth: l of SISTER_l.
+        golds: Right answers of the probe by part of speech: random distractors are drawn from
+            them, so that nothing in such a one tells it from a right answer.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        graph: Graph,
+        rng: random.Random,
+        *,
+        max_hops: int,
+        sister_depth: int,
+        golds: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.kind = kind
+        self.graph = graph
+        self.rng = rng
+        self.max_hops = max_hops
+        self.sister_depth = sister_depth
+        self.golds = golds
+        # Of each concept, what is asked of it a hundred times.
+        self._gloss_words: dict[int, frozenset[str]] = {}
+        self._answers: dict[int, tuple[str, str]] = {}
+        self._names: dict[int, list[str]] = {}
+
+    def drafts(self, question: Question, most: int) -> Iterator[Draft]:
+        """The question with several sets of distractors, no two of them the same.
+
+        Each kind of relatives gives one set before any gives a second one, which is another draw.
+
+        Args:
+            question: The question.
+            most: How many sets.
+        """
+        kinds = [*self.related(question.concept), RelatedSet("random", None, ())]
+        self.rng.shuffle(kinds)
+        is_wrong = self._wrong_to(question)
+        seen = set[frozenset[str]]()
+        while kinds:
+            fertile = list[RelatedSet]()
+            for related in kinds:
+                draft = self._draft(question, related, is_wrong)
+                if draft is not None and frozenset(draft.distractors) not in seen:
+                    seen.add(frozenset(draft.distractors))
+                    fertile.append(related)
+                    yield draft
+                    if len(seen) == most:
+                        return
+            kinds = fertile
+
+    def related(self, concept: int) -> list[RelatedSet]:
+        """The sets of a concept: sisters by depth, and relatives up and down by hops."""
+        walks = {"sister": self.graph.sisters(concept, self.sister_depth)}
+        if self.kind != "hyponymy":
+            walks["hyponym"] = self.graph.hops_down(concept, self.max_hops)
+        if self.kind != "hypernymy":
+            walks["hypernym"] = self.graph.hops_up(concept, self.max_hops)
+        return [
+            RelatedSet(kind, hops, tuple(level))
+            for kind, levels in walks.items()
+            for hops, level in enumerate(levels, start=1)
+        ]
+
+    def _draft(
+        self, question: Question, related: RelatedSet, is_wrong: Callable[[int], bool]
+    ) -> Draft | None:
+        answer = answer_text(self.kind, self.graph.concepts[question.gold])
+        near = self._texts(self._sample(related.numbers, is_wrong), without=[answer])
+        if related.kind != "random" and not near:
+            return None
+        chosen = _pick(near, answer, min(_MAX_NEAR[self.kind], len(near)), self.rng)
+        missing = NUM_DISTRACTORS - len(chosen)
+        pos = self.graph.concepts[question.gold].pos
+        others = self._sample(self.golds[pos], is_wrong) if missing else []
+        random_ones = self._texts(others, without=[answer, *chosen])
+        if len(random_ones) < missing:
+            return None
+        filled = _pick(random_ones, answer, missing, self.rng)
+        numbers = [near[text] for text in chosen], [random_ones[text] for text in filled]
+        notes = self._notes(question, related, *numbers)
+        texts = (*chosen, *filled)
+        return Draft(question.stem, answer, texts, notes["gold_synset"], notes)
+
+    def _sample(self, numbers: Sequence[int], is_wrong: Callable[[int], bool]) -> list[int]:
+        if len(numbers) > _MAX_POOL:
+            numbers = self.rng.sample(numbers, _MAX_POOL)
+        return [one for one in numbers if is_wrong(one)]
+
+    def _wrong_to(self, question: Question) -> Callable[[int], bool]:
+        """Whether an answer to a question is certainly wrong, whatever sense of any word is meant.
+
+        It is asked of the same concepts for each set of distractors, so what it says is kept.
+        """
+        concepts, gold = self.graph.concepts, self._words(question.gold)
+        right, told_apart = self._right(question.concept), self._told_apart(question)
+
+        @cache
+        def is_wrong(number: int) -> bool:
+            return (
+                concepts[number].is_fit
+                and not self._may_be_right(number, right)
+                and not _alike(gold, self._words(number))
+                and told_apart(number)
+            )
+
+        return is_wrong
+
+    def _told_apart(self, question: Question) -> Callable[[int], bool]:
+        """Whether a concept's kind of answer is as right ones are, and no nearer than they.
+
+        None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
+        it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
+        the word's own. Of a hypernym or hyponym, nothing that it is called stands in the question
+        ("cold spell (or cold snap)" of "a cold snap"). Of synonyms, the definition does not use
+        two.
+        """
+        asked, graph = self.graph.concepts[question.concept], self.graph
+        told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
+        own, said = _beginnings(asked.gloss), f" {plain_words(asked.gloss)} "
+        stem = f" {plain_words(question.stem)} "
+
+        def gloss_differs(number: int) -> bool:
+            others = _beginnings(graph.concepts[number].gloss)
+            shared, fewer = len(own & others), min(len(own), len(others))
+            paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
+            return not paraphrase and told.isdisjoint(graph.glossed(number))
+
+        def words_differ(number: int) -> bool:
+            names = self._plain_names(number)
+            return len(names) > 1 and sum(name in said for name in names) < 2
+
+        def answer_differs(number: int) -> bool:
+            names = self._plain_names(number)
+            return told.isdisjoint(graph.spelled(number)) and not any(n in stem for n in names)
+
+        kinds = {"definitions": gloss_differs, "synonymy": words_differ}
+        return kinds.get(self.kind, answer_differs)
+
+    def _plain_names(self, number: int) -> list[str]:
+        """What a concept is called, as it would stand in a text of plain words."""
+        if number not in self._names:
+            words = self.graph.concepts[number].words
+            self._names[number] = [f" {plain_words(word)} " for word in words]
+        return self._names[number]
+
+    def _right(self, concept: int) -> frozenset[int]:
+        """What may be right by some sense of some word of the concept."""
+        if self.kind == "hypernymy":
+            return self.graph.broadly(concept)
+        return self.graph.homonyms(concept)
+
+    def _may_be_right(self, number: int, right: Collection[int]) -> bool:
+        graph = self.graph
+        meant = graph.broadly(number) if self.kind == "hyponymy" else graph.homonyms(number)
+        return not meant.isdisjoint(right)
+
+    def _words(self, number: int) -> frozenset[str]:
+        if number not in self._gloss_words:
+            words = re.findall(r"\w+", self.graph.concepts[number].gloss.lower())
+            self._gloss_words[number] = frozenset(words)
+        return self._gloss_words[number]
+
+    def _texts(self, numbers: Sequence[int], without: Sequence[str]) -> dict[str, int]:
+        """Answer texts and whose they are; none that only case or marks tell from another."""
+        concepts = self.graph.concepts
+        taken = {plain_words(text) for text in without}
+        texts = dict[str, int]()
+        for one in {concepts[number].gloss: number for number in numbers}.values():
+            text, plain = self._answer(one)
+            if plain not in taken:
+                taken.add(plain)
+                texts[text] = one
+        return texts
+
+    def _answer(self, number: int) -> tuple[str, str]:
+        if number not in self._answers:
+            text = answer_text(self.kind, self.graph.concepts[number])
+            self._answers[number] = text, plain_words(text)
+        return self._answers[number]
+
+    def _notes(
+        self, question: Question, related: RelatedSet, near: list[int], filled: list[int]
+    ) -> dict[str, object]:
+        """What the released files say of an item, under their names."""
+        concept, gold = (self.graph.concepts[n] for n in (question.concept, question.gold))
+        to, back = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
+        names = [self.graph.concepts[one].name for one in near]
+        notes: dict[str, object] = {
+            "surface_form": question.word,
+            "gold_synset": concept.name,
+            "synset_id": concept.number,
+            "chain": f"{concept.name}{to}{gold.name}",
+            "hops": question.hops,
+            "pos": concept.pos,
+            "source": "wordnet",
+            "distractor_type": related.kind,
+            "distractor_chain": ";".join(f"{concept.name}{back}{name}" for name in names),
+            "other_distractors": names,
+            "random_distractors": [self.graph.concepts[one].name for one in filled],
+        }
+        return notes if related.hops is None else {**notes, "distractor_hops": related.hops}
+
+
+def _pick(texts: Mapping[str, int], answer: str, count: int, rng: random.Random) -> tuple[str, ...]:
+    return pick_distractors(list(texts), answer, count, rng) if count else ()
+
+
+@cache
+def _beginnings(text: str) -> frozenset[str]:
+    """The beginnings of a text's longer words; of one that has none, the text."""
+    parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
+    return frozenset(part[:5] for part in parts or [text.lower()])
+
+
+def _alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    shared = len(first & second)
+    return shared > _MOST_ALIKE * (len(first) + len(second) - shared)

@@ -1,0 +1,178 @@
+"""What is asked about each concept: stems by the templates of table 2, and their right answers."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from probelight.build.hygiene.finding import stands_in
+from probelight.build.wordnet_probes.graph import Concept, Graph
+
+Kind = Literal["definitions", "synonymy", "hypernymy", "hyponymy"]
+
+_MAX_PER_GOLD = 60  # a few very general hypernyms would be the answer of every tenth question
+_NUM_TRIES = 6
+CONTEXTS = (
+    "Given '{s}',",
+    "Given the fragment '{s}',",
+    "Given the following expression: '{s}',",
+    "In '{s}',",
+    "In the expression '{s}',",
+    "In the sentence or expression '{s}',",
+    "In the following context: '{s}',",
+    "Assuming '{s}',",
+    "Assuming the expression '{s}',",
+    "Imagining a situation where the following is uttered: '{s}',",
+)
+WORDINGS: Mapping[Kind, tuple[str, ...]] = {
+    "definitions": (
+        "the word '{w}' is best defined as",
+        "the word or concept '{w}' is best described as",
+        "'{w}' is best characterized as",
+        "which of the following best describes '{w}'",
+        "which of the following best defines the word or phrase '{w}'",
+    ),
+    "hypernymy": (
+        "the word or concept '{w}' is best described as a type of",
+        "the word or phrase '{w}' is best defined as a type of",
+        "'{w}' as a concept is best defined as a type of",
+        "the concept '{w}' is best characterized as a type of",
+        "the word or concept '{w}' is best described as a kind of",
+    ),
+    "hyponymy": (
+        "which of the following is a more specific type of '{w}'",
+        "which of the following words or concepts is a specific example of '{w}'",
+        "which of the following concepts is a more specific type of '{w}'",
+        "a more specific type of the concept '{w}' is",
+        "a specific example of the word or phrase '{w}' is",
+    ),
+    "synonymy": (
+        "Which set of words best corresponds to the definition '{d}'",
+        "Which set of words or concepts is best defined as '{d}'",
+        "Which set of words or concepts is most related to the definition '{d}'",
+        "Which collection of words or concepts best corresponds to the definition '{d}'",
+        "The definition '{d}' best characterizes the following words:",
+        "'{d}' best defines the following collection of words:",
+        "'{d}' is most associated with which of the following set of words",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A stem and its right answer, whose distractors are chosen later.
+
+    Attributes:
+        concept: Number of the concept that it is about: its cluster.
+        gold: Number of the concept that is the answer.
+        hops: Edges between them; 0 where the answer is the concept itself.
+        word: The concept's word as the stem shows it.
+        stem: The question.
+    """
+
+    concept: int
+    gold: int
+    hops: int
+    word: str
+    stem: str
+
+
+def answer_text(kind: Kind, concept: Concept) -> str:
+    """What an answer shows: a gloss, a set of words, or "report (or account), defined as '...'"."""
+    if kind == "definitions":
+        return concept.gloss
+    if kind == "synonymy":
+        return ", ".join(concept.words)
+    first, *others = concept.words
+    more = f" (or {', '.join(others[:2])})" if others else ""
+    event = " event" if concept.pos == "v" else ""
+    return f"{first}{more}{event}, defined as '{concept.gloss}'"
+
+
+class Questions:
+    """The questions of one probe, concept by concept; no stem is asked twice.
+
+    Args:
+        kind: Which relation is asked for.
+        graph: WordNet.
+        rng: Chooses wordings, contexts and golds.
+        max_hops: How far a hypernym or hyponym may be.
+        most: Questions of one concept at most.
+    """
+
+    def __init__(
+        self, kind: Kind, graph: Graph, rng: random.Random, max_hops: int, most: int
+    ) -> None:
+        self.kind = kind
+        self.graph = graph
+        self.rng = rng
+        self.max_hops = max_hops
+        self.most = most
+        self._stems = set[str]()
+        self._answers = dict[str, int]()
+        self._uses = Counter[int]()
+
+    def of_concept(self, concept: Concept) -> Iterator[Question]:
+        """The questions about one concept; none where it has no context or no fit answer."""
+        if not concept.is_fit or (self.kind != "synonymy" and not concept.contexts):
+            return
+        for hops, gold in self._golds(concept):
+            answer = answer_text(self.kind, self.graph.concepts[gold])
+            # Two concepts of one gloss or of the same words could not be told apart.
+            if self._answers.setdefault(answer, gold) != gold:
+                continue
+            for _ in range(_NUM_TRIES):
+                word, stem = self._stem(concept)
+                if stem not in self._stems and not stands_in(answer, stem):
+                    self._stems.add(stem)
+                    self._uses[gold] += 1
+                    yield Question(concept.number, gold, hops, word, stem)
+                    break
+
+    def _golds(self, concept: Concept) -> list[tuple[int, int]]:
+        if self.kind in {"definitions", "synonymy"}:
+            told = self.graph.asked_stems(asked_words(self.kind, concept))
+            if self.kind == "synonymy" and len(concept.words) < 2:
+                return []
+            if not told.isdisjoint(self.graph.glossed(concept.number)):
+                return []
+            return [(0, concept.number)] * self.most
+        walk = self.graph.hops_up if self.kind == "hypernymy" else self.graph.hops_down
+        told = self.graph.asked_stems(asked_words(self.kind, concept))
+        golds = [
+            (hops, gold)
+            for hops, level in enumerate(walk(concept.number, self.max_hops), start=1)
+            for gold in level
+            if self._is_usable(concept, gold) and told.isdisjoint(self.graph.spelled(gold))
+        ]
+        chosen = list[tuple[int, int]]()
+        while golds and len(chosen) < self.most:
+            # Near relatives first: far ones are few and very general, or many and obscure.
+            [one] = self.rng.choices(golds, [1 / hops for hops, _ in golds])
+            golds.remove(one)
+            chosen.append(one)
+        return chosen
+
+    def _is_usable(self, concept: Concept, gold: int) -> bool:
+        return (
+            self.graph.concepts[gold].is_fit
+            and self._uses[gold] < _MAX_PER_GOLD
+            and gold not in self.graph.homonyms(concept.number)
+        )
+
+    def _stem(self, concept: Concept) -> tuple[str, str]:
+        wording = self.rng.choice(WORDINGS[self.kind])
+        if self.kind == "synonymy":
+            return concept.words[0], wording.format(d=concept.gloss)
+        word, sentence = self.rng.choice(concept.contexts)
+        context = self.rng.choice(CONTEXTS)
+        return word, f"{context.format(s=sentence)} {wording.format(w=word)}"
+
+
+def asked_words(kind: Kind, concept: Concept) -> list[str]:
+    """The words that no answer may repeat: the concept's own, and as its examples have them."""
+    shown = [word for word, _ in concept.contexts]
+    return shown if kind == "definitions" else [*concept.words, *shown]

@@ -1,0 +1,261 @@
+"""A set of items as token ids, from which batches are made; shared by both kinds of question."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.io.errors import RecordError
+from probelight.probes.record import MASK, Record, chance_of, check_mask
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A record that a tokenizer can't pose.
+
+    Attributes:
+        position: Its place among the records given.
+        name: Its id and line.
+        reason: What is wrong, with the candidate and its pieces.
+    """
+
+    position: int
+    name: str
+    reason: str
+
+
+def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """What is said of records with a candidate that is not one vocabulary item; none of none."""
+    if not skipped:
+        return ()
+    names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
+    why = "because a candidate is not one vocabulary item"
+    return (f"{len(skipped)} of {num_records} records were skipped, {why}: {names}",)
+
+
+def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
+    """Say how many records have white space around a text that likelihoods leave out.
+
+    It is that behind a choice, behind a stem without a mask (one space stands there), and around a
+    whole sentence.
+    """
+    concerned = [
+        record
+        for record in records
+        if (MASK not in record.stem and record.stem != record.stem.rstrip())
+        or any(one != (one.rstrip() if record.stem else one.strip()) for one in record.choices)
+    ]
+    if not concerned:
+        return ()
+    return (
+        f"{len(concerned)} of {len(records)} items have white space at the end of a choice or stem "
+        f"or around a sentence, which is not scored (the first one: {concerned[0].where}); "
+        "minicons and lm-evaluation-harness score it where the tokenizer keeps it",
+    )
+
+
+@dataclass(frozen=True)
+class Padding:
+    """How sequences of one batch are made equally long: on the right, whatever the tokenizer says.
+
+    Padding on the left would move a sequence to places that depend on the longest one beside it,
+    and a model with absolute positions would score it by its neighbours.
+    """
+
+    token_id: int
+    type_id: int
+    with_types: bool
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Padding:
+        """The padding of a tokenizer.
+
+        Raises:
+            ValueError: If it has no padding token.
+        """
+        if tokenizer.pad_token_id is None:
+            raise ValueError(f"{type(tokenizer).__name__} has no padding token; set pad_token")
+        return cls(
+            token_id=tokenizer.pad_token_id,
+            type_id=tokenizer.pad_token_type_id,
+            with_types="token_type_ids" in tokenizer.model_input_names,
+        )
+
+    def apply(self, rows: Sequence[tuple[Ids, Ids]]) -> dict[str, Tensor]:
+        """Stacks (ids, types) of each row.
+
+        Returns:
+            `input_ids`, `attention_mask` and, for models that take them, `token_type_ids`,
+            each (R, L).
+        """
+        ids, types = zip(*rows, strict=True)
+        attention = [np.ones(len(row), dtype=np.int64) for row in ids]
+        batch = {"input_ids": stacked(ids, self.token_id), "attention_mask": stacked(attention, 0)}
+        if self.with_types:
+            batch["token_type_ids"] = stacked(types, self.type_id)
+        return batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedSet(ABC):
+    """Items ready to be batched, N of them, in the order of their records.
+
+    Every record given is named in exactly one of `kept`, `skipped` and `needs_pll`.
+
+    Attributes:
+        labels: (N,) index of the gold choice.
+        lengths: (N,) tokens of the longest sequence of each item, special tokens included.
+        num_sequences: (N,) sequences of each item: 1 for a masked sentence, K for K pairs.
+        num_choices: K, the most choices of an item.
+        kept: For each item, the place of its record among those given.
+        skipped: Records left out, with the reason.
+        needs_pll: Places of the records to be scored by pseudo-log-likelihood; not among the items.
+        notices: What a reader of the results should know (cuts, skips), one sentence each.
+        padding: How sequences are made equally long.
+    """
+
+    labels: Ids
+    lengths: Ids
+    num_sequences: Ids
+    num_choices: int
+    kept: list[int]
+    skipped: list[Skipped] = field(default_factory=list)
+    needs_pll: list[int] = field(default_factory=list)
+    notices: tuple[str, ...]
+    padding: Padding
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def collate(self, indices: Sequence[int]) -> dict[str, Tensor]:
+        """Makes a batch of items.
+
+        Args:
+            indices: (B,) items; `PADDING_ITEM` gives a copy of a real item with weight 0.
+
+        Returns:
+            `labels` (B,), `weights` (B,) float, `item` (B,) the place of the record among those
+            given (-1 for padding), `choice_mask` (B, K), and the inputs of the model.
+        """
+        given = np.asarray(indices, dtype=np.int64)
+        real = given != PADDING_ITEM
+        items = np.where(real, given, given[real][0] if real.any() else 0)
+        places = np.where(real, np.asarray(self.kept, dtype=np.int64)[items], PADDING_ITEM)
+        return {
+            **self.inputs(items),
+            "labels": torch.from_numpy(self.labels[items]),
+            "weights": torch.from_numpy(real.astype(np.float32)),
+            "item": torch.from_numpy(places),
+        }
+
+    @abstractmethod
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """The model's inputs and `choice_mask` for (B,) items, none of them padding."""
+
+
+def stacked(rows: Iterable[Ids], fill: int) -> Tensor:
+    """Rows of unlike length as one tensor (R, L), filled on the right."""
+    return pad_sequence(list(map(torch.from_numpy, rows)), batch_first=True, padding_value=fill)
+
+
+def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
+    """The distinct codes (P,) of choices, and (B, K) the place of each choice's among them.
+
+    Args:
+        codes: (B, K).
+        exists: (B, K) which choices there are; the others have place 0.
+    """
+    found, inverse = np.unique(codes[exists], return_inverse=True)
+    places = np.zeros(codes.shape, dtype=np.int64)
+    places[exists] = inverse
+    return found, torch.from_numpy(places)
+
+
+def distinct_texts(
+    records: Sequence[Record], stem: Callable[[Record], str], num_choices: int | None
+) -> tuple[list[str], Ids, Ids]:
+    """The distinct questions and answers of records, each text once.
+
+    Args:
+        records: N of them.
+        stem: The question of a record.
+        num_choices: Pads every record to so many choices with empty ones; None: no padding.
+
+    Returns:
+        The texts; (N,) which of them is each question; (N, K) which are its answers, -1 where
+        there is no choice.
+
+    Raises:
+        RecordError: If a record has more choices than `num_choices`.
+    """
+    width = num_choices or max((len(record.choices) for record in records), default=0)
+    places: dict[str, int] = {}
+    stems = np.zeros(len(records), dtype=np.int64)
+    choices = np.full((len(records), width), -1, dtype=np.int64)
+    for row, record in enumerate(records):
+        if len(record.choices) > width:
+            raise RecordError(
+                f"{record.where}: {len(record.choices)} choices, more than num_choices={width}"
+            )
+        empty = [""] * (width - len(record.choices) if num_choices else 0)
+        stems[row] = places.setdefault(stem(record), len(places))
+        for column, choice in enumerate([*record.choices, *empty]):
+            choices[row, column] = places.setdefault(choice, len(places))
+    return list(places), stems, choices
+
+
+def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[str, ...]:
+    """Say how many questions got empty choices that compete, and what that makes of chance."""
+    if num_choices is None:
+        return ()
+    num_padded = sum(len(record.choices) < num_choices for record in records)
+    if not num_padded:
+        return ()
+    return (
+        f"{num_padded} of {len(records)} questions have fewer than {num_choices} choices and got "
+        f"empty ones, which compete (num_choices {num_choices}): chance is {1 / num_choices:.1%} "
+        f"of the choices scored, {chance_of(records):.1%} of the real ones",
+    )
+
+
+def masked_stem(record: Record) -> str:
+    """The sentence of an MC-MLM record, or of one that has no choices, or a single one.
+
+    Raises:
+        RecordError: If it has not exactly one mask; the message names the record's place.
+    """
+    try:
+        check_mask(record.stem)
+    except RecordError as error:
+        raise RecordError(f"{record.where}: {error}") from None
+    return record.stem
+
+
+class ChoiceEncoder(Protocol):
+    """The tokenising half of a module: what `ChoiceModule.encoder()` returns.
+
+    Attributes:
+        cache_dir: Folder in which tokens are kept between runs; None for no cache.
+    """
+
+    cache_dir: str | Path | None
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        """Tokenises records.
+
+        Raises:
+            RecordError: If the tokenizer can't pose a record; the message names it.
+        """
+        ...

@@ -1,0 +1,235 @@
+"""Records to whole texts with an answer in them, for scoring by pseudo-log-likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from probelight.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    distinct,
+    white_space_notice,
+)
+from probelight.encoding.special_tokens import Template, longest_first
+from probelight.io.errors import RecordError
+from probelight.probes.record import MASK, Record
+
+Spans = Sequence[Sequence[int]]
+TOO_LONG = "raise --model.max_length if the model takes more, or leave the item out"
+
+
+@dataclass(frozen=True)
+class FilledText:
+    """A text with an answer in it.
+
+    Attributes:
+        ids: (T,) tokens, without special tokens.
+        begin: First token of the answer.
+        end: Behind the last token of the answer.
+        was_cut: Whether text around the answer was left out.
+    """
+
+    ids: Ids
+    begin: int
+    end: int
+    was_cut: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LikelihoodSet(EncodedSet):
+    """Texts with an answer in them; `num_sequences` is the number of answer tokens to mask.
+
+    Attributes:
+        texts: The distinct texts.
+        choice_text: (N, K) the text of each choice, -1 where there is no choice.
+        template: Special tokens around a text.
+    """
+
+    texts: tuple[FilledText, ...]
+    choice_text: Ids
+    template: Template
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """`input_ids` etc. (P, L) of the distinct texts; `answer_mask` (P, L), True on answers.
+
+        Also `pair_index` and `choice_mask` (B, K).
+        """
+        choices = self.choice_text[items]
+        exists = choices >= 0
+        found, pair_index = distinct(choices, exists)
+        chosen = [self.texts[i] for i in found]
+        batch = self.padding.apply([self.template.assemble(text.ids) for text in chosen])
+        answer_mask = torch.zeros(batch["input_ids"].shape, dtype=torch.bool)
+        offset = len(self.template.parts[0])
+        for row, text in enumerate(chosen):
+            answer_mask[row, offset + text.begin : offset + text.end] = True
+        return {
+            **batch,
+            "answer_mask": answer_mask,
+            "pair_index": pair_index,
+            "choice_mask": torch.from_numpy(exists),
+        }
+
+
+class LikelihoodEncoder:
+    """Encodes each choice in its place: the mask of the stem, or behind the stem and a space.
+
+    Where the stem is empty, the choice is the whole text.
+
+    Stem and choice are tokenised as the one text they are, so a choice gets the pieces that it has
+    in running text.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        max_length: Most tokens of a text, special tokens included. Of a longer one, text around the
+            answer is cut, the longer side first; the answer stays whole.
+        template: Special tokens around a text; none: the tokenizer's own.
+        padding: How texts are made equally long; none: as the tokenizer has it.
+    """
+
+    makes: type[LikelihoodSet] = LikelihoodSet
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int = 256,
+        template: Template | None = None,
+        padding: Padding | None = None,
+    ) -> None:
+        if not tokenizer.is_fast:
+            raise ValueError(
+                f"{type(tokenizer).__name__} does not say which characters a token stands for; "
+                "likelihoods of answers need a fast tokenizer"
+            )
+        self.tokenizer = tokenizer
+        self.max_length = min(max_length, tokenizer.model_max_length)
+        self.cache_dir: str | Path | None = None  # a text is a stem and a choice: too many to keep
+        self.template = template or Template.of(tokenizer, 1)
+        self.padding = padding or Padding.of(tokenizer)
+
+    def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
+        """Of each record, the number of tokens of each of its choices, whose sum is its score.
+
+        Raises:
+            RecordError: As `encode`.
+        """
+        encoded = self.encode(records)
+        return [
+            [encoded.texts[i].end - encoded.texts[i].begin for i in row if i >= 0]
+            for row in encoded.choice_text
+        ]
+
+    def encode(self, records: Sequence[Record]) -> LikelihoodSet:
+        """Tokenises records.
+
+        Raises:
+            RecordError: If an answer has no tokens, or alone is longer than `max_length`.
+        """
+        width = max((len(record.choices) for record in records), default=0)
+        choice_text = np.full((len(records), width), -1, dtype=np.int64)
+        places: dict[tuple[str, int, int], int] = {}
+        owners: list[tuple[Record, str]] = []
+        for row, record in enumerate(records):
+            for column, choice in enumerate(record.choices):
+                place = self._fill(record.stem, choice)
+                if place not in places:
+                    owners.append((record, choice))
+                choice_text[row, column] = places.setdefault(place, len(places))
+        texts = self._tokenised(list(places), owners)
+        sizes = np.array([len(t.ids) for t in texts] + [0])  # -1, no choice, has no tokens
+        num_scored = np.array([t.end - t.begin for t in texts] + [0])[choice_text].sum(axis=1)
+        lengths = sizes[choice_text].max(axis=1, initial=0) + self.template.num_special
+        return self.makes(
+            labels=np.array([record.answer for record in records], dtype=np.int64),
+            lengths=lengths,
+            num_sequences=self._num_sequences(num_scored, lengths),
+            num_choices=width,
+            kept=list(range(len(records))),
+            notices=self._notices(texts) + white_space_notice(records),
+            padding=self.padding,
+            texts=tuple(texts),
+            choice_text=choice_text,
+            template=self.template,
+        )
+
+    def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
+        """(N,) sequences that are run of each item: here, one for each token of an answer."""
+        return num_scored
+
+    def _notices(self, texts: Sequence[FilledText]) -> tuple[str, ...]:
+        lines = []
+        if num_cut := sum(text.was_cut for text in texts):
+            lines.append(
+                f"{num_cut} of {len(texts)} texts were cut to {self.max_length} tokens around "
+                "their answer"
+            )
+        unknown = self.tokenizer.unk_token_id
+        if num_unknown := sum(unknown in text.ids[text.begin : text.end] for text in texts):
+            lines.append(
+                f"{num_unknown} of {len(texts)} answers hold a piece that the tokenizer does not "
+                f"know and are scored with {self.tokenizer.unk_token} in its place"
+            )
+        return tuple(lines)
+
+    def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+        """The text with the choice in its place, and the characters that are scored."""
+        before, mask, after = stem.rpartition(MASK)
+        if not mask and stem:
+            before, after = stem.rstrip() + " ", ""
+        text = choice.strip()
+        return before + text + after, len(before), len(before) + len(text)
+
+    def _tokenised(
+        self, places: Sequence[tuple[str, int, int]], owners: Sequence[tuple[Record, str]]
+    ) -> list[FilledText]:
+        if not places:
+            return []
+        encoded = self.tokenizer(
+            [text for text, _, _ in places],
+            add_special_tokens=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+        rows = zip(places, owners, encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        return [
+            self._window(np.asarray(ids, dtype=np.int64), spans, place[1:], owner)
+            for place, owner, ids, spans in rows
+        ]
+
+    def _window(
+        self, ids: Ids, spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
+    ) -> FilledText:
+        """Finds the answer's tokens by its characters, and cuts what is too long around them."""
+        record, choice = owner
+        first, last = tokens_of(spans, answer)
+        if first == last:
+            raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
+        room = self.max_length - self.template.num_special - (last - first)
+        if room < 0:
+            raise RecordError(
+                f"{record.where}: the choice {choice[:60]!r} has {last - first} tokens, more than "
+                f"fit into max_length={self.max_length}: {TOO_LONG}"
+            )
+        before, after = longest_first(first, len(ids) - last, room)
+        kept = ids[first - before : last + after]
+        return FilledText(kept, before, before + last - first, len(kept) < len(ids))
+
+
+def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
+    """Begin and end of the tokens that hold a character of the answer; equal where none does.
+
+    Args:
+        spans: The characters of each token, from and to.
+        answer: The characters of the answer, from and to.
+    """
+    begin, end = answer
+    inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
+    return (inside[0], inside[-1] + 1) if inside else (0, 0)

@@ -1,0 +1,235 @@
+"""MC-MLM records to token ids: masked sentences and the vocabulary items of their candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probelight.encoding.candidates import Blank, CandidateTable, MultiToken
+from probelight.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    Skipped,
+    masked_stem,
+    skip_notices,
+)
+from probelight.encoding.special_tokens import Template, longest_first
+from probelight.encoding.token_store import TokenStore, tokenise, unknown_notice
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedSet(EncodedSet):
+    """Sentences with one mask each, and the vocabulary items of their candidates.
+
+    Attributes:
+        store: Tokens of the distinct sentences.
+        windows: (N, 2) begin and end in `store.ids` of what is kept of each sentence.
+        mask_position: (N,) place of the mask, special tokens counted.
+        candidate_ids: (N, K) vocabulary items, 0 where `choice_mask` is False.
+        choice_mask: (N, K) which choices exist.
+        template: Special tokens around a sentence.
+    """
+
+    store: TokenStore
+    windows: Ids
+    mask_position: Ids
+    candidate_ids: Ids
+    choice_mask: NDArray[np.bool_]
+    template: Template
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """`input_ids` etc. (B, L), `mask_position` (B,), `candidate_ids`, `choice_mask` (B, K)."""
+        windows = self.windows[items]
+        rows = [self.template.assemble(self.store.ids[a:b]) for a, b in windows]
+        return {
+            **self.padding.apply(rows),
+            "mask_position": torch.from_numpy(self.mask_position[items]),
+            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
+            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+        }
+
+
+class MaskedChoiceEncoder:
+    """Encodes MC-MLM records: a masked sentence and K candidate pieces (Talmor et al. 2020).
+
+    Args:
+        tokenizer: A Hugging Face tokenizer with a mask token.
+        answer_prefix: What stands before a candidate when it is looked up; "auto" finds out from
+            the tokenizer, see `CandidateTable`.
+        multi_token: What to do with a record that has a candidate which is not one vocabulary
+            item: "error", "skip" (counted and listed), or "pseudo_log_likelihood" (listed in
+            `needs_pll`; no batch is made of it here).
+        max_length: Most tokens of a sentence, special tokens included. A longer one is cut on
+            the side where more text is, so that the mask stays.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        answer_prefix: str = "auto",
+        multi_token: MultiToken = "error",
+        max_length: int = 256,
+    ) -> None:
+        if tokenizer.mask_token is None:
+            raise ValueError(
+                f"{type(tokenizer).__name__} has no mask token; MC-MLM needs a masked LM"
+            )
+        if multi_token not in get_args(MultiToken):
+            raise ValueError(f"multi_token={multi_token!r} is not one of {get_args(MultiToken)}")
+        self.tokenizer = tokenizer
+        self.answer_prefix = answer_prefix
+        self.multi_token = multi_token
+        self.max_length = min(max_length, tokenizer.model_max_length)
+        self.cache_dir: str | Path | None = None
+        self.template = Template.of(tokenizer, 1)
+        self.padding = Padding.of(tokenizer)
+        if self.max_length <= self.template.num_special:
+            raise ValueError(f"max_length={max_length} leaves no room for the mask")
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        """Tokenises records; see the class for what happens to those that do not fit.
+
+        Raises:
+            RecordError: If a stem has not exactly one mask, two candidates are the same vocabulary
+                item, or a candidate is not one and `multi_token` is "error".
+        """
+        blanks, table = self._table(records)
+        texts = dict(table.texts)
+        for blank in blanks:
+            texts.setdefault(blank.text, len(texts))
+        store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
+        kept, skipped, marked = self._sort_out(records, blanks, table, store)
+        candidates, exists = self._candidates(records, blanks, table, store, kept)
+        windows = np.zeros((len(kept), 2), dtype=np.int64)
+        mask_position = np.zeros(len(kept), dtype=np.int64)
+        num_cut = 0
+        for row, i in enumerate(kept):
+            text = texts[blanks[i].text]
+            first, last, at = self._window(records[i], store[text])
+            num_cut += last - first < len(store[text])
+            windows[row] = store.starts[text] + np.array([first, last])
+            mask_position[row] = at - first + len(self.template.parts[0])
+        notices += self._notices(len(records), num_cut, skipped, marked)
+        own = [[texts[blanks[i].text]] for i in kept]
+        notices += unknown_notice(self.tokenizer, store, own, "sentences")
+        return MaskedSet(
+            labels=np.array([records[i].answer for i in kept], dtype=np.int64),
+            lengths=windows[:, 1] - windows[:, 0] + self.template.num_special,
+            num_sequences=np.ones(len(kept), dtype=np.int64),
+            num_choices=candidates.shape[1],
+            kept=kept,
+            skipped=skipped,
+            needs_pll=marked,
+            notices=notices,
+            padding=self.padding,
+            store=store,
+            windows=windows,
+            mask_position=mask_position,
+            candidate_ids=candidates,
+            choice_mask=exists,
+            template=self.template,
+        )
+
+    def check(self, records: Sequence[Record]) -> list[int]:
+        """Places of the records that `encode` would keep; the sentences are not tokenised.
+
+        Raises:
+            RecordError: As `encode`, for a stem or a candidate.
+        """
+        blanks, table = self._table(records)
+        store, _ = tokenise(self.tokenizer, list(table.texts))
+        kept, _, _ = self._sort_out(records, blanks, table, store)
+        for i in kept:
+            table.token_ids(records[i], blanks[i].carrier, store)
+        return kept
+
+    def _table(self, records: Sequence[Record]) -> tuple[list[Blank], CandidateTable]:
+        """The blank of each record, and the texts that its candidates are read off."""
+        blanks = [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
+        table = CandidateTable(self.tokenizer, self.answer_prefix)
+        for record, blank in zip(records, blanks, strict=True):
+            for choice in record.choices:
+                table.add(blank.carrier, choice)
+        return blanks, table
+
+    def _candidates(
+        self,
+        records: Sequence[Record],
+        blanks: Sequence[Blank],
+        table: CandidateTable,
+        store: TokenStore,
+        kept: Sequence[int],
+    ) -> tuple[Ids, NDArray[np.bool_]]:
+        """(N, K) vocabulary items of the choices of the records kept, and which choices exist."""
+        shape = (len(kept), max((len(records[i].choices) for i in kept), default=0))
+        ids, exists = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
+        for row, i in enumerate(kept):
+            found = table.token_ids(records[i], blanks[i].carrier, store)
+            ids[row, : len(found)], exists[row, : len(found)] = found, True
+        return ids, exists
+
+    def _sort_out(
+        self,
+        records: Sequence[Record],
+        blanks: Sequence[Blank],
+        table: CandidateTable,
+        store: TokenStore,
+    ) -> tuple[list[int], list[Skipped], list[int]]:
+        """Places of the records with one-item candidates, the others with their reason."""
+        kept, unfit = [], []
+        for i, (record, blank) in enumerate(zip(records, blanks, strict=True)):
+            reasons = list(table.problems(record, blank.carrier, store))
+            if reasons:
+                unfit.append(Skipped(i, record.name, "; ".join(reasons)))
+            else:
+                kept.append(i)
+        if unfit and self.multi_token == "error":
+            where = records[unfit[0].position].where
+            raise RecordError(
+                f"{where}: {unfit[0].reason}; an answer must be one vocabulary item of "
+                f"{type(self.tokenizer).__name__} ({len(unfit)} of {len(records)} records are "
+                "concerned). Set multi_token to skip or pseudo_log_likelihood, or set answer_prefix"
+            )
+        if self.multi_token == "skip":
+            return kept, unfit, []
+        return kept, [], [one.position for one in unfit]
+
+    def _window(self, record: Record, ids: NDArray[np.int32]) -> tuple[int, int, int]:
+        """Begin and end of what is kept of a sentence, and where its mask is."""
+        masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
+        if len(masks) != 1:
+            raise RecordError(
+                f"{record.where}: the sentence holds {len(masks)} mask tokens once tokenised; "
+                f"does its text contain {self.tokenizer.mask_token!r} itself?"
+            )
+        at = int(masks[0])
+        room = self.max_length - self.template.num_special - 1
+        before, after = longest_first(at, len(ids) - at - 1, room)
+        return at - before, at + after + 1, at
+
+    def _notices(
+        self, num_records: int, num_cut: int, skipped: list[Skipped], marked: list[int]
+    ) -> tuple[str, ...]:
+        lines = []
+        if num_cut:
+            lines.append(
+                f"{num_cut} of {num_records} sentences were cut to {self.max_length} tokens "
+                "around their mask"
+            )
+        lines += skip_notices(num_records, skipped)
+        if marked:
+            lines.append(
+                f"{len(marked)} of {num_records} records have a candidate that is not one "
+                "vocabulary item and are scored by pseudo-log-likelihood"
+            )
+        return tuple(lines)

@@ -1,0 +1,156 @@
+"""MC-QA records to token ids: one pair of question and answer a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from probelight.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    distinct,
+    distinct_texts,
+    padding_notice,
+)
+from probelight.encoding.special_tokens import Template, cut, longest_first
+from probelight.encoding.token_store import TokenStore, tokenise, unknown_notice
+from probelight.probes.record import MASK, Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSet(EncodedSet):
+    """Question-answer pairs, assembled from the tokens of distinct questions and answers.
+
+    Attributes:
+        store: Tokens of the distinct texts.
+        stem_text: (N,) the text in `store` that is the question.
+        choice_text: (N, K) the texts that are the answers, -1 where there is no choice.
+        template: Special tokens around a pair.
+        room: Most tokens of question and answer together.
+        odd_to_first: See `longest_first`.
+        truncation_side: Where a text that is too long is cut, "right" or "left".
+    """
+
+    store: TokenStore
+    stem_text: Ids
+    choice_text: Ids
+    template: Template
+    room: int
+    odd_to_first: bool
+    truncation_side: str
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """`input_ids` etc. (P, L) of the distinct pairs; `pair_index`, `choice_mask` (B, K)."""
+        choices = self.choice_text[items]
+        mask = choices >= 0
+        codes = self.stem_text[items, None] * len(self.store) + choices
+        pairs, pair_index = distinct(codes, mask)
+        rows = [self._pair(*divmod(int(code), len(self.store))) for code in pairs]
+        return {
+            **self.padding.apply(rows),
+            "pair_index": pair_index,
+            "choice_mask": torch.from_numpy(mask),
+        }
+
+    def _pair(self, stem: int, choice: int) -> tuple[Ids, Ids]:
+        first, second = self.store[stem], self.store[choice]
+        keep = longest_first(len(first), len(second), self.room, self.odd_to_first)
+        return self.template.assemble(
+            cut(first, keep[0], self.truncation_side), cut(second, keep[1], self.truncation_side)
+        )
+
+
+class SentenceChoiceEncoder:
+    """Encodes MC-QA records: `[CLS] question [SEP] answer [SEP]` for each choice.
+
+    The ids equal `tokenizer([question], [answer], truncation="longest_first")`. An MC-MLM record is
+    posed with its mask in the question (Talmor 2020, figure 2D).
+
+    Args:
+        tokenizer: A Hugging Face tokenizer.
+        max_length: Most tokens of a pair, special tokens included.
+        num_choices: Pads every record to so many choices with empty ones, scored like any other
+            (Richardson 2020). None leaves the records as they are.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int = 256,
+        num_choices: int | None = None,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.max_length = min(max_length, tokenizer.model_max_length)
+        self.num_choices = num_choices
+        self.cache_dir: str | Path | None = None
+        self.template = Template.of(tokenizer, 2)
+        self.padding = Padding.of(tokenizer)
+        if self.max_length < self.template.num_special + 2:
+            raise ValueError(f"max_length={max_length} leaves no room for a question and an answer")
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        """Tokenises records.
+
+        Raises:
+            RecordError: If a record has more choices than `num_choices`.
+        """
+        texts, stems, choices = distinct_texts(records, self._stem, self.num_choices)
+        store, notices = tokenise(self.tokenizer, texts, self.cache_dir)
+        notices += padding_notice(records, self.num_choices)
+        room = self.max_length - self.template.num_special
+        sizes = np.append(store.lengths(), 0)  # -1, no choice, has no tokens
+        longest = (sizes[stems][:, None] + sizes[choices]).max(axis=1, initial=0)
+        if num_cut := int((longest > room).sum()):
+            notices += (
+                f"{num_cut} of {len(records)} questions were cut to {self.max_length} tokens a "
+                "pair, the longer of question and answer first",
+            )
+            notices += self._lost_masks(store, stems, choices, room)
+        own = np.column_stack([stems, choices]).tolist()
+        notices += unknown_notice(self.tokenizer, store, own, "questions")
+        return SentenceSet(
+            labels=np.array([record.answer for record in records], dtype=np.int64),
+            lengths=np.minimum(longest, room) + self.template.num_special,
+            num_sequences=(choices >= 0).sum(axis=1),
+            num_choices=choices.shape[1],
+            kept=list(range(len(records))),
+            notices=notices,
+            padding=self.padding,
+            store=store,
+            stem_text=stems,
+            choice_text=choices,
+            template=self.template,
+            room=room,
+            odd_to_first=not self.tokenizer.is_fast,
+            truncation_side=self.tokenizer.truncation_side,
+        )
+
+    def _lost_masks(
+        self, store: TokenStore, stems: Ids, choices: Ids, room: int
+    ) -> tuple[str, ...]:
+        """Say how many questions lost their mask where they were cut."""
+        num_lost = 0
+        for stem, own in zip(stems, choices, strict=True):
+            ids = store[stem]
+            masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
+            if not len(masks):
+                continue
+            keep = min(
+                longest_first(len(ids), len(store[choice]), room, not self.tokenizer.is_fast)[0]
+                for choice in own[own >= 0]
+            )
+            kept = cut(np.arange(len(ids)), keep, self.tokenizer.truncation_side)
+            num_lost += not np.isin(masks, kept).all()
+        if not num_lost:
+            return ()
+        return (f"{num_lost} of {len(stems)} questions lost their mask where they were cut",)
+
+    def _stem(self, record: Record) -> str:
+        return record.stem.replace(MASK, self.tokenizer.mask_token or MASK)

@@ -1,0 +1,171 @@
+"""Distinct texts tokenised once, kept in flat arrays and in an on-disk cache keyed by content."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probelight.io.files import write_bytes_atomic
+from probelight.io.leftovers import remove_leftovers
+
+_FORMAT = "probelight-tokens-1"
+
+
+@dataclass(frozen=True)
+class TokenStore:
+    """Token ids of texts, without special tokens.
+
+    Attributes:
+        ids: (T,) ids of all texts, one text after the other.
+        starts: (S + 1,) where each text begins in `ids`.
+    """
+
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        return self.ids[self.starts[index] : self.starts[index + 1]]
+
+    def lengths(self) -> NDArray[np.int64]:
+        """(S,) tokens of each text."""
+        return np.diff(self.starts)
+
+
+def unknown_notice(
+    tokenizer: Any, store: TokenStore, texts: Sequence[Sequence[int]], what: str
+) -> tuple[str, ...]:
+    """Says how many items hold a piece that stands for whatever the tokenizer does not know.
+
+    Args:
+        tokenizer: The tokenizer.
+        store: Its tokens.
+        texts: The texts in `store` of each item; below 0 is none.
+        what: Name of the items, in the plural.
+    """
+    if tokenizer.unk_token_id is None:
+        return ()
+    places = np.flatnonzero(store.ids == tokenizer.unk_token_id)
+    concerned = set((np.searchsorted(store.starts, places, side="right") - 1).tolist())
+    num_unknown = sum(not concerned.isdisjoint(own) for own in texts)
+    if not num_unknown:
+        return ()
+    return (
+        f"{num_unknown} of {len(texts)} {what} hold a piece that the tokenizer does not know, and "
+        f"the model reads {tokenizer.unk_token} in its place",
+    )
+
+
+def tokenise(
+    tokenizer: Any, texts: Sequence[str], cache_dir: str | Path | None = None
+) -> tuple[TokenStore, tuple[str, ...]]:
+    """Tokenises texts without special tokens, or takes them from the cache.
+
+    A cache file that is cut off, damaged or made for something else is built anew, and one that
+    can't be written is done without; the notices say so.
+
+    Args:
+        tokenizer: Any Hugging Face tokenizer.
+        texts: The texts; give each distinct one once.
+        cache_dir: The cache is its subfolder "tokens"; None keeps nothing.
+
+    Returns:
+        The tokens in the order of `texts`, and notices.
+    """
+    if cache_dir is None or not texts:
+        return _tokenised(tokenizer, texts), ()
+    key = _content_key(tokenizer, texts)
+    path = Path(cache_dir).expanduser() / "tokens" / f"{key}.npz"
+    notices: tuple[str, ...] = ()
+    if path.exists():
+        try:
+            return _read(path, key, len(texts), len(tokenizer)), ()
+        # What numpy and zipfile raise on bytes that are no archive, or only the beginning of one.
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            notices = (f"token cache {path} is unusable ({error}); it was built anew",)
+    store = _tokenised(tokenizer, texts)
+    try:
+        write_bytes_atomic(path, _packed(store, key))
+        remove_leftovers(path.parent)
+    except OSError as error:
+        notices += (f"token cache {path} can't be written ({error}); going on without it",)
+    return store, notices
+
+
+def tokenizer_fingerprint(tokenizer: Any) -> str:
+    """Hex SHA-256 of all that decides how a tokenizer cuts text: rules, vocabulary, versions."""
+    digest = hashlib.sha256()
+    for package in ("tokenizers", "transformers"):
+        digest.update(f"{package} {version(package)}\n".encode())
+    facts = [type(tokenizer).__name__, sorted(map(str, tokenizer.special_tokens_map.items()))]
+    digest.update(json.dumps(facts).encode())
+    if tokenizer.is_fast:
+        rules = json.loads(tokenizer.backend_tokenizer.to_str())
+        # Left over from the last call; they decide nothing about the next one.
+        rules.pop("truncation", None), rules.pop("padding", None)
+        digest.update(json.dumps(rules, sort_keys=True).encode())
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            tokenizer.save_pretrained(folder)
+            for path in sorted(Path(folder).rglob("*")):
+                digest.update(path.name.encode() + b"\n" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _tokenised(tokenizer: Any, texts: Sequence[str]) -> TokenStore:
+    rows: list[list[int]] = []
+    if texts:
+        rows = tokenizer(
+            list(texts),
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )["input_ids"]
+    starts = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in rows], out=starts[1:])
+    flat = np.fromiter((i for row in rows for i in row), np.int32, int(starts[-1]))
+    return TokenStore(ids=flat, starts=starts)
+
+
+def _content_key(tokenizer: Any, texts: Sequence[str]) -> str:
+    digest = hashlib.sha256(f"{_FORMAT} {tokenizer_fingerprint(tokenizer)}\n".encode())
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def _packed(store: TokenStore, key: str) -> bytes:
+    stream = io.BytesIO()
+    name = np.frombuffer(key.encode(), dtype=np.uint8)
+    np.savez(stream, ids=store.ids, starts=store.starts, key=name)
+    return stream.getvalue()
+
+
+def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
+    with np.load(path, allow_pickle=False) as arrays:
+        ids, starts, name = arrays["ids"], arrays["starts"], arrays["key"]
+    store = TokenStore(ids=ids, starts=starts)
+    if name.tobytes() != key.encode():
+        raise ValueError("it was made for other texts")
+    if ids.dtype != np.int32 or starts.dtype != np.int64 or starts.shape != (num_texts + 1,):
+        raise ValueError("its arrays have another shape")
+    if starts[0] != 0 or starts[-1] != len(ids) or (np.diff(starts) < 0).any():
+        raise ValueError("its offsets are inconsistent")
+    if len(ids) and (ids.min() < 0 or ids.max() >= vocab_size):
+        raise ValueError("it holds ids that are not in the vocabulary")
+    return store

@@ -1,0 +1,226 @@
+"""Records to words, for the baselines over word vectors; the words of a model grow as it reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probelight.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    distinct,
+    distinct_texts,
+    masked_stem,
+    padding_notice,
+)
+from probelight.encoding.words.tokens import (
+    PADDING_ID,
+    WordIndex,
+    candidate_word,
+    unknown_words,
+    words_of,
+)
+from probelight.io.errors import RecordError
+from probelight.probes.record import MASK, Record
+
+NUM_TOKENS = 20  # Talmor 2020, section 2.3
+
+_PADDING = Padding(token_id=PADDING_ID, type_id=0, with_types=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMaskedSet(EncodedSet):
+    """Sentences of a fixed number of words, and the rows of their candidates.
+
+    Attributes:
+        word_ids: (N, T) the first T words, `PADDING_ID` after the last.
+        candidate_ids: (N, K) rows of the candidates, 0 where `choice_mask` is False.
+        choice_mask: (N, K) which choices exist.
+    """
+
+    word_ids: Ids
+    candidate_ids: Ids
+    choice_mask: NDArray[np.bool_]
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """`input_ids` (B, T), `candidate_ids` and `choice_mask` (B, K)."""
+        return {
+            "input_ids": torch.from_numpy(self.word_ids[items]),
+            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
+            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+        }
+
+
+class WordMaskedEncoder:
+    """Encodes MC-MLM records for the MLM-baseline of Talmor et al. 2020: the first words.
+
+    A candidate is one entry of the model's answers, whatever its words, so no record is skipped.
+
+    Args:
+        words: Rows of the words of sentences.
+        candidates: Rows of the candidates.
+        num_tokens: Words of a sentence that are read.
+    """
+
+    def __init__(
+        self, words: WordIndex, candidates: WordIndex, num_tokens: int = NUM_TOKENS
+    ) -> None:
+        self.words = words
+        self.candidates = candidates
+        self.num_tokens = num_tokens
+        self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        """Looks up the words of records.
+
+        Raises:
+            RecordError: If a stem has not exactly one mask, or two choices are the same word.
+        """
+        sentences = [words_of(masked_stem(record)) for record in records]
+        num_cut = sum(len(words) > self.num_tokens for words in sentences)
+        sentences = [words[: self.num_tokens] for words in sentences]
+        num_lost = sum(MASK not in words for words in sentences)
+        counts = Counter(word for words in sentences for word in words)
+        # All at once: each call may read the whole file of vectors.
+        self.words.ids(list(counts))
+        num_choices = max((len(record.choices) for record in records), default=0)
+        word_ids = np.full((len(records), self.num_tokens), PADDING_ID, dtype=np.int64)
+        candidates = np.zeros((len(records), num_choices), dtype=np.int64)
+        for row, (record, words) in enumerate(zip(records, sentences, strict=True)):
+            word_ids[row, : len(words)] = self.words.ids(words)
+            candidates[row, : len(record.choices)] = self._candidates(record)
+        notices = unknown_words(counts, self.words)
+        if num_cut:
+            notices += (
+                f"{num_cut} of {len(records)} sentences were cut to their first "
+                f"{self.num_tokens} words" + f", and {num_lost} lost their mask" * (num_lost > 0),
+            )
+        return WordMaskedSet(
+            labels=np.array([record.answer for record in records], dtype=np.int64),
+            lengths=np.full(len(records), self.num_tokens, dtype=np.int64),
+            num_sequences=np.ones(len(records), dtype=np.int64),
+            num_choices=num_choices,
+            kept=list(range(len(records))),
+            notices=notices,
+            padding=_PADDING,
+            word_ids=word_ids,
+            candidate_ids=candidates,
+            choice_mask=candidates > 0,
+        )
+
+    def _candidates(self, record: Record) -> Ids:
+        names = [candidate_word(choice) for choice in record.choices]
+        if len(set(names)) < len(names):
+            raise RecordError(f"{record.where}: two choices are the same word: {', '.join(names)}")
+        return self.candidates.ids(names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPairSet(EncodedSet):
+    """Questions and their choices as words.
+
+    Attributes:
+        texts: Rows of the words of each distinct text.
+        stem_text: (N,) the text that is the question.
+        choice_text: (N, K) the texts that are the answers, -1 where there is no choice.
+    """
+
+    texts: list[Ids]
+    stem_text: Ids
+    choice_text: Ids
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """The distinct questions, answers and pairs of (B,) items.
+
+        Returns:
+            `question_ids` (Q, L) and `answer_ids` (A, L'), `PADDING_ID` after the last word;
+            `pair_question` and `pair_answer` (P,), rows of these; `pair_index` and `choice_mask`
+            (B, K).
+        """
+        choices = self.choice_text[items]
+        mask = choices >= 0
+        questions, question = np.unique(self.stem_text[items], return_inverse=True)
+        answers, answer = distinct(choices, mask)
+        pairs, pair_index = distinct(question[:, None] * len(answers) + answer.numpy(), mask)
+        return {
+            "question_ids": self._padded(questions),
+            "answer_ids": self._padded(answers),
+            "pair_question": torch.from_numpy(pairs // max(1, len(answers))),
+            "pair_answer": torch.from_numpy(pairs % max(1, len(answers))),
+            "pair_index": pair_index,
+            "choice_mask": torch.from_numpy(mask),
+        }
+
+    def _padded(self, texts: Ids) -> Tensor:
+        rows = [self.texts[text] for text in texts]
+        # A place for padding where all texts are empty: a model needs some input.
+        width = max([1, *map(len, rows)])
+        ids = np.full((len(rows), width), PADDING_ID, dtype=np.int64)
+        for row, words in enumerate(rows):
+            ids[row, : len(words)] = words
+        return torch.from_numpy(ids)
+
+
+class WordPairEncoder:
+    """Encodes MC-QA records as pairs of word sequences, question and answer.
+
+    Args:
+        words: Rows of the words.
+        max_length: Most words of a text; the rest is cut.
+        num_choices: Pads every record to so many choices with empty ones, scored like any other
+            (Richardson 2020). None leaves the records as they are.
+        split: Text to its words, as the rows name them.
+    """
+
+    def __init__(
+        self,
+        words: WordIndex,
+        max_length: int = 256,
+        num_choices: int | None = None,
+        split: Callable[[str], list[str]] = words_of,
+    ) -> None:
+        self.words = words
+        self.split = split
+        self.max_length = max_length
+        self.num_choices = num_choices
+        self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        """Looks up the words of records.
+
+        Raises:
+            RecordError: If a record has more choices than `num_choices`.
+        """
+        whole, stems, choices = distinct_texts(records, attrgetter("stem"), self.num_choices)
+        words = [self.split(text) for text in whole]
+        num_cut = sum(len(text) > self.max_length for text in words)
+        words = [text[: self.max_length] for text in words]
+        sizes = np.array([*map(len, words), 0], dtype=np.int64)  # -1, no choice, has no words
+        longest = (sizes[stems][:, None] + sizes[choices]).max(axis=1, initial=1)
+        counts = Counter(word for text in words for word in text)
+        self.words.ids(list(counts))  # all at once: each call may read the whole file of vectors
+        texts = [self.words.ids(text) for text in words]
+        notices = unknown_words(counts, self.words) + padding_notice(records, self.num_choices)
+        if num_cut:
+            notices += (f"{num_cut} of {len(words)} texts were cut to {self.max_length} words",)
+        return WordPairSet(
+            labels=np.array([record.answer for record in records], dtype=np.int64),
+            lengths=longest,
+            num_sequences=(choices >= 0).sum(axis=1),
+            num_choices=choices.shape[1],
+            kept=list(range(len(records))),
+            notices=notices,
+            padding=_PADDING,
+            texts=texts,
+            stem_text=stems,
+            choice_text=choices,
+        )

@@ -1,0 +1,203 @@
+"""Word vectors in GloVe's text format: `word v1 ... vd` a line, plain, gzipped or zipped.
+
+A file of vectors holds far more words than a probe has, so only the words asked for are kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probelight.encoding.words.source import EMBEDDED, located, vectors_label
+from probelight.io.files import read_lines, sha256_of
+from probelight.io.limits import WORDS
+
+Vector = NDArray[np.float32]
+
+_FIRST_LINES = 100  # tell how many numbers a line has
+_SPREAD_LINES = 1000  # tell how large the numbers are
+
+
+class WordVectorsError(ValueError):
+    """A file of word vectors that cannot be used. The message names it, and the line."""
+
+
+class WordVectors:
+    """The vectors of a file, read as they are asked for.
+
+    A first line with two whole numbers, as word2vec writes it, is skipped. The last `dimension`
+    columns of a line are its vector, so words may hold spaces (glove.840B has some). Of a word
+    that stands there twice the first line counts.
+
+    Args:
+        source: "embedded" (the vectors in this repository), a plain, .gz or .zip file; of an
+            archive with several text files `file.zip:member.txt`.
+        dimension: Numbers a word, None to find out. With it the file may be missing: no word then
+            has a vector, which `missing` says.
+        sha256: With it a file with other content counts as missing.
+
+    Attributes:
+        missing: Whether no vector can be had.
+
+    Raises:
+        WordVectorsError: If there is no such file and no `dimension`, it holds no vectors, or an
+            archive holds several text files and none is named.
+    """
+
+    def __init__(
+        self, source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
+    ) -> None:
+        self.source = source
+        self.path, self.member = located(source)
+        there = self.path.is_file()
+        self._sha256 = sha256
+        self.missing = not there or (sha256 is not None and sha256_of(self.path) != sha256)
+        if self.missing and dimension is None:
+            what = "not the file of word vectors wanted" if there else "no such file"
+            raise WordVectorsError(f"{self.path}: {what}; give another one as vectors")
+        if not self.missing:
+            self.member = _member_of(self.path, self.member)
+        self._asked: set[str] = set()
+        self._found: dict[str, Vector] = {}
+        self._checked = False
+        own = None if self.missing else self._own_dimension()
+        if own and dimension and own != dimension:
+            raise WordVectorsError(f"{self.name}: vectors of {own} numbers, {dimension} are wanted")
+        self.dimension: int = own or dimension or 0
+
+    @property
+    def name(self) -> str:
+        """The file's path, with the member of an archive."""
+        return f"{self.path}:{self.member}" if self.member else str(self.path)
+
+    @property
+    def label(self) -> str:
+        """A short name for tables: the file's name without its endings."""
+        return vectors_label(self.source)
+
+    @cached_property
+    def sha256(self) -> str | None:
+        """Hex SHA-256 of the file as it lies there, or of the one that is missing."""
+        return self._sha256 if self.missing else sha256_of(self.path)
+
+    @cached_property
+    def spread(self) -> float:
+        """Root mean square of the first vectors' numbers; 1 where there is no file."""
+        if self.missing:
+            return 1.0
+        first = itertools.islice(self._lines(), _SPREAD_LINES)
+        rows = [self._parsed(number, line)[1] for number, line in first]
+        return float(np.sqrt(np.mean(np.square(rows))))
+
+    def find(self, words: Iterable[str]) -> dict[str, Vector]:
+        """The vectors (dimension,) of those words that have one.
+
+        Raises:
+            WordVectorsError: If a line is not a word and `dimension` numbers; file and line are
+                named. Lines of words that are not asked for are only counted through.
+        """
+        words = set(words)
+        if wanted := words - self._asked:
+            self._asked |= wanted
+            if not self.missing:
+                self._read(wanted)
+        return {word: self._found[word] for word in words & self._found.keys()}
+
+    def _read(self, wanted: set[str]) -> None:
+        left = set(wanted)
+        begins = {word.split(" ", 1)[0] for word in wanted}
+        for number, line in self._lines():
+            if line.count(" ") < self.dimension:
+                raise self._bad(number)
+            if line[: line.find(" ")] in begins:
+                word, vector = self._parsed(number, line)
+                if word in left:
+                    self._found[word] = vector
+                    left.discard(word)
+            # The first reading goes through the whole file, so that a damaged one is noticed.
+            if not left and self._checked:
+                break
+        self._checked = True
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        for number, line in read_lines(self.path, self.member, WORDS):
+            if number == 1 and _is_header(line):
+                continue
+            if line:
+                yield number, line.rstrip(" ")
+
+    def _own_dimension(self) -> int:
+        counts = Counter(
+            line.count(" ") for _, line in itertools.islice(self._lines(), _FIRST_LINES)
+        )
+        dimension = max(counts, key=lambda count: counts[count], default=0)
+        if dimension < 1:
+            raise WordVectorsError(
+                f"{self.name}: no word vectors; a line must be a word and its numbers, with single "
+                "spaces between them"
+            )
+        return dimension
+
+    def _parsed(self, number: int, line: str) -> tuple[str, Vector]:
+        word, *values = line.rsplit(" ", self.dimension)
+        try:
+            vector = np.array(values, dtype=np.float32)
+        except ValueError:
+            raise self._bad(number) from None
+        if len(values) != self.dimension or not np.isfinite(vector).all():
+            raise self._bad(number)
+        return word, vector
+
+    def _bad(self, number: int) -> WordVectorsError:
+        return WordVectorsError(
+            f"{self.name}:{number}: not a word and {self.dimension} numbers; is the file cut off?"
+        )
+
+
+def word_vectors(
+    source: str = EMBEDDED, dimension: int | None = None, sha256: str | None = None
+) -> WordVectors:
+    """`WordVectors`, shared by all who ask for the same file: each word is read once.
+
+    Raises:
+        WordVectorsError: As `WordVectors`.
+    """
+    path, _ = located(source)
+    state = path.stat() if path.is_file() else None
+    return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=4)
+def _opened(
+    source: str, dimension: int | None, sha256: str | None, state: tuple[int, int] | None
+) -> WordVectors:
+    return WordVectors(source, dimension, sha256)
+
+
+def _member_of(path: Path, wanted: str | None) -> str | None:
+    """The text file of an archive to read; None for a file that is no archive."""
+    if not zipfile.is_zipfile(path):
+        return None
+    with zipfile.ZipFile(path) as archive:
+        names = [n for n in archive.namelist() if n.endswith((".txt", ".vec"))]
+    names = [name for name in names if "__MACOSX" not in name]
+    if wanted in names:
+        return wanted
+    if wanted is not None or len(names) != 1:
+        raise WordVectorsError(
+            f"{path} holds {len(names)} text files: {', '.join(names) or 'none'}; name the one to "
+            f"read, as {path}:{names[0] if names else 'vectors.txt'}"
+        )
+    return names[0]
+
+
+def _is_header(line: str) -> bool:
+    fields = line.split()
+    return len(fields) == 2 and all(field.isdecimal() for field in fields)

@@ -1,0 +1,80 @@
+"""Accuracy of choices, weighted so that padding items of uneven shards count for nothing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+
+from probelight.metrics.ties import best_choices
+
+MOST_TIED = 64  # choices that share a best score, up to which sums are exact
+
+
+def weighted_credits(
+    logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor
+) -> Tensor:
+    """Weight of the items whose gold choice is one of n best ones, by n (see `metrics.ties`).
+
+    Args:
+        logits: (B, K) scores.
+        labels: (B,) index of the gold choice.
+        weights: (B,) weight of each item, 0 for padding.
+        choice_mask: (B, K) which choices an item has.
+
+    Returns:
+        (MOST_TIED,) weights: first of the items whose gold choice alone is best, then of those
+        where it is one of two, and so on. The credit of an item of place n - 1 is 1 / n.
+    """
+    best = best_choices(logits, choice_mask)
+    right = best.gather(1, labels[:, None])[:, 0]
+    num_best = best.sum(dim=1)
+    # More than MOST_TIED go to the last place with the weight that makes their credit 1 / n.
+    place = num_best.clamp(min=1, max=MOST_TIED)
+    shares = torch.where(num_best > MOST_TIED, weights * MOST_TIED / num_best, weights)
+    credits = torch.zeros(MOST_TIED, dtype=weights.dtype, device=weights.device)
+    return credits.index_add_(0, place - 1, shares * right)
+
+
+def credit_sum(credits: Tensor) -> Tensor:
+    """What `weighted_credits` (MOST_TIED,) adds up to, a scalar of the same precision."""
+    return (credits / torch.arange(1, MOST_TIED + 1, device=credits.device)).sum()
+
+
+class WeightedAccuracy(Metric):
+    """Mean credit of the items, over batches and processes: 1/n where the gold is one of n best.
+
+    The sums are exact for whole-number weights and fewer than 2**24 items, so the result does not
+    depend on how the items were cut into batches or spread over processes; it is the correctly
+    rounded sum of the items' credits, as `math.fsum` gives it. Without any weight the accuracy is
+    NaN.
+    """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    credits: Tensor
+    total: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Single precision, because not every accelerator has double; the division is on the CPU.
+        self.add_state("credits", default=torch.zeros(MOST_TIED), dist_reduce_fx="sum")
+        self.add_state("total", default=torch.zeros(()), dist_reduce_fx="sum")
+
+    def update(self, logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor) -> None:
+        """Adds a batch: `logits` (B, K), `labels` (B,), `weights` (B,), `choice_mask` (B, K)."""
+        weights = weights.float()
+        self.credits += weighted_credits(logits, labels, weights, choice_mask)
+        self.total += weights.sum()
+
+    def compute(self) -> Tensor:
+        """The accuracy, a double-precision scalar between 0 and 1, on the CPU."""
+        by_number = enumerate(self.credits.tolist(), start=1)
+        credit = sum(Fraction(weight) * Fraction(1 / n) for n, weight in by_number)
+        return torch.tensor(float(credit), dtype=torch.float64) / self.total.cpu().double()

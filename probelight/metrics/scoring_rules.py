@@ -1,0 +1,88 @@
+"""The rules by which an untrained model's log-likelihoods become scores of choices.
+
+All are functions of one item. Log-likelihoods are natural logarithms, one of each of its K choices,
+each summed over the choice's tokens as the scorer says (`probelight.models.scorers.base`).
+
+- `sum`: the log-likelihood itself.
+- `mean_token`: divided by the number of tokens that were summed.
+- `mean_char`: divided by the number of the choice's characters (code points), without the white
+  space around it. Where a kind of model also sums what stands behind the blank, that is in the sum
+  and not in the number.
+- `pmi` (Holtzman et al. 2021, PMI_DC): less the same choice's log-likelihood behind a stem that
+  says no more than what kind of answer is asked for.
+- `calibrated` (Zhao et al. 2021): probabilities over the item's choices, divided by their mean over
+  stems without content, and renormalised. Zhao et al. have one set of labels for all items and
+  apply a softmax to the quotients where we renormalise, which gives the same order; here the
+  probabilities and their means are over the choices that the item has.
+
+A score that is NaN, as where -inf is compared with -inf, is none (`probelight.metrics.ties`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+RULES = ("sum", "mean_token", "mean_char", "pmi", "calibrated")
+# Those that need no other stem than the item's own, and so take whole sentences too.
+OF_THE_ITEM = ("sum", "mean_token", "mean_char")
+
+
+def divided(sums: Sequence[float], sizes: Sequence[int]) -> list[float]:
+    """(K,) log-likelihoods by the sizes of their choices, in tokens or in characters."""
+    return [total / size for total, size in zip(sums, sizes, strict=True)]
+
+
+def pmi(sums: Sequence[float], in_domain: Sequence[float]) -> list[float]:
+    """(K,) log P(choice | stem) - log P(choice | domain stem)."""
+    return [total - own for total, own in zip(sums, in_domain, strict=True)]
+
+
+def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -> list[float]:
+    """(K,) probabilities of the choices, calibrated by what the model says of no content.
+
+    In logarithms, so that probabilities too small for a number are divided all the same.
+
+    Args:
+        sums: (K,) log-likelihoods behind the item's stem.
+        content_free: (S, K) the same behind each stem without content.
+    """
+    stems = [_log_normalised(own) for own in content_free]
+    means = [_log_sum(own) - math.log(len(stems)) for own in zip(*stems, strict=True)]
+    given = _log_normalised(sums)
+    quotients = [own - mean for own, mean in zip(given, means, strict=True)]
+    return [math.exp(own) for own in _log_normalised(quotients)]
+
+
+def num_characters(choice: str) -> int:
+    """Characters of a choice without the white space around it, which scorers drop as well."""
+    return len(choice.strip())
+
+
+def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
+    """Whether dividing by the one sizes or by the others always gives the same answer.
+
+    It does where they are in proportion within each item: every choice one token, say.
+
+    Args:
+        sizes: For each item (K,) sizes.
+        others: The same of the other rule; all 1 for the sum.
+    """
+    return all(
+        own * other[0] == one[0] * another
+        for one, other in zip(sizes, others, strict=True)
+        for own, another in zip(one, other, strict=True)
+    )
+
+
+def _log_normalised(logs: Sequence[float]) -> list[float]:
+    total = _log_sum(logs)
+    return [own - total for own in logs]
+
+
+def _log_sum(logs: Sequence[float]) -> float:
+    """The logarithm of the sum of exponentials."""
+    highest = max(logs)
+    if highest == -math.inf:
+        return highest
+    return highest + math.log(math.fsum(math.exp(own - highest) for own in logs))

@@ -1,0 +1,192 @@
+"""The language controls of Talmor et al. 2020, section 3.3, and others: functions of a record.
+
+A control is registered below with `CONTROLS`; curves, figures and tables take what is there.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from probelight.io.errors import ConfigError, RecordError, nearest
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import MASK, Record
+
+STANDARD = "standard"  # the probe as it is
+CHOICE_ONLY = "choice_only"
+NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
+
+
+class NonsenseError(ConfigError):
+    """Too few meaningless words are usable with the models compared."""
+
+
+def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[str, str]:
+    """One meaningless word per candidate, the config's own where it is usable.
+
+    Args:
+        config: The probe; without a closed set of candidates the mapping is empty.
+        usable: Whether a word is one piece in every model compared.
+
+    Raises:
+        NonsenseError: If fewer words are usable than there are candidates.
+    """
+    chosen = {c: word for c, word in config.nonsense.items() if usable(word)}
+    free = (w for w in NONSENSE_WORDS if w not in chosen.values() and usable(w))
+    for candidate in config.candidates:
+        if candidate not in chosen:
+            word = next(free, None)
+            if word is None:
+                raise NonsenseError(
+                    f"{config.name}: {len(config.candidates)} candidates, and only "
+                    f"{len(chosen)} nonsense words are usable with these models"
+                )
+            chosen[candidate] = word
+    return {candidate: chosen[candidate] for candidate in config.candidates}
+
+
+def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
+    """A seeded meaningless word for each of the probe's key words, all different if they can be.
+
+    Raises:
+        ConfigError: If the probe names no key words.
+    """
+    if not config.key_words:
+        raise ConfigError(
+            f"{config.name}: no `key_words`, so there is no perturbed_language control"
+        )
+    generator = random.Random(f"{seed} {config.name}")
+    words: list[str] = []
+    while len(words) < len(config.key_words):
+        words += generator.sample(NONSENSE_WORDS, len(NONSENSE_WORDS))
+    return dict(zip(config.key_words, words, strict=False))
+
+
+def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]) -> Record:
+    """Only `[MASK]` and the arguments, in their order: "24 [MASK] 55".
+
+    A word that the template marks as `kept` stays too, where the answer hangs on it: without
+    "larger" or "smaller", "bat [MASK] larger wolf" would have no answer.
+
+    Args:
+        record: An item of the probe.
+        config: Says where the arguments stand.
+        nonsense: Candidate to meaningless word, one mapping for the whole probe; empty where the
+            candidates vary, which leaves them as they are.
+
+    Raises:
+        RecordError: If no template of the probe fits, a candidate has no word, or nothing changes.
+    """
+    spans = [*_arguments(record, config), *config.find_kept(record.stem)]
+    if MASK in record.stem:
+        start = record.stem.index(MASK)
+        spans.append((start, start + len(MASK)))
+    stem = " ".join(record.stem[start:end] for start, end in sorted(spans))
+    missing = [choice for choice in record.choices if nonsense and choice not in nonsense]
+    if missing:
+        raise RecordError(f"{record.where}: no nonsense word stands for {missing[0]!r}")
+    choices = tuple(nonsense.get(choice, choice) for choice in record.choices)
+    return _changed(record, stem, choices)
+
+
+def perturbed_language(
+    record: Record, config: ProbeConfig, substitutes: Mapping[str, str]
+) -> Record:
+    """The probe's key words replaced; `[MASK]`, arguments and candidates stay.
+
+    Args:
+        record: An item of the probe.
+        config: Says where the arguments stand, which are never replaced.
+        substitutes: Key word to meaningless word (see `draw_substitutes`).
+
+    Raises:
+        RecordError: If no template of the probe fits, or the stem holds none of the key words.
+    """
+    if not substitutes:
+        raise RecordError(f"{record.where}: there are no words to replace")
+    keep = _arguments(record, config)
+    by_length = sorted(substitutes, key=len, reverse=True)
+    lower = {word.lower(): substitute for word, substitute in substitutes.items()}
+    words = "|".join(re.escape(word) for word in by_length)
+
+    def substitute(match: re.Match[str]) -> str:
+        inside = any(start < match.end() and match.start() < end for start, end in keep)
+        return match.group() if inside else lower[match.group().lower()]
+
+    stem = re.sub(rf"(?<![\w\[])(?:{words})(?![\w\]])", substitute, record.stem, flags=re.I)
+    return _changed(record, stem, record.choices)
+
+
+def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
+    """The choices without their question: an empty stem, or `[MASK]` alone where there is one.
+
+    What a model learns from these a probe gives away, whatever its question (Richardson et al.
+    2020, section 4.1: choice-only over a transformer).
+
+    Args:
+        record: An item of the probe.
+        config: Not asked: any probe has choices.
+        words: None are put in.
+    """
+    return replace(record, stem=MASK if MASK in record.stem else "")
+
+
+def _arguments(record: Record, config: ProbeConfig) -> list[tuple[int, int]]:
+    """Where the arguments stand; without them a control would not know what it must keep."""
+    found = config.find_arguments(record.stem)
+    if found is None:
+        raise RecordError(
+            f"{record.where}: the arguments of {config.name} are not in {record.stem!r}"
+        )
+    return found[1]
+
+
+def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:
+    if stem == record.stem:
+        raise RecordError(f"{record.where}: the control leaves {record.stem!r} as it is")
+    return replace(record, stem=stem, choices=choices)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A version of a probe in which a model should fail, or learn no faster, for a known reason.
+
+    Attributes:
+        change: A record, its probe's config and the words put in -> the record under the control.
+        replaces: What its meaningless words stand for, so that they are drawn once for a probe:
+            candidates (`choose_nonsense`), key words (`draw_substitutes`), or nothing at all.
+        needs_arguments: Whether it goes by the `arguments` that a probe's config declares.
+    """
+
+    change: Callable[[Record, ProbeConfig, Mapping[str, str]], Record]
+    replaces: Literal["the candidates", "key words", ""] = ""
+    needs_arguments: bool = True
+
+    def fits(self, config: ProbeConfig) -> bool:
+        """Whether the probe's config declares what the control goes by."""
+        words_there = bool(config.key_words) or self.replaces != "key words"
+        return words_there and (bool(config.arguments) or not self.needs_arguments)
+
+
+CONTROLS: dict[str, Control] = {
+    "no_language": Control(no_language, "the candidates"),
+    "perturbed_language": Control(perturbed_language, "key words"),
+    CHOICE_ONLY: Control(choice_only, needs_arguments=False),
+}
+
+
+def control_named(name: str) -> Control:
+    """The registered control of this name.
+
+    Raises:
+        ConfigError: If there is none; the message names those there are.
+    """
+    if name not in CONTROLS:
+        known = [STANDARD, *CONTROLS]
+        raise ConfigError(
+            f"there is no control {name!r}{nearest(name, known)}; there are {', '.join(known)}"
+        )
+    return CONTROLS[name]

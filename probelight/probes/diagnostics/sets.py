@@ -1,0 +1,154 @@
+"""The diagnostic sets: where their files were released, and how one is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from probelight.io.files import DataFile, content_sha256
+from probelight.probes.catalog import FileSource
+from probelight.probes.diagnostics.items import Item, Prompt
+from probelight.probes.diagnostics.readers import (
+    read_inference,
+    read_natural_negation,
+    read_negated_sentences,
+    read_negation,
+    read_roles,
+    read_sentences,
+)
+from probelight.probes.released import locate
+
+Read = Callable[[Path], tuple[Item, ...]]
+_GITHUB = "https://raw.githubusercontent.com"
+
+
+@dataclass(frozen=True)
+class SetSource:
+    """Where a set comes from, in the words of `probelight.probes.released.Released`.
+
+    Attributes:
+        name: Its name in tables of results.
+        title: What its paper calls it.
+        recorded_as: What files of recorded outputs call it.
+        base_url: Address in front of the path.
+        mirror_folder: Folder of a mirror that stands for it.
+        file: Its file.
+        read: Reads that.
+        in_lists: Whether outputs on it are recorded as lists of words, in a folder of its own.
+    """
+
+    name: str
+    title: str
+    recorded_as: str
+    base_url: str
+    mirror_folder: str
+    file: FileSource
+    read: Read
+    in_lists: bool = False
+    own_folder: Path | None = None
+    get: str = ""
+
+
+@dataclass(frozen=True)
+class DiagnosticSet:
+    """A set with its items.
+
+    Attributes:
+        source: Where it comes from.
+        items: In the order of the file.
+        files: The file.
+        notices: What a reader of the results should know.
+    """
+
+    source: SetSource
+    items: tuple[Item, ...]
+    files: tuple[DataFile, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """What a model is asked, in the order of recorded outputs."""
+        return tuple(prompt for item in self.items for prompt in item.prompts)
+
+
+def _ettinger(name: str, title: str, path: str, sha256: str, read: Read) -> SetSource:
+    base, file = f"{_GITHUB}/aetting/lm-diagnostics/master", FileSource(path, sha256)
+    recorded_as = name.replace("_", "")
+    return SetSource(name, title, recorded_as, base, "lm-diagnostics", file, read)
+
+
+def _shivagunde(title: str, sha256: str, read: Read) -> SetSource:
+    base = f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data"
+    name, file = title.lower().replace("-", "_"), FileSource(f"{title}.txt", sha256)
+    return SetSource(name, title, title, base, "extended-diagnostics", file, read, in_lists=True)
+
+
+SETS = {
+    one.name: one
+    for one in (
+        _ettinger(
+            "cprag",
+            "CPRAG-102",
+            "datasets/CPRAG-102/CPRAG-102.tsv",
+            "d06ea9e3d97f8647839fe69b77817f4554e1fd1c79b8a3074bbfec44bbc05afb",
+            read_inference,
+        ),
+        _ettinger(
+            "role",
+            "ROLE-88",
+            "datasets/ROLE-88/ROLE-88.tsv",
+            "06a3dfdfbeb3fe0a86fcf4fdbe388c4384c69749b39a8ba3abd6eccf2712915e",
+            read_roles,
+        ),
+        _ettinger(
+            "neg_simp",
+            "NEG-136-SIMP",
+            "datasets/NEG-136/NEG-136-SIMP.tsv",
+            "3691043f229d247a2d8de572e505e929e17f5726ee58b5ad1c515232ce46e0f0",
+            read_negation,
+        ),
+        _ettinger(
+            "neg_nat",
+            "NEG-136-NAT",
+            "datasets/NEG-136/NEG-136-NAT.tsv",
+            "60c090ed858850ee7eef47956c97db0ffe10e3e4842c0ec1d9094308c3ca67af",
+            read_natural_negation,
+        ),
+        _shivagunde(
+            "ROLE-1500",
+            "446b77ef5700d8e32981673d38e843506633a92d2808e7cd1561f49bd5fb8165",
+            read_sentences,
+        ),
+        _shivagunde(
+            "NEG-1500-SIMP-TEMP",
+            "5323328859a10e9f6cc030062fa343eb9b400d02a8d7855c80e02988280cac0a",
+            read_negated_sentences,
+        ),
+        _shivagunde(
+            "NEG-1500-SIMP-GEN",
+            "7de18476cafce323bdb8a912170fd52a98b36122ed9fb32800fb6fff196a9c0f",
+            read_negated_sentences,
+        ),
+    )
+}
+
+
+def load_set(name: str, mirror: str | Path | None = None) -> DiagnosticSet:
+    """Loads a set from a mirror, or from where it was released.
+
+    Args:
+        name: One of `SETS`.
+        mirror: See `probelight.probes.source.load_probe`.
+
+    Raises:
+        RecordError: If the file is malformed; the message names file and line.
+        OSError: If it cannot be had; the message says what to do.
+    """
+    source = SETS[name]
+    path = locate(source, source.file, mirror, None, None).path  # all have checksums
+    items, sha256 = source.read(path), content_sha256(path)
+    notices: tuple[str, ...] = ()
+    if sha256 != source.file.sha256:
+        notices = (f"{path} is not the released file: its sha256 is {sha256}",)
+    return DiagnosticSet(source, items, (DataFile(str(path), sha256, len(items)),), notices)

@@ -1,0 +1,168 @@
+"""Reads data sets of the Hugging Face Hub whose columns are laid out in one of the known ways."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from probelight.io.errors import RecordError
+from probelight.io.limits import MAX_ITEMS
+from probelight.io.web.download import ADVICE, DownloadError, is_offline
+from probelight.probes.catalog import HubSource, ProbeConfig
+from probelight.probes.importers.ai2_row import LABELS, record_from_row
+from probelight.probes.importers.items import refuse_repeated_ids
+from probelight.probes.importers.minimal_pairs import ai2_row
+from probelight.probes.record import Record
+
+Row = Mapping[str, Any]
+
+
+def read_hub(
+    config: ProbeConfig,
+    source: HubSource,
+    split: str,
+    *,
+    cache_dir: str | Path | None = None,
+    offline: bool | None = None,
+) -> tuple[Record, ...]:
+    """The records of one split.
+
+    Args:
+        config: The probe. Rows without an id become `<name>-<row>`; those of its `leave_out`,
+            counted from 1, are not read.
+        source: Repository (or a local folder of data files), its config and split names.
+        split: Our name of the split.
+        cache_dir: Where `datasets` keeps its files; its own cache by default.
+        offline: Use what `datasets` has in its cache alone.
+
+    Raises:
+        DownloadError: If the data set cannot be had.
+        RecordError: If its columns are not known, a row is malformed or an id repeats.
+    """
+    rows = _load(source, split, cache_dir, is_offline(offline))
+    where = f"{source.repo} {source.config or ''}".strip() + f", split {source.splits[split]}"
+    if len(rows) > MAX_ITEMS:
+        raise RecordError(f"{where}: {len(rows):,} rows, and {MAX_ITEMS:,} are the most of one set")
+    adapter = _adapter(set(rows.column_names), where)
+    records = []
+    for number, row in enumerate(rows, start=1):
+        if number in config.leave_out.get(split, ()):
+            continue
+        try:
+            record = record_from_row(
+                adapter(row), config.setup, default_id=f"{config.name}-{number}", position=number
+            )
+        except RecordError as error:
+            raise RecordError(
+                f"{where}, row {number}: {error}. To go on without it, write in the probe's "
+                f"config `leave_out: {{{split}: [{number}]}}`"
+            ) from None
+        records.append(replace(record, file=where))
+    if not config.ids_repeat:
+        refuse_repeated_ids(records)
+    return tuple(records)
+
+
+def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: bool) -> Any:
+    # Any, and imported here: `datasets` takes a second to import and most probes do not need it.
+    import datasets
+
+    try:
+        with _offline_mode(offline):
+            return datasets.load_dataset(
+                source.repo,
+                source.config,
+                split=source.splits[split],
+                revision=source.revision,
+                cache_dir=str(cache_dir) if cache_dir else None,
+            )
+    except Exception as error:  # whatever it raises (there are many), the user needs the same help
+        state = "in the local cache (offline mode is on)" if offline else "on the Hub"
+        raise DownloadError(
+            f"{source.repo}: could not be loaded {state}: {type(error).__name__}: {error}. {ADVICE}"
+        ) from error
+
+
+@contextmanager
+def _offline_mode(offline: bool) -> Iterator[None]:
+    """What HF_HUB_OFFLINE=1 does, which both libraries read once, when they are imported."""
+    import datasets.config
+    import huggingface_hub.constants
+
+    places: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
+    before = [place.HF_HUB_OFFLINE for place in places]
+    try:
+        for place in places if offline else ():
+            place.HF_HUB_OFFLINE = True
+        yield
+    finally:
+        for place, value in zip(places, before, strict=True):
+            place.HF_HUB_OFFLINE = value
+
+
+def _adapter(columns: set[str], where: str) -> Callable[[Row], dict[str, Any]]:
+    for needed, adapter in _ADAPTERS:
+        if needed <= columns:
+            return adapter
+    raise RecordError(
+        f"{where}: its columns {', '.join(sorted(columns))} are laid out in no known way; known "
+        "are those of " + "; ".join(", ".join(sorted(needed)) for needed, _ in _ADAPTERS)
+    )
+
+
+def _arc(row: Row) -> dict[str, Any]:
+    """ai2_arc: question, choices {text, label}, answerKey."""
+    pairs = zip(row["choices"]["label"], row["choices"]["text"], strict=True)
+    choices = [{"label": label, "text": text} for label, text in pairs]
+    return _row(row.get("id"), row["question"], choices, row["answerKey"])
+
+
+def _openbookqa(row: Row) -> dict[str, Any]:
+    """The same with `question_stem`."""
+    return _arc({**row, "question": row["question_stem"]})
+
+
+def _sciq(row: Row) -> dict[str, Any]:
+    """sciq: the gold answer and three distractors apart, so their order is drawn by content."""
+    texts = [row["correct_answer"], *(row[f"distractor{number}"] for number in (1, 2, 3))]
+
+    def drawn(place: int) -> str:
+        return hashlib.sha256(f"{row['question']}\0{texts[place]}".encode()).hexdigest()
+
+    order = sorted(range(len(texts)), key=drawn)
+    return _row(None, row["question"], _labelled([texts[i] for i in order]), LABELS[order.index(0)])
+
+
+def _race(row: Row) -> dict[str, Any]:
+    """race: the stem is the article, the choices the question filled in with each option.
+
+    A choice is never cut before the end of an article is (as the RACE recipes of RoBERTa do).
+    """
+    question = row["question"]
+    texts = [
+        question.replace("_", option, 1) if "_" in question else f"{question} {option}"
+        for option in row["options"]
+    ]
+    notes = {"source": row.get("example_id") or "race", "question": question}
+    return _row(None, row["article"], _labelled(texts), row["answer"]) | {"notes": notes}
+
+
+def _labelled(texts: list[str]) -> list[dict[str, str]]:
+    return [{"label": label, "text": text} for label, text in zip(LABELS, texts, strict=False)]
+
+
+def _row(identifier: object, stem: str, choices: list[Any], key: object) -> dict[str, Any]:
+    return {"id": identifier, "question": {"stem": stem, "choices": choices}, "answerKey": key}
+
+
+_ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], dict[str, Any]]], ...] = (
+    (frozenset({"question_stem", "choices", "answerKey"}), _openbookqa),
+    (frozenset({"question", "choices", "answerKey"}), _arc),
+    (frozenset({"question", "correct_answer", "distractor1", "distractor2", "distractor3"}), _sciq),
+    (frozenset({"sentence_good", "sentence_bad"}), ai2_row),
+    (frozenset({"article", "question", "options", "answer"}), _race),
+)

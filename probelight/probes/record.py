@@ -1,0 +1,160 @@
+"""The one record type: a multiple-choice item, validated where it is read.
+
+A minimal pair is one without a stem: its choices are two or more whole sentences, the right one of
+which should be the more likely.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Literal
+
+from probelight.io.errors import RecordError
+
+Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
+MASK = "[MASK]"
+# How other programs write a blank.
+OTHER_MASK = re.compile(r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}", re.IGNORECASE)
+
+META_FIELDS = (
+    "cluster",  # items about one concept; splits and bootstraps keep them together
+    "hops",
+    "distractor_type",
+    "distractor_hops",
+    "first_distractor",  # of a conjunction of two properties: the wrong answer that has the first
+    "template",
+    "arguments",
+    "source",
+    "paradigm",  # what a minimal pair is a pair of, BLiMP's UID; accuracy is given by it
+)
+
+
+class RepeatedSentenceError(RecordError):
+    """An item that asks which of two equal sentences is the right one."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A multiple-choice item.
+
+    Attributes:
+        id: The id given in the file; ids may repeat, so (`id`, `position`) names an item.
+        stem: Question or sentence; holds exactly one `[MASK]` in MC-MLM probes, and is empty in
+            minimal pairs.
+        choices: Answer texts, in the order of the file; whole sentences in minimal pairs.
+        answer: Index of the gold choice.
+        meta: Named facts about the item, the keys of `META_FIELDS` where they are known.
+        position: 1-based line of the item in its file (0 for an item not read from a file).
+        file: Where it was read, for messages: the same items in another folder are equal.
+    """
+
+    id: str
+    stem: str
+    choices: tuple[str, ...]
+    answer: int
+    meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    position: int = 0
+    file: str = field(default="", compare=False)
+
+    @property
+    def gold(self) -> str:
+        """The text of the gold choice."""
+        return self.choices[self.answer]
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """The texts of the other choices, in the order of the file."""
+        return self.choices[: self.answer] + self.choices[self.answer + 1 :]
+
+    @property
+    def name(self) -> str:
+        """A name that no other item of the file has."""
+        return f"{self.id}@{self.position}"
+
+    @property
+    def where(self) -> str:
+        """The file and line to look at, or the name of an item that is from no file."""
+        return f"{self.file}:{self.position}" if self.file else self.name
+
+
+def validate(record: Record, setup: Setup | None = None) -> Record:
+    """Checks one record and returns it.
+
+    Args:
+        record: The item.
+        setup: "mc_mlm" also asks for exactly one `[MASK]` in the stem; "minimal_pair" for none,
+            no stem and sentences that differ.
+
+    Raises:
+        RepeatedSentenceError: If two sentences of a minimal pair are the same.
+        RecordError: If the stem is empty, there are fewer than two choices, a choice is blank,
+            the answer is out of range, another choice repeats the gold one, or the number of
+            masks is not the one that is needed.
+    """
+    choice = "sentence" if setup == "minimal_pair" else "choice"
+    if setup != "minimal_pair" and not record.stem.strip():
+        raise RecordError("the stem is empty")
+    if len(record.choices) < 2:
+        raise RecordError(f"{len(record.choices)} {choice}(s); at least 2 are needed")
+    if any(not text.strip() for text in record.choices):
+        raise RecordError(f"a {choice} is empty")
+    if not 0 <= record.answer < len(record.choices):
+        raise RecordError(f"the answer {record.answer} is not one of {len(record.choices)} choices")
+    if setup == "minimal_pair":
+        _check_sentences(record)
+    elif sum(text.strip() == record.gold.strip() for text in record.choices) > 1:
+        raise RecordError(f"the gold choice {record.gold!r} appears twice")
+    if setup == "mc_mlm":
+        check_mask(record.stem)
+    return record
+
+
+def _check_sentences(record: Record) -> None:
+    if record.stem.strip():
+        raise RecordError(
+            f"a minimal pair has no stem but whole sentences, and here is one: {record.stem[:60]!r}"
+        )
+    if masked := [text for text in record.choices if MASK in text]:
+        raise RecordError(
+            f"{MASK} in the sentence {masked[0][:60]!r}; those of a minimal pair have no gap"
+        )
+    if len({text.strip() for text in record.choices}) < len(record.choices):
+        raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
+
+
+def check_mask(stem: str) -> None:
+    """Checks that a sentence has one mask.
+
+    Raises:
+        RecordError: If it has none, or several.
+    """
+    if stem.count(MASK) != 1:
+        raise RecordError(
+            f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed" + _mask_hint(stem)
+        )
+
+
+def with_mask(text: str) -> str:
+    """Return a text with `[MASK]` for its one blank, however another program writes that."""
+    found = [] if MASK in text else OTHER_MASK.findall(text)
+    return text.replace(found[0], MASK) if len(found) == 1 else text
+
+
+def _mask_hint(stem: str) -> str:
+    """What to write for another program's mask; "" where there is none."""
+    if found := OTHER_MASK.search(stem.replace(MASK, "")):
+        return f": write {MASK} in place of {found[0]!r}; it becomes the mask of each model"
+    return ""
+
+
+def share_choices(records: Sequence[Record]) -> bool:
+    """Whether all items have the same choices, in whatever order: each is then an answer class."""
+    return len({frozenset(record.choices) for record in records}) == 1
+
+
+def chance_of(records: Sequence[Record]) -> float:
+    """Expected accuracy of guessing among the REAL choices of each item."""
+    return fmean(1 / len(record.choices) for record in records)

@@ -1,0 +1,253 @@
+"""Loads one split of a probe from wherever it is: repository, mirror, download or the Hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from probelight.io.errors import ConfigError, RecordError, nearest
+from probelight.io.files import DataFile
+from probelight.probes.catalog import FileSource, ProbeConfig, load_probe_config
+from probelight.probes.importers.file import read_file
+from probelight.probes.importers.hub import read_hub
+from probelight.probes.importers.items import ItemFile, notices_of
+from probelight.probes.record import Record, Setup
+from probelight.probes.released import locate, reading
+
+FILE_SPLIT = "file"  # of a file without a config
+
+
+@dataclass(frozen=True)
+class ProbeData:
+    """One split of a probe, with what the results must say about it.
+
+    Attributes:
+        config: The probe's config.
+        records: The items in the order of the file. `arguments` and, where the probe has several
+            templates, `template` are in their meta.
+        files: The files they come from.
+        notices: Facts a reader of the results should know ("505 ids repeat").
+    """
+
+    config: ProbeConfig
+    records: tuple[Record, ...]
+    files: tuple[DataFile, ...]
+    notices: tuple[str, ...]
+
+
+def load_probe(
+    name_or_path: str | Path | ProbeConfig,
+    split: str,
+    *,
+    mirror: str | Path | None = None,
+    cache_dir: str | Path | None = None,
+    offline: bool | None = None,
+    pairs: bool = False,
+    option: str = "",
+) -> ProbeData:
+    """Loads one split of a probe or original-task set.
+
+    Args:
+        name_or_path: A name in configs/probe/, the path of such a .yaml file, or what it says.
+        split: One of the splits that the config names.
+        mirror: A folder or address (file:// and http(s)://) that holds copies of the released
+            files as <mirror_folder>/<path>, gzipped or not. What lies in a folder of the probe's
+            own (it ships with the repository, or its config says where) is read there.
+        cache_dir: See `probelight.io.web.download.cache_folder`.
+        offline: See `probelight.io.web.download.is_offline`.
+        pairs: Whether minimal pairs are taken: nothing can be trained on them, and they have no
+            place to ask for words at.
+        option: What chooses the split, for the message if there is none of it.
+
+    Raises:
+        ConfigError: If there is no such probe or split, or it is of minimal pairs where others are
+            needed.
+        RecordError: If a file is malformed; the message names file and line.
+        OSError: If a file cannot be had; the message says what to do.
+    """
+    config = (
+        name_or_path if isinstance(name_or_path, ProbeConfig) else load_probe_config(name_or_path)
+    )
+    if config.setup == "minimal_pair" and not pairs:
+        raise ConfigError(
+            f"{config.name} is of minimal pairs (setup minimal_pair): whole sentences, in which "
+            "nothing is to fill in or to answer; only `train.py zero-shot` scores them"
+        )
+    if split not in config.splits:
+        raise ConfigError(
+            f"{config.name} has no split {split!r}{nearest(split, config.splits)}; "
+            f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
+        )
+    if config.hub and not mirror and not (config.base_url and split in config.files):
+        return _from_hub(config, split, cache_dir, offline)
+    if split not in config.files:
+        raise ConfigError(f"{config.name}: no released file of its {split!r} split; leave --mirror")
+    source = config.files[split]
+    found = locate(config, source, mirror, cache_dir, offline)
+    leave_out = config.leave_out.get(split, ())
+    options: dict[str, Any] = {"leave_out": leave_out, "ids_repeat": config.ids_repeat}
+    with reading(found, source, offline) as path:
+        read = read_file(path, config.setup, config.candidates, name=config.name, **options)
+    notices = read.notices
+    if source.sha256 and read.sha256 != source.sha256:
+        # Only a mirror can differ; a download or a broken checkout with another sum is refused.
+        notices += (f"{path} is not the released file: its sha256 is {read.sha256}",)
+    _fit(config, read)
+    records, unmatched = _with_arguments(config, read.records)
+    return ProbeData(config, records, _data_files(read), notices + unmatched)
+
+
+def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
+    """Loads a user's own file; its config is what can be told from the items.
+
+    `load_probe` takes that config too, as what has one split, `FILE_SPLIT`.
+
+    Args:
+        path: A file as `read_file` takes it.
+        setup: "mc_mlm", "mc_qa" or "minimal_pair".
+        choices: Those of every item of a table that has no column of them.
+
+    Raises:
+        ValueError: If the setup is none of these.
+        RecordError: If the file is malformed; the message names file and line.
+        FileNotFoundError: If there is no such file.
+    """
+    if setup not in get_args(Setup):
+        raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
+    read = _read_own(path, setup, choices)
+    config = replace(
+        config_of(read.path.name.partition(".")[0], setup, read.records, choices),
+        description=f"the file {read.path.name}",
+        base_url="/",  # where the absolute path begins
+        files={FILE_SPLIT: FileSource(str(read.path.absolute()), read.sha256)},
+    )
+    return ProbeData(config, read.records, _data_files(read), read.notices)
+
+
+def load_files(
+    name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
+) -> dict[str, ProbeData]:
+    """Loads a user's own files as the splits of one probe, whose config is told from all items.
+
+    `load_probe` takes that config as it takes one from a YAML file.
+
+    Args:
+        name: Its name in tables.
+        paths: Split to file, as `read_file` takes it.
+        setup: "mc_mlm" or "mc_qa".
+        choices: As in `load_file`.
+
+    Raises:
+        RecordError: If a file is malformed; the message names file and line.
+        FileNotFoundError: If there is no such file.
+    """
+    read = {split: _read_own(path, setup, choices) for split, path in paths.items()}
+    records = [record for file in read.values() for record in file.records]
+    config = replace(
+        config_of(name, setup, records, choices),
+        description=f"the files {', '.join(str(path) for path in paths.values())}",
+        base_url="/",  # where the absolute paths begin
+        files={
+            split: FileSource(str(file.path.absolute()), file.sha256)
+            for split, file in read.items()
+        },
+    )
+    return {
+        split: ProbeData(config, file.records, _data_files(file), file.notices)
+        for split, file in read.items()
+    }
+
+
+def _read_own(path: str | Path, setup: Setup, choices: Sequence[str]) -> ItemFile:
+    read = read_file(path, setup, choices)
+    if choices and not read.choices:
+        raise RecordError(f"{path}: its items have choices of their own; leave --data.choices out")
+    return read
+
+
+def config_of(
+    name: str, setup: Setup, records: Sequence[Record], choices: Sequence[str]
+) -> ProbeConfig:
+    """What can be told of a probe from its items, and from the choices of all if they are given."""
+    sets = {frozenset(record.choices) for record in records}
+    closed = setup == "mc_mlm" and len(sets) == 1
+    return ProbeConfig(
+        name=name,
+        setup=setup,
+        num_choices=max(len(record.choices) for record in records),
+        chance=sum(1 / len(record.choices) for record in records) / len(records),
+        candidates=tuple(choices) or (tuple(sorted(sets.pop())) if closed else ()),
+        group_by="cluster" if all(r.meta.get("cluster") for r in records) else "stem",
+        chance_note="the mean of 1 / number of choices over the items",
+    )
+
+
+def _from_hub(
+    config: ProbeConfig, split: str, cache_dir: str | Path | None, offline: bool | None
+) -> ProbeData:
+    source = config.hub
+    if source is None or split not in source.splits:
+        raise ConfigError(f"{config.name}: the Hub has no {split!r} split of it; use --mirror")
+    records = read_hub(config, source, split, cache_dir=cache_dir, offline=offline)
+    rows = [[r.id, r.stem, r.choices, r.answer] for r in records]
+    sha256 = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    where = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
+    notices = notices_of(records)
+    if leave_out := config.leave_out.get(split):
+        notices += (f"{len(leave_out)} rows left out by the config",)
+    records, unmatched = _with_arguments(config, records)
+    files = (DataFile(where, sha256, len(records)),)
+    return ProbeData(config, records, files, notices + unmatched)
+
+
+def _fit(config: ProbeConfig, read: ItemFile) -> None:
+    """Refuses a file that cannot be of this probe."""
+    for record in read.records:
+        if len(record.choices) > config.num_choices:
+            raise RecordError(
+                f"{record.where}: {len(record.choices)} choices; {config.name} has "
+                f"{config.num_choices}"
+            )
+        strange = set(record.choices) - set(config.candidates)
+        if config.candidates and strange:
+            raise RecordError(
+                f"{record.where}: {min(strange)!r} is none of the candidates of {config.name}"
+            )
+
+
+def _with_arguments(
+    config: ProbeConfig, records: Sequence[Record]
+) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """Adds `arguments` and `template` to the meta; says how many stems fit no template."""
+    if not config.arguments:
+        return tuple(records), ()
+    result, unmatched = [], 0
+    for record in records:
+        meta = dict(record.meta)
+        try:
+            found = config.find_arguments(record.stem)
+        except ConfigError as error:
+            raise ConfigError(f"{record.where}: {error}") from None
+        if found:
+            template, spans = found
+            meta.setdefault("arguments", tuple(record.stem[start:end] for start, end in spans))
+            if len(config.arguments) > 1:
+                meta.setdefault("template", template)
+        else:
+            unmatched += 1
+        result.append(replace(record, meta=meta))
+    return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
+
+
+def _data_files(read: ItemFile) -> tuple[DataFile, ...]:
+    """The file, and what its items take from elsewhere: other choices are other items."""
+    found = DataFile(str(read.path), read.sha256, len(read.records))
+    if not read.choices:
+        return (found,)
+    sha256 = hashlib.sha256(json.dumps(read.choices).encode()).hexdigest()
+    said = f"choices of all items - {', '.join(read.choices)}"
+    return found, DataFile(said, sha256, len(read.records))

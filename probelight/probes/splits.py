@@ -1,0 +1,152 @@
+"""Seeded splits and samples that depend on the items alone, not on the order of the file.
+
+Released files are sorted and hold several items about one thing; dividing such a group between
+two sides lets the one leak into the other, so splits keep groups whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from probelight.io.errors import RecordError
+from probelight.probes.catalog import GroupBy
+from probelight.probes.record import Record
+
+
+class SplitError(ValueError):
+    """Items that cannot be divided as asked.
+
+    Attributes:
+        nearest: How many items the nearest division that there is keeps; None if there is none.
+    """
+
+    def __init__(self, message: str, nearest: int | None) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
+def group_of(record: Record, group_by: GroupBy | None) -> str:
+    """The group of an item: items of one group must not be divided.
+
+    Args:
+        record: The item.
+        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" is the
+            unordered collection of its arguments, or the stem where no template fits it; "stem" is
+            its words, those of the right sentence of a minimal pair; None makes every item its own
+            group (exact copies share one).
+
+    Raises:
+        RecordError: If the item has no cluster, word or paradigm.
+    """
+    if group_by is None:
+        return _content(record)
+    if group_by == "arguments" and record.meta.get("arguments"):
+        return " | ".join(sorted(str(argument) for argument in record.meta["arguments"]))
+    if group_by in {"arguments", "stem"}:
+        return " ".join((record.stem or record.gold).casefold().split())
+    group = record.meta.get(group_by)
+    if group is None or group == "":
+        raise RecordError(f"{record.where}: it has no `{group_by}` to be grouped by")
+    return str(group)
+
+
+def groups_of(records: Iterable[Record], group_by: GroupBy | None) -> list[str]:
+    """The group of each item: whole groups are what intervals go by."""
+    return [group_of(record, group_by) for record in records]
+
+
+def grouped_split(
+    records: Sequence[Record],
+    group_by: GroupBy | None,
+    *,
+    num_items: int | None = None,
+    fraction: float | None = None,
+    seed: int = 0,
+) -> tuple[list[Record], list[Record]]:
+    """Divides items into (kept, rest), whole groups only.
+
+    Groups are taken in a seeded order until the number of items is as near to the wanted one as
+    whole groups allow. A larger number keeps all that a smaller one keeps.
+
+    Args:
+        records: The items, in any order: the result does not depend on it.
+        group_by: See `group_of`.
+        num_items: Wanted size of `kept`; or
+        fraction: its wanted share of the items.
+        seed: Another seed gives other groups.
+
+    Raises:
+        ValueError: If not exactly one size is given.
+        SplitError: If a side would be empty.
+    """
+    if (num_items is None) == (fraction is None):
+        raise ValueError("give either num_items or fraction")
+    wanted = num_items if num_items is not None else round(len(records) * (fraction or 0.0))
+    groups: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        groups[group_of(record, group_by)].append(record)
+    order = sorted(groups, key=lambda name: _digest(seed, "group", name))
+    num_kept = size = 0
+    for group in order:
+        larger = size + len(groups[group])
+        if abs(larger - wanted) > abs(size - wanted):
+            break
+        num_kept, size = num_kept + 1, larger
+    if not 0 < num_kept < len(order):
+        possible = order[: min(max(num_kept, 1), len(order) - 1)]
+        raise SplitError(
+            f"{len(records)} items in {len(order)} group(s) by {group_by or 'item'} cannot be "
+            f"divided near {wanted}: both sides of a split need some",
+            sum(len(groups[name]) for name in possible) or None,
+        )
+    kept = {*order[:num_kept]}
+    sides: tuple[list[Record], list[Record]] = ([], [])
+    for record in nested_sample(records, seed):
+        sides[group_of(record, group_by) not in kept].append(record)
+    return sides
+
+
+def share_of(
+    records: Sequence[Record], group_by: GroupBy | None, fraction: float, seed: int
+) -> tuple[list[Record], list[Record], str]:
+    """`grouped_split` by a share, of which few items or large groups need not have any.
+
+    Returns:
+        (kept, rest), where each has a group at least, and a sentence if that is not the share.
+
+    Raises:
+        SplitError: If all items are of one group.
+    """
+    try:
+        return *grouped_split(records, group_by, fraction=fraction, seed=seed), ""
+    except SplitError as error:
+        if error.nearest is None:
+            raise
+        kept, rest = grouped_split(records, group_by, num_items=error.nearest, seed=seed)
+        return (
+            kept,
+            rest,
+            f"{len(kept)} of {len(records)} items in place of a share of {fraction:g}",
+        )
+
+
+def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:
+    """All items in a seeded order; its prefixes are the nested samples of a learning curve."""
+    seen: Counter[str] = Counter()
+    keyed = []
+    for record in records:
+        content = _content(record)
+        keyed.append((_digest(seed, "item", content, seen[content]), record))
+        seen[content] += 1
+    return [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def _content(record: Record) -> str:
+    return json.dumps([record.id, record.stem, record.choices, record.answer])
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,0 +1,60 @@
+"""Which answers of a taxonomy item are nearer to one of its two concepts (Talmor 2020, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from probelight.probes.record import Record
+
+Edges = Callable[[str], Mapping[str, int] | None]
+
+
+@dataclass(frozen=True)
+class ItemDistances:
+    """How far the choices of an item are above its two entities.
+
+    Attributes:
+        edges: Per choice, the edges from either entity; None where it is not above that entity.
+        nearer: The distractors that are nearer to one entity than the gold answer is.
+        unknown: Words of the item that the taxonomy lacks.
+    """
+
+    record: Record
+    entities: tuple[str, str]
+    edges: tuple[tuple[int | None, int | None], ...]
+    nearer: tuple[int, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the gold answer is above both entities, so that distances can be compared."""
+        return None not in self.edges[self.record.answer]
+
+
+def item_distances(record: Record, entities: tuple[str, str], edges: Edges) -> ItemDistances:
+    """Measures one item.
+
+    Args:
+        record: The item.
+        entities: Its two concepts.
+        edges: Word to the words above it with their edges, None for an unknown word
+            (`probelight.build.sources.wordnet.hypernym_edges`).
+    """
+    above = [edges(entity) for entity in entities]
+    choices = [choice.strip().lower() for choice in record.choices]
+    unknown = [word for word, known in zip(entities, above, strict=True) if known is None]
+    unknown += [choice for choice in choices if edges(choice) is None]
+    first, second = (known or {} for known in above)
+    found = tuple((first.get(choice), second.get(choice)) for choice in choices)
+    gold = found[record.answer]
+    nearer = tuple(
+        place
+        for place, distances in enumerate(found)
+        if place != record.answer
+        and any(
+            mine is not None and golds is not None and mine < golds
+            for mine, golds in zip(distances, gold, strict=True)
+        )
+    )
+    return ItemDistances(record, entities, found, nearer, tuple(unknown))

@@ -1,0 +1,122 @@
+"""What gives a probe away and is counted, without a model: simple rules, words, whole answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from probelight.build.giveaways.surface import ASKED, surface_rules, word_frequency
+from probelight.build.giveaways.words import (
+    Parts,
+    associations,
+    most_telling,
+    told_by,
+    whole,
+    words_of,
+)
+from probelight.build.hygiene.finding import asked_stems
+from probelight.io.config.ranges import settings_from
+from probelight.probes.record import chance_of
+from probelight.probes.splits import groups_of
+from probelight.protocols.audit.data import AuditData, read_audit
+from probelight.protocols.audit.settings import PROTOCOL, AuditSettings
+from probelight.protocols.engine.predictions import Predictions, accuracy_row, grouped_row
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.provenance import check_data, data_files
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from probelight.results.subset import AnswerPart
+
+LABEL = "the answers alone"
+MOST = 10  # words, and answers, that are shown of either end
+ALL = "all"  # the split of what is counted on the items of all splits
+PARTS: Mapping[str, Parts] = {"word": words_of, "answer": whole}
+
+
+def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Makes the run that counts.
+
+    Raises:
+        UsageError: If the probe is another one than when the run was planned.
+    """
+    began = time.perf_counter()
+    settings = settings_from(AuditSettings, config["settings"])
+    data = read_audit(config["probe"], settings, context)
+    check_data(config["data"], data.parts.values())
+    base = Row(
+        protocol=PROTOCOL,
+        model=LABEL,
+        probe=data.config.name,
+        control="standard",
+        role="baseline",
+    )
+    rows = [*rule_rows(data, config["frequency"], base)]
+    for kind in PARTS:
+        rows += part_rows(data, kind, replace(base, split=ALL))
+    run.write_metrics(rows)
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=LABEL,
+            probe=data.config.name,
+            rows=tuple(rows),
+            counts={split: len(own.records) for split, own in data.parts.items()},
+            notices=data.notices,
+            data=data_files(data.parts.values()),
+            facts={"word frequencies": config["frequency"], "stems": config["stems"]},
+            seconds=round(time.perf_counter() - began, 3),
+        )
+    )
+
+
+def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
+    """The accuracy of each rule that any reader could go by, on each measured split.
+
+    Rules of the asked word are left out where the notes of no item name one.
+
+    Args:
+        data: The probe.
+        frequency: Where the frequency of words is from.
+        row: The columns that all rows share.
+    """
+    train = (*data.train, *data.held_out)
+    learned = associations(train)
+    rules = surface_rules(word_frequency(frequency, train), learned, data.config.num_choices)
+    for split, records in data.measured.items():
+        names_asked = any(map(asked_stems, records))
+        groups = groups_of(records, data.config.group_by)
+        own = replace(row, split=split, num_items=len(records))
+        yield replace(own, metric="chance", value=chance_of(records))
+        for name, rule in rules.items():
+            if name in ASKED and not names_asked:
+                continue
+            said = Predictions(split, records, [rule(record) for record in records])
+            yield accuracy_row(said, groups, replace(own, mode=name))
+
+
+def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
+    """How often the gold has a part that other choices lack, chance, and the PMI of the two.
+
+    Args:
+        data: The probe.
+        kind: "word" or "answer".
+        row: The columns that all rows share.
+    """
+    parts, records = PARTS[kind], data.records
+    found = associations(records, parts)
+    shown = {one.part: one for one in most_telling(found.values(), MOST)}
+    groups = groups_of(records, data.config.group_by)
+    places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
+    for record, group in zip(records, groups, strict=True):
+        for part, (right, _) in told_by(record, parts).items():
+            if part in places:
+                places[part].append((float(right), group))
+    for part, one in shown.items():
+        own = replace(row, subset=AnswerPart(kind, part), num_items=one.num_items)
+        credit, members = zip(*places[part], strict=True)
+        yield grouped_row(credit, members, replace(own, metric="right_share"))
+        yield replace(own, metric="chance", value=one.expected / one.num_items)
+        yield replace(own, metric="pmi", value=one.pmi)

@@ -1,0 +1,168 @@
+"""LightningCLI for fit, validate, test and predict, with the house's checkpoints and loggers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import LightningDataModule, LightningModule
+from pytorch_lightning.callbacks import RichProgressBar
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
+
+from probelight.callbacks.aggregate_checkpoint import is_sharded
+from probelight.callbacks.agreed_stop import AgreedStop, stoppable
+from probelight.callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
+from probelight.callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
+from probelight.callbacks.predictions.writer import PredictionWriter
+from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
+from probelight.callbacks.step_seed import StepSeed
+from probelight.io.config.ranges import check_settings
+from probelight.io.escaping import json_text
+from probelight.io.files import write_text_atomic
+from probelight.io.leftovers import remove_leftovers
+from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.protocols.cli.fit_ranges import lightning_options
+from probelight.protocols.cli.parser import OneLineErrors
+from probelight.protocols.engine.training import quiet_lightning
+from probelight.results.provenance import git_commit, versions
+
+
+class FitArgumentParser(OneLineErrors, LightningArgumentParser):
+    """Lightning's parser with our errors."""
+
+
+class ProbelightCLI(LightningCLI):
+    """Any module on any data module; a `fit` whose folder holds a state goes on from it."""
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Adds the run's folder."""
+        parser.add_argument(
+            "--output_dir", default="runs/fit", help="Folder of the run: states, metrics, config."
+        )
+        parser.add_argument(
+            "--checkpoint_every", type=int | None, default=None, help="Steps between two states."
+        )
+        parser.add_argument(
+            "--checkpoint_minutes", type=float, default=2.0, help="Least time between two states."
+        )
+        parser.add_argument(
+            "--checkpoint_share", type=float, default=0.1, help="Share of the time for states."
+        )
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        """Parses them and checks the numbers, before anything is seeded, loaded or written."""
+        super().parse_arguments(parser, args)
+        check_settings(lightning_options, self.config[self.config.subcommand].as_dict(), "--")
+
+    def instantiate_classes(self) -> None:
+        """A model that cannot be loaded is one error, without jsonargparse's list of types."""
+        try:
+            super().instantiate_classes()
+            return
+        except ValueError as error:
+            cause = error.__cause__
+            if not isinstance(cause, PretrainedError):
+                raise
+        raise cause  # out here: inside, the two errors would be each other's cause
+
+    def instantiate_trainer(self, **options: Any) -> Any:
+        """Adds the callbacks, loggers and checkpoint files that every run of ours has."""
+        config = self._get(self.config_init, "trainer")
+        folder = Path(self._get(self.config_init, "output_dir"))
+        remove_leftovers(folder)
+        seed = self._get(self.config_init, "seed_everything")
+        chosen = config.get("callbacks") or []
+        options["callbacks"] = [
+            *(chosen if isinstance(chosen, list) else [chosen]),
+            StepSeed(seed if isinstance(seed, int) and not isinstance(seed, bool) else 0),
+            AgreedStop(),
+            LastState(
+                str(folder / "checkpoints"),
+                self._get(self.config_init, "checkpoint_every"),
+                self._get(self.config_init, "checkpoint_minutes"),
+                self._get(self.config_init, "checkpoint_share"),
+            ),
+            PredictionWriter(folder / "predictions.jsonl"),
+        ]
+        if config.get("enable_progress_bar") is not False:
+            options["callbacks"].append(RichProgressBar(leave=True))
+        if config.get("logger") in (None, True):
+            metrics = RunMetrics(folder / "metrics.csv")
+            state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
+            for problem in problems:  # `before_fit` will not meet them again
+                print(problem)
+            metrics.resume_from(read_state(state)["global_step"] if state else 0)
+            options["logger"] = [metrics]
+            options["callbacks"].append(StepMetrics(config.get("log_every_n_steps")))
+        options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]
+        options["default_root_dir"] = str(folder)
+        trainer = super().instantiate_trainer(**options)
+        return trainer
+
+    def after_fit(self) -> None:
+        """Leaves result.json, which says that the run has ended and what it scored."""
+        folder = Path(self._get(self.config_init, "output_dir"))
+        scores = scores_of(self.trainer)
+        if not self.trainer.is_global_zero:
+            return
+        # Without scores the state was from behind the last epoch.
+        if not scores and (folder / "result.json").exists():
+            print(f"complete: {folder / 'result.json'}")
+            return
+        weights = self.model
+        if not scores or is_sharded(self.trainer):  # the model in memory may be a part of it
+            path = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")[0]
+            state = read_state(path) if path else {}
+            scores = scores or state.get(SCORES, {})
+            if is_sharded(self.trainer):
+                weights = state.get("state_dict", {})
+        result = {
+            "protocol": "fit",
+            "scores": scores,
+            "global_step": self.trainer.global_step,
+            "versions": versions(),
+            "git_commit": git_commit(),
+            "model_sha256": model_fingerprint(weights),
+            "seconds": round(time.perf_counter() - self._started, 3),
+        }
+        write_text_atomic(folder / "result.json", json_text(result, indent=1) + "\n")
+
+    def before_fit(self) -> None:
+        """Goes on from the newest readable state."""
+        self._started = time.perf_counter()
+        folder = Path(self._get(self.config_init, "output_dir"))
+        state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
+        for problem in problems:
+            print(problem)
+        fit_config = self.config_init["fit"]
+        if state is not None and fit_config.get("ckpt_path") is None:
+            print(f"going on from {state}")
+            fit_config["ckpt_path"] = str(state)
+
+
+def run_cli(arguments: list[str]) -> None:
+    """Runs `fit`, `validate`, `test` or `predict` with LightningCLI."""
+    quiet_lightning()
+    with stoppable():
+        ProbelightCLI(
+            LightningModule,
+            LightningDataModule,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            args=arguments,
+            save_config_callback=SaveConfigCallback,
+            save_config_kwargs={"overwrite": True},
+            seed_everything_default=0,
+            trainer_defaults={
+                "num_sanity_val_steps": 0,
+                "use_distributed_sampler": False,
+                "enable_model_summary": False,
+            },
+            parser_class=FitArgumentParser,
+            parser_kwargs={
+                "prog": "train.py",
+                **{name: {"default_env": False} for name in ("fit", "validate", "test", "predict")},
+            },
+        )

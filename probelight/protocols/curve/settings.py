@@ -1,0 +1,209 @@
+"""What a learning curve is asked to do (Talmor 2020, sections 3.3 and 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final, Literal
+
+from probelight.io.config.ranges import (
+    BatchSize,
+    LearningRate,
+    NotEmpty,
+    NumEpochs,
+    NumItems,
+    Seed,
+    Settings,
+    Share,
+)
+from probelight.io.errors import ConfigError, UsageError
+from probelight.lightning_modules.modes import HeadMode
+from probelight.probes.controls import STANDARD, control_named
+from probelight.protocols.engine.kinds import KINDS
+from probelight.protocols.engine.own_files import OwnFiles, measured_split
+from probelight.protocols.engine.settings import Fit, FitSettings
+
+_NO_CONTROL = (
+    "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
+)
+PROTOCOL = "curve"
+FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
+UNTRAINED: Final = "zero_shot"  # of a job that asks a scorer, whose own mode is in its rows
+
+# The authors' settings of the MLM-baseline and of ESIM (Talmor et al. 2020).
+MLM_FIT = FitSettings(
+    learning_rate=4e-4,
+    epochs=75,
+    batch_size=16,
+    weight_decay=0.1,
+    max_grad_norm=10.0,
+    patience=10,
+)
+ESIM_FIT = FitSettings(
+    learning_rate=4e-4,
+    epochs=75,
+    batch_size=32,
+    weight_decay=0.0,
+    max_grad_norm=10.0,
+    patience=10,
+)
+
+
+@dataclass(frozen=True)
+class CurveSettings(Settings):
+    """The points of a learning curve and how each is trained.
+
+    Args:
+        sizes: N, numbers of training examples; those beyond the train rows are left out.
+        seeds: One run a seed at each point.
+        modes: "mlp" trains the head's transform and decoder, "linear" the decoder alone; causal and
+            encoder-decoder models have a fresh transform. They are those of MC-MLM probes; of MC-QA
+            probes the whole network is fine-tuned.
+        controls: Versions of the probe to train on and be measured with: "standard", and names in
+            `probelight.probes.controls.CONTROLS`.
+        learning_rate: One peak rate per mode, the same for all models and probes.
+        epochs: Passes over each sample of a head; the last epoch is reported.
+        batch_size: Examples in a step of a head.
+        train_split: Split that samples are drawn from.
+        split: Split measured.
+        train_from: Split to divide between training and measuring, of all probes or, as
+            {probe: split}, of those that have no train file.
+        train_share: Share of it that is trained on, whole groups; the rest is measured.
+        train_probe: Probe whose `train_split` is trained on instead, of all probes or as
+            {probe: other probe}.
+        split_seed: Seeds the division of `train_from` and the held-out part of early stopping.
+        mlm_baseline: How the head of the MLM-baseline is trained.
+        full: How a whole transformer is fine-tuned.
+        esim: How ESIM and the partial-input baselines are trained.
+    """
+
+    sizes: Annotated[list[NumItems], NotEmpty()] = field(
+        default_factory=lambda: [62, 125, 250, 500, 1000, 2000, 4000]
+    )
+    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [1, 2, 3, 4, 5, 6])
+    modes: Annotated[list[HeadMode], NotEmpty()] = field(default_factory=lambda: ["mlp", "linear"])
+    controls: Annotated[list[str], NotEmpty()] = field(
+        default_factory=lambda: [STANDARD, "no_language", "perturbed_language"]
+    )
+    learning_rate: dict[str, LearningRate] = field(
+        default_factory=lambda: {"mlp": 1e-3, "linear": 1e-3}
+    )
+    epochs: NumEpochs = 4
+    batch_size: BatchSize = 16
+    train_split: str = "train"
+    split: str = "dev"
+    train_from: str | dict[str, str] | None = None
+    train_share: Share = 0.6
+    train_probe: str | dict[str, str] | None = None
+    split_seed: Seed = 0
+    mlm_baseline: FitSettings = field(default_factory=lambda: MLM_FIT)
+    full: FitSettings = field(default_factory=FitSettings)
+    esim: FitSettings = field(default_factory=lambda: ESIM_FIT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.controls:
+            try:
+                if name != STANDARD:
+                    control_named(name)
+            except ConfigError as error:
+                raise UsageError(f"grid.controls: {error}") from None
+
+    def train_from_of(self, probe: str) -> str | None:
+        """Split of this probe that is divided; None where it has train rows of its own."""
+        return _of(self.train_from, probe)
+
+    def train_probe_of(self, probe: str) -> str | None:
+        """Probe that lends this one its train rows; None where it has its own."""
+        return _of(self.train_probe, probe)
+
+    def head_fit(self, mode: HeadMode) -> Fit:
+        """How the head of a pre-trained model is trained."""
+        rate = self.learning_rate[mode]
+        return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)
+
+    def fit_of(self, kind: str) -> FitSettings:
+        """How a baseline of this kind, or the whole network of a transformer, is trained."""
+        found: FitSettings = getattr(self, KINDS[kind].fit)
+        return found
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """How probes are posed; the same for all probes of a command.
+
+    Attributes:
+        setup: "mc_qa" also poses MC-MLM probes as questions, their sentence with its mask as the
+            question (figure 2D); None poses each as its config says.
+        variant: A variant that the probes' configs declare, such as "but_not".
+        first_stage: Probe (`name:split`) or file that the model is first trained on.
+    """
+
+    setup: Literal["mc_qa"] | None = None
+    variant: str | None = None
+    first_stage: str | None = None
+
+
+def check_points(settings: CurveSettings) -> None:
+    """Refuses points that would be trained twice.
+
+    Raises:
+        UsageError: If there are any, or a mode has no learning rate.
+    """
+    for name in ("sizes", "seeds", "modes", "controls"):
+        given = getattr(settings, name)
+        if len(set(given)) < len(given):
+            raise UsageError(f"--grid.{name} {given}: give each once")
+    if missing := set(settings.modes) - set(settings.learning_rate):
+        raise UsageError(
+            f"grid.learning_rate has no rate of mode {min(missing)}: give every mode one, or leave "
+            "it out of grid.modes"
+        )
+
+
+def check_names(settings: CurveSettings, probes: list[str]) -> None:
+    """Refuses a probe under `train_from` or `train_probe` that the command does not have.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    for key in ("train_from", "train_probe"):
+        named = getattr(settings, key)
+        strange = set(named) - set(probes) if isinstance(named, Mapping) else set()
+        if strange:
+            raise UsageError(
+                f"grid.{key} names {min(strange)!r}, which is none of the probes: "
+                f"{', '.join(probes)}"
+            )
+
+
+def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
+    """A curve's settings, for a probe without config: the controls and splits that there are.
+
+    Raises:
+        UsageError: If a control goes by what a config declares, or there is nothing to train on or
+            to measure.
+    """
+    files, config = own.parts, own.config
+    if grid.controls == CurveSettings().controls:
+        grid = replace(grid, controls=[STANDARD])
+        print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
+    elif others := [name for name in grid.controls if _needs_arguments(name)]:
+        raise UsageError(f"--grid.controls {others[0]} with --data.*: {_NO_CONTROL}")
+    if divided := grid.train_from_of(config.name):
+        measured_split(files, divided)
+        return grid
+    if not grid.train_probe_of(config.name) and grid.train_split not in files:
+        raise UsageError(
+            "nothing to train on: give --data.train FILE, or divide what is there "
+            f"(--grid.train_from {next(iter(files))})"
+        )
+    return replace(grid, split=measured_split(files, grid.split))
+
+
+def _needs_arguments(control: str) -> bool:
+    return control != STANDARD and control_named(control).needs_arguments
+
+
+def _of(value: str | dict[str, str] | None, probe: str) -> str | None:
+    return value.get(probe) if isinstance(value, Mapping) else value

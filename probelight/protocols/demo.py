@@ -1,0 +1,142 @@
+"""The main job, small: what the embedded model knew, what it learned, and what that cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from probelight.io.config.ranges import LearningRate, NumEpochs, NumItems, PathText, Seed
+from probelight.probes.controls import CHOICE_ONLY
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.curve.settings import CurveSettings
+from probelight.protocols.engine.auto_kind import with_kind
+from probelight.protocols.engine.kinds import refuse_untrained
+from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
+from probelight.protocols.inoculation.command import inoculate_here
+from probelight.protocols.inoculation.settings import (
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+    Subject,
+)
+from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.zero_shot.command import score_sets
+from probelight.protocols.zero_shot.data import load_sets
+from probelight.results.run_folder import CommandFolder
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoSettings(Fit):
+    """What the demo runs, its inoculation as a `Fit`; `configs/experiment/demo.yaml` says it all.
+
+    Args:
+        probes: MC-MLM probes scored zero-shot on their test splits.
+        curve_probes: Probes with a learning curve.
+        curve: Its points.
+        original: The original task.
+        probe: The probe that is inoculated with.
+        doses: Numbers of probe examples.
+        seed: Seeds everything.
+        model: The model probed.
+    """
+
+    probes: list[str]
+    curve_probes: list[str]
+    original: OriginalTask
+    probe: InoculatedProbe
+    curve: CurveSettings = field(default_factory=CurveSettings)
+    doses: list[NumItems] = field(default_factory=lambda: [50, 200])
+    learning_rate: LearningRate = 1e-4
+    epochs: NumEpochs = 2
+    seed: Seed = 0
+    model: ModelSettings = field(default_factory=ModelSettings)
+
+
+@command(
+    Command(
+        "all of it on the embedded model and data, with a page",
+        example="train.py demo --output_dir runs/demo",
+        shown="output_dir plan.probes plan.curve_probes plan.doses plan.epochs plan.seed "
+        "plan.model.name_or_path trainer.accelerator trainer.threads",
+        config="configs/experiment/demo.yaml",
+    )
+)
+def demo(
+    plan: DemoSettings,
+    output_dir: PathText = "runs/demo",
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+) -> Path:
+    """Zero-shot, curves and inoculations, each with its control, and the page about them.
+
+    Args:
+        plan: What is run.
+        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        trainer: Device and batch settings.
+
+    Returns:
+        The page.
+
+    Raises:
+        UsageError: If the model is a baseline, which has no zero-shot score.
+    """
+    start = time.perf_counter()
+    model = with_kind(plan.model)
+    refuse_untrained([model], "the zero-shot part of demo")
+    asked = {
+        **asdict(plan),
+        "probe": plan.probe.config(),
+        "model": {"name": None, **model.config()},
+    }
+    folder = CommandFolder(Path(output_dir), {"command": "demo", **asked})
+    sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
+    # Only now: what trains imports torch and Lightning, which takes seconds.
+    from probelight.protocols.curve.curve import Asked
+    from probelight.protocols.curve.trace import trace_curves
+    from probelight.protocols.report import said_of_page
+    from probelight.reports.build import build_report
+    from probelight.reports.overview.terminal import print_story
+
+    context = RunContext(replace(trainer, progress_bar=False), quiet=True)
+    settings = [
+        Setting(
+            dose,
+            "none",
+            plan.seed,
+            learning_rate=plan.learning_rate,
+            epochs=plan.epochs,
+            batch_size=plan.batch_size,
+        )
+        for dose in plan.doses
+    ]
+    subject, curves = Subject(model, plan.original, plan.probe), Asked((model,), plan.curve)
+    # The verdict is on the last dose; without a control of it, it would be "cannot tell".
+    control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
+    largest = max(settings, key=lambda setting: setting.dose)
+    with _stages(trainer.progress_bar) as stage:
+        stage("1 of 4: what it knows before any training")
+        score_sets(folder, sets, [model], context)
+        stage("2 of 4: what it learns, with and without the language")
+        trace_curves(folder, plan.curve_probes, curves, context)
+        stage("3 of 4: an original task, and what doses of a probe cost it")
+        inoculate_here(folder, subject, settings, context)
+        inoculate_here(folder, control, [largest], context)
+        stage("4 of 4: the page")
+        page = build_report(folder.path)
+    print_story(folder.path, said_of_page(page), f"in {time.perf_counter() - start:.0f} seconds")
+    return page
+
+
+@contextmanager
+def _stages(shown: bool) -> Iterator[Callable[[str], None]]:
+    """Says at the foot of a terminal what is being done; nothing of it stays."""
+    from rich.console import Console  # not above: --help of all commands is quick
+
+    console = Console(stderr=True)
+    if not (shown and console.is_terminal):
+        yield lambda stage: None
+        return
+    with console.status("") as status:
+        yield status.update

@@ -1,0 +1,217 @@
+"""What a model said on a set, and the rows that are made of it; known without torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from probelight.callbacks.predictions.rows import prediction_rows
+from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
+from probelight.metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import Record, chance_of, share_choices
+from probelight.results.row import Row
+from probelight.results.subset import Subset, Template, Untouched
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a model said on one set.
+
+    Attributes:
+        name: The set's name.
+        records: The records scored, in the order of the set.
+        scores: One list of scores a record, one score a choice.
+        notices: What was skipped or cut, readable.
+    """
+
+    name: str
+    records: Sequence[Record]
+    scores: Sequence[Sequence[float]]
+    notices: tuple[str, ...] = ()
+
+    @cached_property
+    def best(self) -> list[tuple[int, ...]]:
+        """Indices of each record's best choices, several on a tie; none where a score is NaN."""
+        return best_of_each(self.scores)
+
+    @property
+    def chosen(self) -> list[int | None]:
+        """Index of the best choice of each record, the first one on a tie."""
+        return [best[0] if best else None for best in self.best]
+
+    @cached_property
+    def credit(self) -> list[float]:
+        """What each record counts: 1 if its gold choice is the best one, 1/n if one of n best."""
+        pairs = zip(self.best, self.records, strict=True)
+        return [credit_of(best, record.answer) for best, record in pairs]
+
+    @property
+    def accuracy(self) -> float:
+        """Mean credit."""
+        return math.fsum(self.credit) / len(self.credit) if self.credit else math.nan
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing evenly among all choices scored, empty ones that pad included."""
+        return fmean(1 / len(scores) for scores in self.scores)
+
+    @property
+    def floor(self) -> float:
+        """Accuracy of guessing evenly among the real choices: what scores are held against."""
+        return chance_of(self.records)
+
+    @property
+    def num_tied(self) -> int:
+        """Records whose best score is shared by several choices."""
+        return sum(len(best) > 1 for best in self.best)
+
+    @property
+    def num_near_tied(self) -> int:
+        """Records whose best score is above the second by next to nothing (`metrics.ties`)."""
+        return sum(map(is_near_tie, self.scores))
+
+    def rows(self, groups: Sequence[Hashable] | None = None) -> list[dict[str, Any]]:
+        """Rows of predictions.jsonl.
+
+        Args:
+            groups: (N,) the group of each item, that intervals go by.
+        """
+        return prediction_rows(self.name, self.records, self.scores, groups)
+
+
+def score_notices(*said: Predictions) -> list[str]:
+    """What is to be said of ties and of scores that are no numbers, for all sets together."""
+    best = [own for one in said for own in one.best]
+    of_all = f"of {len(best)} items of {said[0].name}"
+    if len(said) > 1:
+        of_all = f"of {len(best)} answers in {len(said)} sets"
+    notices = []
+    if num_tied := sum(len(own) > 1 for own in best):
+        notices.append(
+            f"{num_tied} {of_all} are ties: n choices share the best score, which counts 1/n if "
+            "the right one is among them"
+        )
+    if num_lost := sum(not own for own in best):
+        notices.append(
+            f"{num_lost} {of_all} have a score that is not a number (NaN) and count as wrong"
+        )
+    return notices
+
+
+def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row) -> Row:
+    """The accuracy and its interval by groups.
+
+    Args:
+        predictions: What was said.
+        groups: (N,) the group of each item.
+        row: The other columns.
+    """
+    return grouped_row(predictions.credit, groups, replace(row, metric="accuracy"))
+
+
+def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]:
+    """Return chance and, where empty choices lower it, the floor: that of the real choices alone.
+
+    Args:
+        predictions: What was said.
+        row: The other columns.
+        part: What the names of the metrics end in, such as "_probe".
+    """
+    chance, floor = predictions.chance, predictions.floor
+    levels = {"chance": chance} if chance == floor else {"chance": chance, "floor": floor}
+    return [replace(row, metric=name + part, value=value) for name, value in levels.items()]
+
+
+def tied_row(predictions: Predictions, row: Row, metric: str = "tied_share") -> Row:
+    """The share of the items that are ties."""
+    num_items = len(predictions.records)
+    value = predictions.num_tied / num_items
+    return replace(row, metric=metric, value=value, num_items=num_items)
+
+
+def near_tied_row(predictions: Predictions, row: Row) -> Row:
+    """The share of the items that are near-ties."""
+    num_items = len(predictions.records)
+    value = predictions.num_near_tied / num_items
+    return replace(row, metric="near_tied_share", value=value, num_items=num_items)
+
+
+def near_tie_notices(said: Predictions) -> list[str]:
+    """What is to be said of items that next to nothing decides."""
+    if not (num_near := said.num_near_tied):
+        return []
+    return [
+        f"{num_near} of {len(said.records)} items of {said.name} are near-ties: the best score is "
+        f"less than {NEAR:g} above the second, which another batch, device or precision can turn"
+    ]
+
+
+def proportion_row(credit: float, num_items: int, row: Row) -> Row:
+    """A proportion of independent things with its Wilson interval.
+
+    Args:
+        credit: Sum of the things' credits: their number, where each counts 0 or 1.
+        num_items: Number of things.
+        row: The other columns.
+    """
+    low, high = wilson(credit, num_items)
+    value = credit / num_items
+    return replace(row, value=value, ci_low=low, ci_high=high, num_items=num_items)
+
+
+def grouped_row(credit: Sequence[float], groups: Sequence[Hashable], row: Row) -> Row:
+    """An accuracy whose interval knows that a group's items are alike.
+
+    See `probelight.metrics.intervals`: Wilson's where every item is a group of its own.
+
+    Args:
+        credit: (N,) what each item counts.
+        groups: (N,) the group of each item.
+        row: The other columns.
+    """
+    value, low, high = accuracy_interval(credit, groups)
+    found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(credit))
+    return replace(found, num_groups=num_groups(groups))
+
+
+def subset_rows(
+    predictions: Predictions,
+    groups: Sequence[Hashable],
+    subsets: Sequence[Subset | None],
+    row: Row,
+) -> list[Row]:
+    """The accuracy of each part of a set, as the metric of the row; None is in no part."""
+    credit = predictions.credit
+    return [
+        grouped_row([credit[i] for i in own], [groups[i] for i in own], replace(row, subset=subset))
+        for subset, own in members(subsets).items()
+    ]
+
+
+def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
+    """The places of the items of each part, the parts by their texts; None is in no part."""
+    known = sorted({own for own in subsets if own is not None}, key=lambda own: own.text)
+    return {part: [i for i, own in enumerate(subsets) if own == part] for part in known}
+
+
+def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> bool:
+    """Whether items have choices of their own, so that only positions can be answer classes."""
+    return not config.candidates and not share_choices(records)
+
+
+def untouched_of(clean: Sequence[bool]) -> list[Subset | None]:
+    """The items that have no relative in the train files; none where all have, or none has."""
+    differ = any(clean) and not all(clean)
+    return [Untouched() if differ and own else None for own in clean]
+
+
+def templates_of(records: Sequence[Record]) -> list[Subset | None]:
+    """The template of each item; none where there are not several."""
+    names = [record.meta.get("template") for record in records]
+    several = len({name for name in names if name}) > 1
+    return [Template(str(name)) if several and name else None for name in names]

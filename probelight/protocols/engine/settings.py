@@ -1,0 +1,225 @@
+"""The typed settings that the protocols and their configs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from probelight.encoding.words.source import vectors_label
+from probelight.io.config.ranges import (
+    BatchSize,
+    GradNorm,
+    LearningRate,
+    MaxLength,
+    NumEpochs,
+    OneOf,
+    PathText,
+    Settings,
+    Share,
+    WeightDecay,
+)
+from probelight.io.errors import UsageError
+from probelight.io.escaping import visible
+from probelight.probes.record import Setup
+from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
+from probelight.results.row import Role, Row
+
+
+@dataclass(frozen=True)
+class ModelSettings(Settings):
+    """Which model is probed and how its text is made.
+
+    Args:
+        name_or_path: "embedded", a local folder, or a Hugging Face Hub id.
+        revision: Branch, tag or commit on the Hub.
+        answer_prefix: What stands before a candidate in MC-MLM: "auto" finds out from the
+            tokenizer whether words carry a leading space; "" or " " say it.
+        multi_token: What to do with a candidate that is more than one piece: "error", "skip"
+            the item (counted), or score it by "pseudo_log_likelihood".
+        pll: Pseudo-log-likelihood of a masked language model: "original" (Salazar et al. 2020)
+            masks a piece at a time, "within_word_l2r" (Kauf and Ivanova 2023) the later pieces of
+            its word with it.
+        head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler".
+        max_length: Longest input in tokens.
+        random_weights: The same architecture with fresh weights (the architecture control).
+        kind: "transformer" (a masked language model), "causal" and "seq2seq" (language models that
+            read from left to right, and encoder-decoder models, both measured as they are), or a
+            baseline over word vectors: "mlm_baseline" for probes with a mask; for questions with
+            answers "esim", "choice_only", "choice_to_choice", "question_to_choice", and
+            "vec_similarity", which is not trained. "auto" finds out from the model's config.
+        vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
+            .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
+            also `encoder:NAME`, the last hidden states of a frozen encoder ("embedded", a folder,
+            or a name on the Hub), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
+            layers of a frozen ELMo.
+        name: Its name in tables and figures; none takes the last part of `name_or_path`.
+    """
+
+    name_or_path: PathText = "embedded"
+    revision: str | None = None
+    answer_prefix: str = "auto"
+    multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
+    pll: Literal["original", "within_word_l2r"] = "original"
+    head: Literal["mlp", "linear", "pooler"] = "mlp"
+    max_length: MaxLength = 256
+    random_weights: bool = False
+    kind: Annotated[str, OneOf(KINDS, AUTO)] = TRANSFORMER
+    vectors: str = "embedded"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Somebody who means the model to load would get the embedded one, called like theirs.
+        if self.name and "/" in self.name and self.name_or_path == "embedded":
+            raise UsageError(
+                f"model.name {self.name} is what tables call the model; give the folder or Hub "
+                "name to load as model.name_or_path"
+            )
+
+        if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
+            raise UsageError(
+                f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
+            )
+
+    @property
+    def label(self) -> str:
+        """The model's name in tables; a baseline's names its vectors."""
+        own = visible(self.name.strip()) if self.name else ""
+        if title := KINDS[self.kind].title:
+            return own or f"{title} ({vectors_label(self.vectors)})"
+        name = own or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
+        return f"{name} (random weights)" if self.random_weights else name
+
+    @property
+    def role(self) -> Role:
+        """What the model is there for: with random weights, its own control."""
+        if KINDS[self.kind].is_baseline:
+            return "baseline"
+        return "control" if self.random_weights else "model"
+
+    @property
+    def row(self) -> Row:
+        """The columns of results.csv that say which model was measured."""
+        return Row(model=self.label, role=self.role, kind=self.kind)
+
+    def config(self) -> dict[str, Any]:
+        """The settings as plain values that name a run; a name that is not given is none of them.
+
+        Nor is `pll` in its original form: runs have the keys that they had before there were both.
+        """
+        assert self.kind != AUTO, "`with_kind` comes first: one model, one key"
+        left_out = {"name": not self.name, "pll": self.pll == "original"}
+        return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """A probe of one's own, without a config.
+
+    Args:
+        path: AI2-format .jsonl or .jsonl.gz file; a .csv or .tsv table with the columns sentence,
+            gold and choices; of minimal pairs BLiMP's fields, or a table with the right sentence
+            in its first column.
+        setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences);
+            a table needs none if it is mc_mlm.
+        choices: Those of every item of a table that has no column of them, by commas.
+        name: The probe's name in tables; none takes that of the file.
+    """
+
+    path: str | None = None
+    setup: Setup | None = None
+    choices: str | list[str] = ""
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """The files of a probe of one's own, without a config, where something is trained.
+
+    Args:
+        train: AI2-format .jsonl or .jsonl.gz file to train on, or a .csv or .tsv table with the
+            columns sentence, gold and choices.
+        dev: One to measure with.
+        test: Another one.
+        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa"; tables need none if they are mc_mlm.
+        choices: Those of every item of tables that have no column of them, by commas.
+        name: The probe's name in tables; none takes what the names of the files have in common,
+            or that of their folder.
+    """
+
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    setup: Literal["mc_mlm", "mc_qa"] | None = None
+    choices: str | list[str] = ""
+    name: str | None = None
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Split to file, of those that are given."""
+        given = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {split: path for split, path in given.items() if path}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit(Settings):
+    """What is said of every training.
+
+    Args:
+        learning_rate: Peak rate.
+        epochs: Passes over what is trained on.
+        batch_size: Examples in an optimiser step, all processes together.
+    """
+
+    learning_rate: LearningRate = 1e-5
+    epochs: NumEpochs = 3
+    batch_size: BatchSize = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings(Fit):
+    """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
+
+    Args:
+        epochs: Passes over the sample; the most there are where `patience` stops it.
+        weight_decay: On everything but biases and norms.
+        max_grad_norm: Clip gradients to this norm; none does not clip.
+        patience: Stop after so many epochs without a better accuracy on the held-out part, and
+            report the best epoch of it; none trains all epochs and reports the last.
+        held_out: Share of the train rows, whole groups, that are in no sample and stop the
+            training; used with `patience` alone.
+    """
+
+    epochs: NumEpochs = 4
+    weight_decay: WeightDecay = 0.1
+    max_grad_norm: GradNorm | None = None
+    patience: NumEpochs | None = None
+    held_out: Share = 0.1
+
+
+# Shared defaults: settings are never changed in place.
+DEFAULT_MODEL = ModelSettings()
+DEFAULT_FILE = FileSettings()
+DEFAULT_FILES = SplitFiles()
+
+
+def own_choices(choices: str | Sequence[str]) -> list[str]:
+    """The choices that `--data.choices` gives to every item.
+
+    Raises:
+        UsageError: If there is one alone, or one is given twice.
+    """
+    given = listed(choices)
+    if len(given) == 1 or len(set(given)) < len(given):
+        raise UsageError(
+            f"--data.choices {','.join(given)}: give two or more that differ, with commas between "
+            "them"
+        )
+    return given
+
+
+def listed(names: str | Sequence[str]) -> list[str]:
+    """Names given as a list, or in one text with commas."""
+    parts = names.split(",") if isinstance(names, str) else names
+    return [name.strip() for name in parts if name.strip()]

@@ -1,0 +1,207 @@
+"""What an inoculation is asked to do: original task, probe, dose and hyper-parameters."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from probelight.io.config.ranges import (
+    NumChoices,
+    NumEpochs,
+    NumItems,
+    PathText,
+    Seed,
+    Settings,
+    Share,
+    ShareOrNone,
+)
+from probelight.io.errors import ConfigError, UsageError
+from probelight.probes.controls import CONTROLS, STANDARD, control_named
+from probelight.protocols.engine.own_files import OwnFiles, measured_split
+from probelight.protocols.engine.settings import Fit, ModelSettings
+
+Extra = Literal["none", "x1", "x2"]
+MAX_EXTRA = 3000  # the paper's bound on x2
+
+
+@dataclass(frozen=True)
+class FirstStage(Fit):
+    """What is trained before the original task, as the paper trained on RACE before science.
+
+    Args:
+        name: Its name in tables.
+        sets: Probe configs whose train split it is made of.
+        train_split: Split trained on.
+        train_items: Train on at most so many; none takes all.
+        selection_share: Share of the train split that the epoch is chosen with.
+    """
+
+    name: str
+    sets: list[str]
+    train_split: str = "train"
+    train_items: NumItems | None = None
+    selection_share: Share = 0.05
+    epochs: NumEpochs = field(default=2, kw_only=True)
+
+
+@dataclass(frozen=True)
+class OriginalTask(Fit):
+    """The task whose loss is the inoculation cost.
+
+    Args:
+        name: Its name in tables.
+        sets: Probe configs whose train split it is made of.
+        train_split: Split trained on.
+        report_sets: Probe configs it is measured on; none keeps a share of the train split.
+        report_split: Split of `report_sets`.
+        train_items: Train on at most so many; none takes all.
+        report_items: Report on at most so many; none takes all.
+        report_share: Share of the train split kept for measuring, whole groups, without
+            `report_sets`.
+        selection_share: Share of the train split that checkpoints are selected with.
+        selection_items: At most this many of them are scored at each epoch.
+        reserved_share: Share of the train split reserved for add-some.
+        reserved_sets: Probe configs whose train split is reserved for add-some as a whole, as the
+            paper did with MCQL; then no share is taken.
+        num_choices: Questions with fewer choices get empty ones up to here, which compete
+            (Richardson & Sabharwal 2020 ask for 5). None: every question has its own choices, or
+            as many as `checkpoint` was saved with. The number is saved with the model; a
+            `checkpoint` that was saved with another one is refused.
+        checkpoint: Folder of a trained original-task model; none trains one.
+        first: Trained before the task itself; none begins with the pre-trained model.
+        seed: Seeds its splits and its training; the same for all cells of a sweep.
+    """
+
+    name: str
+    sets: list[str]
+    train_split: str = "train"
+    report_sets: list[str] = field(default_factory=list)
+    report_split: str = "test"
+    train_items: NumItems | None = None
+    report_items: NumItems | None = None
+    report_share: Share = 0.2
+    selection_share: Share = 0.1
+    selection_items: NumItems = 500
+    reserved_share: ShareOrNone = 0.1
+    reserved_sets: list[str] = field(default_factory=list)
+    num_choices: NumChoices | None = None
+    checkpoint: PathText | None = None
+    first: FirstStage | None = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class InoculatedProbe(Settings):
+    """The probe that the model is inoculated with.
+
+    Args:
+        name: Probe config.
+        train_split: Split that doses and selection items come from.
+        report_split: Split reported on; none keeps a share of the train split for it.
+        report_share: That share, whole groups.
+        report_items: Report on at most so many; none takes all. Fewer than there are cut concepts,
+            which then have no strict accuracy.
+        selection_items: Items kept for selection, whole groups, in no dose.
+        selection: "train" keeps selection apart from the report; "paper" selects on the reported
+            items, as the paper did on its development set, and is labelled so.
+        split_seed: Seeds the selection split, which all seeds of an inoculation share.
+        control: "standard", or "choice_only": the same run on the same items, whose questions are
+            left out of the dose and of what is measured. What a model gains from the choices alone
+            it did not learn from the questions.
+    """
+
+    name: str
+    train_split: str = "train"
+    report_split: str | None = "test"
+    report_share: Share = 0.2
+    report_items: NumItems | None = None
+    selection_items: NumItems = 500
+    selection: Literal["train", "paper"] = "train"
+    split_seed: Seed = 0
+    control: str = STANDARD
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.control == STANDARD:
+            return
+        try:
+            control = control_named(self.control)
+        except ConfigError as error:
+            raise UsageError(f"probe.control: {error}") from None
+        if control.replaces or control.needs_arguments:
+            fitting = [n for n, c in CONTROLS.items() if not (c.replaces or c.needs_arguments)]
+            raise UsageError(
+                f"probe.control: {self.control} goes by words and arguments that curves alone put "
+                f"in; an inoculation takes {', '.join([STANDARD, *fitting])}"
+            )
+
+    def config(self) -> dict[str, Any]:
+        """As plain values, without `control` at its default: runs keep their keys."""
+        said = asdict(self)
+        if self.control == STANDARD:
+            del said["control"]
+        return said
+
+
+@dataclass(frozen=True)
+class ProbeOrFiles(InoculatedProbe):
+    """The same where files may stand for it.
+
+    Args:
+        name: Probe config; none takes the files of `--data.*`.
+    """
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is inoculated with what: the same whatever the dose and the setting.
+
+    Attributes:
+        model: The pre-trained model.
+        original: The original task.
+        probe: The probe.
+    """
+
+    model: ModelSettings
+    original: OriginalTask
+    probe: InoculatedProbe
+
+
+@dataclass(frozen=True)
+class Setting(Fit):
+    """The dose and the hyper-parameters of one inoculation."""
+
+    dose: NumItems
+    extra: Extra
+    seed: Seed
+
+
+def fitting_probe(probe: ProbeOrFiles, own: OwnFiles) -> ProbeOrFiles:
+    """An inoculation's probe, called as its files are, on the splits that there are.
+
+    Raises:
+        UsageError: If there is nothing to train on or to measure.
+    """
+    files, name, report = own.parts, own.config.name, probe.report_split
+    if probe.train_split not in files:
+        raise UsageError(
+            f"nothing to train on: there is no file of the split {probe.train_split!r}; "
+            f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
+        )
+    if report is not None:
+        if not files.keys() - {probe.train_split}:
+            raise UsageError(
+                "nothing to measure with: give --data.dev FILE or --data.test FILE, or keep a "
+                "share of the train file for it (--probe.report_split null)"
+            )
+        report = measured_split(files, report, default="test")
+        if report == probe.train_split:
+            raise UsageError(
+                f"--probe.train_split and the split reported on are both {report}: give another "
+                "file, or --probe.report_split null, which keeps a share of it for the report"
+            )
+    if report != probe.report_split:
+        print(f"{name}: reported on {report}, as there is no --data.{probe.report_split}")
+    return replace(probe, name=name, report_split=report)

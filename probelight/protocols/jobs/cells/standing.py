@@ -1,0 +1,191 @@
+"""The cells of a plan as other processes know them, and how each one stands as its folder says.
+
+runs/<key>/result.json    it is finished
+runs/<key>/attempt.json   who runs it, or did last: attempt.py
+runs/<key>/failed.json    how often it has failed since the sweep was last started, and of what
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from probelight.io.files import read_json, write_text_atomic
+from probelight.io.left_files import RESULT
+from probelight.protocols.jobs.cells.attempt import Attempt, newest_attempt
+from probelight.protocols.jobs.cells.driver_claim import last_driver
+from probelight.protocols.jobs.job import Job
+from probelight.results.record import RunRecord
+
+FAILED = "failed.json"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A job without its config, which is in its run folder.
+
+    Attributes:
+        key: Name of the run folder.
+        runner: "module:function" that runs it.
+        needs: Keys of the cells that must be finished before it.
+        follows: Keys of the cells that must have ended before it, well or not.
+        num_steps: Optimiser steps, for the estimate of time.
+        is_drawn: Whether its setting is drawn when it is started (`search: tpe`).
+    """
+
+    key: str
+    runner: str
+    needs: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    num_steps: int = 0
+    is_drawn: bool = False
+
+    @staticmethod
+    def of(job: Job) -> Cell:
+        """The cell of a job."""
+        return Cell(job.key, job.runner, job.needs, job.follows, job.num_steps, bool(job.search))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell has no result.
+
+    Attributes:
+        times: How often it has failed.
+        tries: How often it may.
+        error: The traceback, or what stands for it.
+    """
+
+    times: int
+    tries: int
+    error: str
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is not tried again before the next `sweep run`."""
+        return self.times >= self.tries
+
+    @staticmethod
+    def read(folder: Path) -> Failure | None:
+        """What a run folder says; None if its cell has not failed.
+
+        Raises:
+            ValueError: If its file is damaged.
+        """
+        path = folder / FAILED
+        try:
+            return Failure(**read_json(path))
+        except FileNotFoundError:
+            return None
+        except TypeError as error:
+            raise ValueError(f"{path} is damaged ({error}); remove it") from error
+
+    def keep(self, folder: Path) -> None:
+        """Writes it into a run folder."""
+        write_text_atomic(folder / FAILED, json.dumps(asdict(self)) + "\n")
+
+
+class State(StrEnum):
+    """How a cell stands."""
+
+    DONE = "done"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cell and how it stands.
+
+    Attributes:
+        cell: The cell.
+        state: Its state.
+        attempt: The newest attempt at it.
+        failure: How it has failed, if it has since the sweep was last started.
+    """
+
+    cell: Cell
+    state: State
+    attempt: Attempt | None = None
+    failure: Failure | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """What the attempt that finished it took; None where that is not known."""
+        if self.state is not State.DONE or self.attempt is None or self.attempt.left is None:
+            return None
+        return self.attempt.left - self.attempt.since
+
+
+def in_vain(
+    waiting: Iterable[Cell],
+    failed: Container[str],
+    is_nowhere: Callable[[str], bool] = lambda key: False,
+) -> dict[str, tuple[str, ...]]:
+    """The cells that will never start, with what each waits for: a failed cell behind all of it.
+
+    Args:
+        waiting: Cells that are not started.
+        failed: Keys of those that have failed for good.
+        is_nowhere: Whether a key is neither finished nor that of a cell of the plan.
+    """
+    lost: dict[str, tuple[str, ...]] = {}
+    cells, before = list(waiting), -1
+    while len(lost) > before:  # what waits for one of them does so in vain too
+        before = len(lost)
+        for cell in [cell for cell in cells if cell.key not in lost]:
+            awaited = [key for key in cell.needs if key in failed]
+            either = (*cell.needs, *cell.follows)
+            awaited += [key for key in either if key in lost or is_nowhere(key)]
+            if awaited:
+                lost[cell.key] = tuple(awaited)
+    return lost
+
+
+def is_finished(runs_dir: Path, key: str) -> bool:
+    """Whether a cell has a result."""
+    return (runs_dir / key / RESULT).exists()
+
+
+def damage(runs_dir: Path, key: str) -> str:
+    """What is wrong with a cell's result, and what to do; empty if nothing is."""
+    path = runs_dir / key / RESULT
+    try:
+        RunRecord.read(path)
+    except (ValueError, OSError) as error:
+        return f"{error}; or remove {path} alone, and `sweep run` makes the cell anew"
+    return ""
+
+
+def standings(output_dir: Path, cells: Iterable[Cell]) -> list[Standing]:
+    """How each cell of a folder stands, from its files alone."""
+    driver = last_driver(output_dir)
+    number = None if driver is None or driver.is_gone else driver.number
+    return [standing(output_dir / "runs", cell, number) for cell in cells]
+
+
+def standing(runs_dir: Path, cell: Cell, driver: int | None) -> Standing:
+    """How a cell stands; one with a damaged file counts as failed of it.
+
+    Args:
+        runs_dir: Folder of the run folders.
+        cell: The cell.
+        driver: Number of the driver that is at work, if one is.
+    """
+    folder = runs_dir / cell.key
+    try:
+        attempt, failure = newest_attempt(folder), Failure.read(folder)
+    except ValueError as error:
+        if is_finished(runs_dir, cell.key):
+            return Standing(cell, State.DONE)
+        attempt, failure = None, Failure(1, 1, str(error))
+    if failure is not None and failure.is_final:  # of a damaged result too
+        return Standing(cell, State.FAILED, attempt, failure)
+    if is_finished(runs_dir, cell.key):
+        return Standing(cell, State.DONE, attempt)
+    runs = attempt is not None and attempt.left is None and attempt.driver == driver
+    return Standing(cell, State.RUNNING if runs else State.WAITING, attempt, failure)

@@ -1,0 +1,167 @@
+"""What a job runs under: device, batches, logging, where files are. None of it is in its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
+
+from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from probelight.io.config.ranges import (
+    BatchSize,
+    Minutes,
+    NumDevices,
+    NumProcesses,
+    NumSteps,
+    NumThreads,
+    NumTokens,
+    Settings,
+    Share,
+)
+from probelight.io.errors import UsageError
+from probelight.probes.catalog import ProbeConfig
+from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TrainerSettings(Settings):
+    """How Lightning runs; evaluation scores are the same beyond float tolerance for any of it.
+
+    So is training without dropout. With it `devices` and `accumulate` change the numbers as a seed
+    does: each process draws its own, and for each accumulated batch anew.
+
+    Args:
+        accelerator: Lightning's accelerator.
+        devices: Devices, one process each; -1 takes all there are.
+        strategy: Lightning's strategy, "ddp" for several devices.
+        precision: Lightning's precision; less than 32 bits does change the numbers.
+        accumulate: Batches per optimiser step; the effective batch stays `batch_size`, and each
+            of its items weighs the same.
+        max_eval_tokens: Padded tokens in an evaluation batch.
+        checkpoint_every: Steps between two states to resume from; none goes by the clock.
+        checkpoint_minutes: Minutes between two states at least, by the clock.
+        checkpoint_share: Share of the time that writing states takes at most, by the clock.
+        log_every_n_steps: Steps between two that are logged, with training loss and learning rate;
+            none takes 10, and 5, 2 or 1 where that would leave fewer than 50 points.
+        num_workers: Loader processes.
+        threads: CPU threads of each process; none leaves it to torch.
+        compile: Compile the transformer with torch.compile before training it.
+        progress_bar: Show progress and the time left.
+    """
+
+    accelerator: str = "auto"
+    devices: NumDevices = 1
+    strategy: str = "auto"
+    precision: str = "32-true"
+    accumulate: BatchSize = 1
+    max_eval_tokens: NumTokens = 8192
+    checkpoint_every: NumSteps | None = None
+    checkpoint_minutes: Minutes = 2.0
+    checkpoint_share: Share = 0.1
+    log_every_n_steps: NumSteps | None = None
+    num_workers: NumProcesses = 0
+    threads: NumThreads | None = None
+    compile: bool = False
+    progress_bar: bool = True
+
+    def micro_batch(self, batch_size: int) -> int:
+        """Items in one of the `accumulate` batches of an optimiser step.
+
+        Raises:
+            UsageError: If they do not divide the batch.
+        """
+        if batch_size % self.accumulate:
+            raise UsageError(
+                f"batch_size {batch_size} is not a multiple of --trainer.accumulate "
+                f"{self.accumulate}; choose one that is, so that the effective batch stays the same"
+            )
+        return batch_size // self.accumulate
+
+
+DEFAULT_TRAINER = TrainerSettings()
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What every job of a command is given, and a worker's cells too.
+
+    Args:
+        trainer: How Lightning runs.
+        wandb: Weights & Biases.
+        mirror: Stands for the addresses of the released files.
+        own: Configs of probes of one's own by the names that they go by, for which there is no
+            file of a config.
+        paths: Where the other files are that a command was given, by what its jobs call them.
+        engine: Where the jobs of a command run; no business of the jobs.
+        quiet: Whether the command itself says what is done; no business of the jobs.
+        memory: What a job has read or computed and leaves to those after it in the same process.
+    """
+
+    trainer: TrainerSettings = DEFAULT_TRAINER
+    wandb: WandbSettings = DEFAULT_WANDB
+    mirror: str | None = None
+    own: Mapping[str, ProbeConfig] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    engine: EngineSettings = DEFAULT_ENGINE
+    quiet: bool = False
+    memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def probe(self, name: str) -> str | ProbeConfig:
+        """What a probe of this name is loaded by."""
+        return self.own.get(name, name)
+
+    def say(self, line: str) -> None:
+        """Tells whoever gave the command."""
+        if not self.quiet:
+            print(line)
+
+    def remembered(self, place: str, key: object, make: Callable[[], T]) -> T:
+        """What an earlier job of this process has left in a place, made now if none has.
+
+        Args:
+            place: Where it lies.
+            key: What it is; what lies there under another key gives way to it.
+            make: Makes it.
+        """
+        if place not in self.memory or self.memory[place][0] != key:
+            self.memory.pop(place, None)  # before the next one needs the room
+            self.memory[place] = key, make()
+        found: T = self.memory[place][1]
+        return found
+
+    def fixed_by(self, config: Mapping[str, Any]) -> RunContext:
+        """The context with what a job's key was made with, whatever its executor is told."""
+        fixed = {name: config[name] for name in ("precision", "threads") if name in config}
+        return replace(self, trainer=replace(self.trainer, **fixed))
+
+    def to_json(self) -> dict[str, Any]:
+        """What other processes are told, in plain values: what a job is given."""
+        return {
+            "trainer": asdict(self.trainer),
+            "wandb": asdict(self.wandb),
+            "mirror": self.mirror,
+            "own": {name: config.to_json() for name, config in self.own.items()},
+            "paths": dict(self.paths),
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> RunContext:
+        """What `to_json` said.
+
+        Raises:
+            KeyError: If a part is missing.
+            TypeError: If one has other fields.
+        """
+        wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
+        return RunContext(
+            TrainerSettings(**found["trainer"]),
+            WandbSettings(**wandb),
+            found["mirror"],
+            {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
+            found["paths"],
+        )
+
+
+DEFAULT_CONTEXT = RunContext()

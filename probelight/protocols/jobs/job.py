@@ -1,0 +1,141 @@
+"""A job: one run, known by the hash of its resolved config, and the function that makes it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from probelight.callbacks.wandb.settings import PENDING, WandbSettings
+from probelight.io.files import read_json
+from probelight.io.stop_signals import is_first_process
+from probelight.protocols.jobs.cells.attempt import AttemptLostError
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.run_folder import RunFolder, run_key
+
+if TYPE_CHECKING:
+    from probelight.callbacks.wandb.guard import WandbGuard
+
+Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a plan; those of a sweep are called its cells.
+
+    Args:
+        name: Readable beginning of the key.
+        config: The resolved config, plain values only; it decides the numbers, and its hash the
+            key. `threads` fixes the threads of the job's process.
+        runner: "module:function" that makes the run, called as a `Runner`; no part of the key.
+        needs: Keys of the jobs that must be finished before this one, which else is not started.
+        num_steps: Optimiser steps, for the estimate of time; no part of the key.
+        weights_bytes: Size of the model's weights, for the estimate of memory and disk.
+        search: Parameter -> range or values that are drawn before the job is started
+            (`search: tpe`); the draw is added to the config under `setting`. The space itself is
+            part of the config, under `search`: trials of another space are other jobs.
+        follows: Keys of the jobs that must have ended before this one, finished or failed for good;
+            no part of the key.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    runner: str
+    needs: tuple[str, ...] = ()
+    num_steps: int = 0
+    weights_bytes: int = 0
+    search: Mapping[str, Any] = field(default_factory=dict)
+    follows: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.search:  # else no field at all: the keys of other jobs are older than searches
+            object.__setattr__(self, "config", {**self.config, "search": dict(self.search)})
+
+    @property
+    def key(self) -> str:
+        """Name of the run folder: `<name>-<first 12 hex digits of the config's sha256>`."""
+        return run_key(self.name, self.config)
+
+
+DRAWN_NAME = "drawn.json"
+
+
+def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The config of a job with what was drawn for it before its first start, if anything was."""
+    path = folder / DRAWN_NAME
+    if not path.exists():
+        return dict(config)
+    drawn = read_json(path)
+    return {**config, "setting": {**config.get("setting", {}), **drawn}}
+
+
+def load_runner(name: str) -> Runner:
+    """The function that "module:function" names."""
+    runner: Runner = resolve_name(name)
+    return runner
+
+
+def make_run(runner: str, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Calls the function of a job, and tells those who listen to the run if it raises.
+
+    With W&B on, what fails before it was a run there becomes one, and what was one ends there.
+
+    Args:
+        runner: "module:function".
+        run: Its folder.
+        config: Its config.
+        context: What the command's jobs are given.
+    """
+    wandb = context.wandb
+    if wandb.project and (run.path / "wandb").is_dir():
+        _follow(run, wandb)
+    try:
+        load_runner(runner)(run, config, context.fixed_by(config))
+    except AttemptLostError:
+        raise  # the run in W&B is that of the attempt in charge
+    except BaseException as end:
+        if wandb.project and isinstance(end, Exception) and not run.listeners:
+            _follow(run, wandb)
+        run.tell(end)
+        raise
+
+
+def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
+    """Records in W&B the finished runs that it does not have, or not all of.
+
+    Their process was killed between `result.json` and the end of the run there, or W&B failed or
+    took too long. A run that is not finished goes on, and records itself.
+
+    Args:
+        runs_dir: Folder of the run folders.
+        wandb: Where the runs appear; without a project nothing is done.
+    """
+    if not wandb.project or wandb.disabled or not is_first_process():
+        return
+    for path in sorted(runs_dir.glob(f"*/{PENDING}")):
+        folder = path.parent.parent
+        try:
+            run = RunFolder.at(folder)
+            if (record := run.result()) is None:
+                continue
+            run.config = drawn_config(run.config, folder)
+            summary = read_json(path)["summary"]
+            print(f"{folder.name}: recorded in Weights & Biases, which did not have all of it")
+            _follow(run, wandb).summarise(summary)
+            run.tell(record)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            warnings.warn(
+                f"Weights & Biases does not get the run of {folder}: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _follow(run: RunFolder, wandb: WandbSettings) -> WandbGuard:
+    # Only now: it imports Lightning.
+    from probelight.callbacks.wandb.ending import follow
+
+    return follow(run, wandb)

@@ -1,0 +1,298 @@
+"""A Ray to put cells on, as a command sees it: in a process of its own, which may be lost."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from probelight.io.errors import UsageError
+from probelight.io.files import write_text_atomic
+from probelight.io.leftovers import is_abandoned, remove, writer
+from probelight.io.package import PACKAGE
+from probelight.protocols.jobs.on_ray.ray_process import end_session
+from probelight.protocols.jobs.on_ray.resources import Need
+from probelight.protocols.jobs.on_ray.watch import End, Order
+
+_ALWAYS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it builds environments of its own under `uv run`
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",  # no GPUs for a cell that was given none
+}
+_LOCAL = {
+    "RAY_AUTH_MODE": "token",  # its processes listen on all interfaces
+    "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE": "1",  # little shared memory, as in containers
+    "RAY_memory_monitor_refresh_ms": "0",  # it retries without end; the kernel kills the cell
+    "RAY_gcs_server_port_wait_time_s": "90",  # 30 are too few where all CPUs are busy
+}
+_SERVE = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from probelight.protocols.jobs.on_ray import ray_process as r"
+)
+_SECONDS_TO_CONNECT = 5.0
+_SECONDS_TO_OPEN = 240.0  # Ray's own limits, 30 to 90 s for each of its processes, come first
+_SECONDS_TO_ANSWER = 300.0  # where a network or machine stands still; a dead one is seen sooner
+_SECONDS_TO_CLOSE = 15.0
+_LOG_LINES = 100  # of each of Ray's own logs
+_RAYS_LOGS = ("gcs_server.*", "raylet.*", "python-core-driver-*")
+
+Ref = int
+
+
+class RayLostError(ConnectionError):
+    """Ray's processes ended or do not answer; the message says what was seen of it."""
+
+
+class Cluster:
+    """A Ray cluster, for as long as a command uses it.
+
+    Args:
+        address: "auto" or host:port of a cluster that runs; None starts a local one, which ends
+            with the command.
+        log: Where the last lines of Ray's logs are kept when it is lost.
+        say: Is told what Ray has to say, in short.
+
+    Raises:
+        UsageError: If Ray is not installed.
+    """
+
+    def __init__(self, address: str | None, log: Path, say: Callable[[str], None] = print) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise UsageError("cells on Ray need Ray (it is not there); pip install -e '.[sweep]'")
+        self.address, self.log = address, log
+        self._say = say
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+        self._doors: list[tuple[str, int]] = []
+        self._unread = b""
+        self._lost = ""
+        self._has_gpus = False
+        self._num_put = 0
+
+    def open(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Starts the local Ray, or connects to the one that runs.
+
+        Args:
+            is_stopped: Asked again and again; it comes back at once, with nothing opened, when the
+                command is to end.
+
+        Raises:
+            RayLostError: If it does not start, or its processes end meanwhile.
+            UsageError: If there is none at the address, or it refuses.
+        """
+        self.close()
+        self._directory = _short_directory()
+        with (self._directory / "process.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", f"{_SERVE}; r.serve()", str(PACKAGE.parent)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(self.address),
+                start_new_session=True,  # no Ctrl-C, and all that it starts is known by it
+            )
+        self._unread, self._lost = b"", ""
+        request = ("open", self.address, str(self._directory))
+        found = self._ask(*request, seconds=_SECONDS_TO_OPEN, is_stopped=is_stopped)
+        if found is not None:
+            self._doors = [(host, port) for host, port in found["doors"]]
+            self._has_gpus = found["has_gpus"]
+
+    def close(self) -> None:
+        """Ends the local Ray and all that runs on it, or leaves the other one."""
+        if self._process is None or self._directory is None:
+            return
+        if self._doors and self.is_alive():
+            with suppress(RayLostError):
+                self._ask("close", seconds=_SECONDS_TO_CLOSE)
+            self._lost = ""  # however it went: nothing was
+        elif self._doors:
+            self._lost = self._lost or "its processes do not answer any more"
+        if self._process.returncode is None:
+            self._process.kill()
+            end_session(self._process.pid)  # before its number is free for another one
+        self._process.communicate()
+        if self._lost:
+            self._keep_log(self._directory)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._process, self._directory, self._doors = None, None, []
+
+    def is_alive(self) -> bool:
+        """Whether Ray answers; the end of its processes raises nothing here."""
+        return not self._lost and self._process is not None and all(map(_answers, self._doors))
+
+    def check(self, need: Need, folder: Path, driver: int) -> int:
+        """Looks whether some node has what a cell needs, and whether all see the folder.
+
+        Returns:
+            How many cells fit at once.
+
+        Raises:
+            RayLostError: If Ray is gone.
+            UsageError: If not, with what there is.
+        """
+        at_once: int = self._ask("check", asdict(need), str(folder), driver)
+        return at_once
+
+    def has_gpus(self) -> bool:
+        """Whether some node has a GPU."""
+        return self._has_gpus
+
+    # What follows is asked while cells run. Of a Ray that is lost there is nothing to be had, and
+    # `is_alive` says so: its cells are put on the next one.
+
+    def lost_nodes(self) -> set[str]:
+        """The nodes that Ray holds for dead. A local Ray has one, and ends with it."""
+        return {*self._ask_or("lost_nodes", otherwise=())}
+
+    def put(self, order: Order, need: Need) -> Ref:
+        """Has a cell run where there is room; Ray retries lost workers and nodes without limit."""
+        self._num_put += 1
+        self._ask_or("put", self._num_put, order.dump(), asdict(need))
+        return self._num_put
+
+    def ended(self, refs: Sequence[Ref], seconds: float) -> list[Ref]:
+        """Those that have ended, after so many seconds or as soon as one has."""
+        return list(self._ask_or("ended", list(refs), seconds, otherwise=()))
+
+    def end_of(self, ref: Ref) -> tuple[str, str]:
+        """How a cell ended, and what of. What Ray itself raises is no fault of the cell."""
+        kind, text = self._ask_or("end_of", ref, otherwise=(End.INTERRUPTED, "Ray was lost"))
+        return kind, text
+
+    def cancel(self, ref: Ref) -> None:
+        """Has a cell save its state and end, or not begin."""
+        self._ask_or("cancel", ref)
+
+    def _ask_or(self, *request: Any, otherwise: Any = None) -> Any:
+        try:
+            return self._ask(*request)
+        except RayLostError:
+            return otherwise
+
+    def _ask(
+        self,
+        *request: Any,
+        seconds: float = _SECONDS_TO_ANSWER,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """Returns what the process answers to a request; None if the command is to end first."""
+        if self._lost:
+            raise RayLostError(self._lost)
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        end = time.monotonic() + seconds
+        try:
+            process.stdin.write(f"{json.dumps(request)}\n".encode())
+            process.stdin.flush()
+            while (line := self._line(process, end, is_stopped)) is not None:
+                match json.loads(line):
+                    case {"say": text}:
+                        self._say(text)
+                    case {"value": value}:
+                        return value
+                    case {"usage": text}:
+                        raise UsageError(text)
+                    case {"lost": text}:
+                        raise RayLostError(text)
+        except (RayLostError, BrokenPipeError) as error:
+            end_session(process.pid)  # before its number is free for another one
+            self._lost = str(error) if isinstance(error, RayLostError) else _ended(process)
+            raise RayLostError(self._lost) from None
+        return None
+
+    def _line(
+        self, process: subprocess.Popen[bytes], end: float, is_stopped: Callable[[], bool]
+    ) -> bytes | None:
+        assert process.stdout is not None
+        while b"\n" not in self._unread:
+            if is_stopped():
+                return None
+            if time.monotonic() > end:
+                raise RayLostError("it did not answer in time")
+            if name := _ended_child(process.pid):
+                raise RayLostError(f"its {name} has ended")
+            if not select.select([process.stdout], [], [], 0.1)[0]:
+                continue
+            if not (read := os.read(process.stdout.fileno(), 2**16)):
+                raise BrokenPipeError
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    def _keep_log(self, directory: Path) -> None:
+        logs = [path for name in _RAYS_LOGS for path in directory.glob(f"session_2*/logs/{name}")]
+        parts = [f"{time.strftime('%Y-%m-%d %H:%M:%S')} Ray was lost: {self._lost}\n"]
+        with suppress(OSError):  # a full disk; the reason was said
+            if self.log.exists():
+                parts.insert(0, self.log.read_text(encoding="utf-8", errors="replace"))
+            for path in [directory / "process.log", *sorted(logs)]:
+                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                if lines:
+                    parts.append("\n".join([f"--- {path.name}", *lines[-_LOG_LINES:], ""]))
+            write_text_atomic(self.log, "".join(parts))
+
+
+def _environment(address: str | None) -> dict[str, str]:
+    """Of the process that holds Ray, and with it of all that a local Ray starts."""
+    found = {**os.environ, **_ALWAYS}
+    if address is None:
+        found = {name: one for name, one in found.items() if not name.startswith("RAY_AUTH_")}
+        found |= _LOCAL | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return found
+
+
+def _ended(process: subprocess.Popen[bytes]) -> str:
+    """How the process that holds Ray has ended, which is seen by the end of its answers."""
+    try:
+        code = process.wait(timeout=_SECONDS_TO_CONNECT)
+    except subprocess.TimeoutExpired:
+        return "its process does not answer any more"
+    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    return f"its process was ended by Ray or from outside, {how}"
+
+
+def _ended_child(pid: int) -> str:
+    """Name of a process of a local Ray that has ended; Ray waits for it up to minutes."""
+    with suppress(OSError):  # not Linux, or gone just now
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            text = Path(f"/proc/{child}/stat").read_text(errors="replace")
+            name, _, rest = text.partition("(")[2].rpartition(")")
+            if rest.split()[0] == "Z" and name in ("gcs_server", "raylet"):
+                return name
+    return ""
+
+
+def _answers(door: tuple[str, int]) -> bool:
+    try:
+        with socket.create_connection(door, timeout=_SECONDS_TO_CONNECT):
+            return True
+    except OSError:
+        return False
+
+
+def _short_directory() -> Path:
+    """A private folder for Ray's sockets, whose names may have 107 characters; old ones go."""
+    # Not TMPDIR first, which is long on clusters.
+    parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
+    for path in parent.glob("pl.*.tmp"):
+        if is_abandoned(path):
+            remove(path)
+    folder = parent / f"pl.{writer()}.tmp"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

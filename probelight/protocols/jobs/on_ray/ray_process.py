@@ -1,0 +1,246 @@
+"""The process that holds Ray for a command, and answers its requests, one line of JSON each.
+
+Ray ends the process that it is used in when its own processes are lost (`RAY_CHECK`, `_exit`), as
+they may be while they start. So that process is not the command's, which starts another one. It
+ends with the command, whose end of standard input closes then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from probelight.io.errors import UsageError
+from probelight.io.package import PACKAGE
+from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
+from probelight.protocols.jobs.on_ray.watch import End
+
+ROOT = PACKAGE.parent
+
+_OBJECT_STORE = 80 * 2**20  # bytes: cells leave files, not objects
+_LOOPBACK = "127.0.0.2"  # 127.0.0.1 Ray replaces by the address of a network card
+_SESSION = 3  # field of /proc/PID/stat behind the name
+
+
+class RaySession:
+    """What a command asks of Ray: each method is a request, with plain values in and out.
+
+    Args:
+        ray: The package.
+        say: Is told what Ray has to say, in short.
+    """
+
+    def __init__(self, ray: Any, say: Callable[[str], None]) -> None:
+        self._ray = ray
+        self._local = False
+        self._refs: dict[int, Any] = {}
+        _shorten(ray, say)
+
+    def open(self, address: str | None, directory: str) -> dict[str, Any]:
+        """Starts a local Ray in a folder, or connects to the one that runs at an address.
+
+        Returns:
+            Under `doors` (host, port) of what must answer as long as Ray lives, under `has_gpus`
+            whether some node has a GPU.
+
+        Raises:
+            UsageError: If there is none at the address, or it refuses.
+        """
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        self._local = address is None
+        doors = []
+        if address is None:
+            self._ray.init(
+                address="local",  # whatever RAY_ADDRESS says
+                num_cpus=own_cpus(),
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE,
+                _temp_dir=directory,
+                _node_ip_address=_LOOPBACK if Path("/proc").is_dir() else None,
+                **quiet,
+            )
+            [node] = self._ray.nodes()
+            doors.append((node["NodeManagerAddress"], node["NodeManagerPort"]))
+        else:
+            try:
+                self._ray.init(address=address, **quiet)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise UsageError(
+                    f"--engine.address {address}: no Ray that answers ({first_line(error)}). Start "
+                    "one, or leave the address out for a local Ray"
+                ) from error
+        host, port = self._ray.get_runtime_context().gcs_address.rsplit(":", 1)
+        doors.append((host, int(port)))
+        return {"doors": doors, "has_gpus": bool(self._ray.cluster_resources().get("GPU"))}
+
+    def check(self, need: Mapping[str, Any], folder: str, driver: int) -> int:
+        """Returns how many cells fit at once, if some node has what one needs and all see a folder.
+
+        Raises:
+            UsageError: If not, with what there is.
+        """
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        at_once = Need(**need).check([node["Resources"] for node in nodes])
+        for node in () if self._local else nodes:
+            error = self._ray.get(self._on(node).remote(str(ROOT), folder, driver))
+            if error:
+                raise UsageError(f"node {node['NodeManagerHostname']}: {error}")
+        return at_once
+
+    def lost_nodes(self) -> list[str]:
+        """Returns the nodes that Ray holds for dead. A local Ray has one, and ends with it."""
+        if self._local:
+            return []
+        return [node["NodeID"] for node in self._ray.nodes() if not node["Alive"]]
+
+    def put(self, number: int, order: str, need: Mapping[str, Any]) -> None:
+        """Has a cell run where there is room; Ray retries lost workers and nodes without limit."""
+        options = Need(**need).options()
+        task = self._ray.remote(_task()).options(max_retries=-1, **options)
+        self._refs[number] = task.remote(str(ROOT), order)
+
+    def ended(self, numbers: Sequence[int], seconds: float) -> list[int]:
+        """Returns those that have ended, after so many seconds or as soon as one has."""
+        number_of = {self._refs[number]: number for number in numbers}
+        found, _ = self._ray.wait(list(number_of), num_returns=1, timeout=seconds)
+        return [number_of[ref] for ref in found]
+
+    def end_of(self, number: int) -> tuple[str, str]:
+        """Returns how a cell ended, and what of. What Ray itself raises is no fault of the cell."""
+        try:
+            kind, text = self._ray.get(self._refs.pop(number))
+            return kind, text
+        except self._ray.exceptions.RayTaskError as error:  # not even our own code was found
+            return End.FAILED, str(error)
+        except self._ray.exceptions.RayError as error:
+            return End.INTERRUPTED, str(error)
+
+    def cancel(self, number: int) -> None:
+        """Has a cell save its state and end, or not begin."""
+        self._ray.cancel(self._refs[number])
+
+    def close(self) -> None:
+        """Ends the local Ray and all that runs on it, or leaves the other one."""
+        self._ray.shutdown()
+
+    def _on(self, node: Mapping[str, Any]) -> Any:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        place = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+        return self._ray.remote(_look()).options(num_cpus=0, scheduling_strategy=place)
+
+
+def serve() -> None:
+    """Answers the requests that come on standard input, until it closes."""
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+        os.dup2(2, 1)  # what Ray prints goes to the log
+        # The command alone says when to end. Not SIG_IGN, which Ray's processes would inherit.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+
+        def reply(**content: Any) -> None:
+            print(json.dumps(content), file=out, flush=True)
+
+        requests: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(requests,), daemon=True).start()
+        session = None
+        while True:
+            name, *values = json.loads(requests.get())
+            try:
+                if session is None:
+                    import ray
+
+                    session = RaySession(ray, lambda line: reply(say=line))
+                value = getattr(session, name)(*values)
+                signal.signal(signal.SIGTERM, lambda *_: None)  # `open` has put Ray's own there
+                reply(value=value)
+            except UsageError as error:
+                reply(usage=str(error))
+            except BaseException as error:  # Ray's handler of SIGTERM raises SystemExit
+                traceback.print_exc()
+                reply(lost=f"{type(error).__name__}: {first_line(error)}")
+
+
+def end_session(leader: int) -> None:
+    """Kills all processes of a session but its leader: what a local Ray has started, and its cells.
+
+    Ray's workers and agents are children of its raylet; of a raylet that was killed they outlive it
+    for up to a minute, and nothing but the session tells whose they are.
+    """
+    found = True
+    while found:  # until nobody is left who could start another one
+        found = False
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                state, *fields = path.read_text(errors="replace").rsplit(")", 1)[1].split()
+                pid = int(path.parent.name)
+                if int(fields[_SESSION - 1]) == leader != pid and state not in "ZX":
+                    os.kill(pid, signal.SIGKILL)
+                    found = True
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return (str(error).strip().splitlines() or ["it says nothing more"])[0].strip()
+
+
+def _read(requests: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        requests.put(line)
+    if os.getsid(0) == os.getpid():  # the command is gone, and nobody else cleans up
+        end_session(os.getpid())
+    os._exit(0)
+
+
+def _shorten(ray: Any, say: Callable[[str], None]) -> None:
+    """Has Ray's messages said in a line; it prints twenty of logs to each, whatever it is told."""
+
+    def shortly(data: Mapping[str, Any], ignore_prefix: bool = False) -> None:
+        text = " ".join(map(str, data.get("lines", ())))
+        say(f"Ray: {text.split('. ')[0]}")
+
+    if hasattr(ray._private.worker, "print_to_stdstream"):  # private: else it stays as it is
+        ray._private.worker.print_to_stdstream = shortly
+
+
+def _task() -> Callable[[str, str], tuple[str, str]]:
+    # A function inside of a function travels by value: the node need not know our modules yet.
+    def watch(root: str, order: str) -> tuple[str, str]:
+        import sys
+
+        import ray
+
+        sys.path[:0] = [] if root in sys.path else [root]
+        from probelight.protocols.jobs.on_ray.watch import watch_cell
+
+        return watch_cell(order, ray.get_runtime_context().get_node_id())
+
+    return watch
+
+
+def _look() -> Callable[[str, str, int], str]:
+    def look(root: str, folder: str, driver: int) -> str:
+        import sys
+        from pathlib import Path
+
+        if not (Path(root) / "train.py").is_file():
+            return f"{root} is not there: put the same checkout at the same path on every node"
+        sys.path[:0] = [] if root in sys.path else [root]
+        from probelight.protocols.jobs.cells.driver_claim import DriverLostError, check_driver
+
+        try:
+            check_driver(Path(folder), driver)
+        except (DriverLostError, OSError, ValueError) as error:
+            return f"it does not see {folder}, which all nodes must share ({error})"
+        return ""
+
+    return look

@@ -1,0 +1,97 @@
+"""What a plan was made with, kept in its folder: running it then needs no config of its own."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TypeVar
+
+from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.io.errors import UsageError
+from probelight.io.files import read_json, write_text_atomic
+from probelight.protocols.jobs.cells.standing import Cell
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.settings import RaySettings
+from probelight.results.planned import PLANNED_FILE
+
+Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The settings of a plan that whoever runs it needs too, and its cells.
+
+    Args:
+        context: What the cells run under.
+        engine: Where they run, and how often they are tried.
+        cells: All cells; reports leave out what an earlier plan left in the folder.
+        id: Drawn for the folder's first plan: its cells' group in W&B.
+    """
+
+    context: RunContext
+    engine: RaySettings
+    cells: tuple[Cell, ...] = ()
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def keep(self, folder: Path) -> None:
+        """Writes them into the folder of the sweep, under the id that it has."""
+        before = Planned.read(folder) if (folder / PLANNED_FILE).exists() else None
+        engine = replace(self.engine, take_over=False)  # of one run, never of a plan
+        said = {
+            "id": before.id if before else self.id,
+            "engine": asdict(engine),
+            **self.context.to_json(),
+            "cells": [asdict(cell) for cell in self.cells],
+        }
+        write_text_atomic(folder / PLANNED_FILE, json.dumps(said, indent=1) + "\n")
+
+    @staticmethod
+    def read(folder: Path) -> Planned:
+        """What the last plan kept.
+
+        Raises:
+            UsageError: If nothing was planned, or the file is damaged.
+        """
+        path = folder / PLANNED_FILE
+        try:
+            found = read_json(path)
+            cells = [
+                Cell(**{**one, "needs": tuple(one["needs"]), "follows": tuple(one["follows"])})
+                for one in found["cells"]
+            ]
+            engine = RaySettings(**found["engine"])
+            return Planned(RunContext.from_json(found), engine, tuple(cells), found["id"])
+        except FileNotFoundError:
+            raise UsageError(
+                f"{folder} holds no plan; `train.py sweep plan --config ... --output_dir {folder}` "
+                "makes one"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path} is damaged or of another version ({error}); remove it and run "
+                "`train.py sweep plan` again, which writes it"
+            ) from error
+
+    def under(self, context: RunContext, engine: RaySettings) -> Planned:
+        """The plan, with those settings in the place of its own that are not the default."""
+        mine = self.context
+        changed = RunContext(
+            _under(mine.trainer, context.trainer),
+            _under(mine.wandb, context.wandb),
+            mine.mirror if context.mirror is None else context.mirror,
+        )
+        return replace(self, context=changed, engine=_under(self.engine, engine))
+
+
+def wandb_group(folder: Path, wandb: WandbSettings) -> str:
+    """The group of all runs of a sweep in W&B: its cells' and its report's."""
+    return wandb.group or f"{folder.resolve().name}-{Planned.read(folder).id}"
+
+
+def _under(planned: Settings, given: Settings) -> Settings:
+    default = type(given)()
+    names = [one.name for one in fields(given)]
+    changed = {n: getattr(given, n) for n in names if getattr(given, n) != getattr(default, n)}
+    return replace(planned, **changed)

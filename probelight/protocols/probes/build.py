@@ -1,0 +1,113 @@
+"""`train.py probes list` and `probes build`: what probes there are, and how they are made."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from probelight.build.frame.builder import Builder, BuildSettings, S
+from probelight.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
+from probelight.io.config.ranges import PathText, Seed
+from probelight.io.errors import UsageError
+from probelight.io.files import sha256_of
+from probelight.io.package import ASSETS
+from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.probes.source import load_probe
+from probelight.probes.splits import groups_of
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
+
+
+@command(Command("list the probes", example="train.py probes list"))
+def list_probes() -> None:
+    """Lists the probes there are, and those that can be built."""
+    for name in probe_names():
+        config = load_probe_config(name)
+        print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
+    built = f"probes build NAME --output_dir DIR builds one of {', '.join([*BUILDERS, *BUNDLES])}."
+    print("", *textwrap.wrap(f"train.py {built}", 100), sep="\n")
+
+
+def settings_of(name: str) -> type[BuildSettings]:
+    """The settings of the builder, or bundle of them, that is named on the command line."""
+    kind: type[BuildSettings] = (bundle_of(name) or builder_of(name)).settings
+    return kind
+
+
+@command(
+    Command(
+        "build a probe from its sources, or the shipped ones anew",
+        example="train.py probes build definitions --output_dir runs/probes",
+        shown="output_dir seed filter",
+        named="probelight.protocols.probes.build:settings_of",
+    )
+)
+def build(
+    output_dir: PathText | None = None,
+    seed: Seed = 0,
+    filter: bool = False,
+    filtering: FilterSettings = DEFAULT_FILTER,
+    name: str = "",
+    settings: BuildSettings | None = None,
+) -> None:
+    """Builds the probe that is named first, or remakes the shipped ones and the word vectors.
+
+    What is made of the same sources, settings and seed is the same byte for byte.
+
+    Args:
+        output_dir: Gets a folder with the probe's files and data card; of the shipped ones
+            `probes/` and `word_vectors.txt`, in the repository's assets/ unless it is given.
+        seed: Seed of the probes.
+        filter: Leave out what choice-only models answer that were trained on the other splits.
+        filtering: How those models are trained, and how many of them must agree.
+        name: The probe to build, or the bundle of probes.
+        settings: How.
+
+    Raises:
+        UsageError: If a probe is named and no folder given, or several probes are to be filtered.
+    """
+    if filter and (settings is None or bundle_of(name) is not None):
+        raise UsageError("--filter is for one probe; name it: train.py probes build NAME")
+    if settings is not None:
+        if output_dir is None:
+            raise UsageError(f"give --output_dir: the probe goes to <output_dir>/{name}")
+        from probelight.build.frame.bundle import BundleSettings, write_bundle
+        from probelight.build.frame.write import write_probe
+
+        bundle, folder = bundle_of(name), Path(output_dir)
+        if bundle is not None and isinstance(settings, BundleSettings):
+            paths: Iterable[Path] = write_bundle(bundle, settings, folder)
+        else:
+            builder = builder_of(name)
+            if filter:
+                builder = filtering_builder(builder, settings, filtering)
+            paths = write_probe(builder, settings, folder)
+        for path in paths:
+            print(f"{sha256_of(path)[:12]}  {path}", flush=True)
+        return
+    folder = ASSETS if output_dir is None else Path(output_dir)
+    from probelight.build.catalogue import build_probes
+    from probelight.build.word_vectors import build_vectors
+
+    for path in build_probes(folder / "probes", seed=seed):
+        print(f"{sha256_of(path)[:12]}  {path}")
+    print(build_vectors(folder / "word_vectors.txt"))
+
+
+def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
+    """A builder of what a filter leaves, whose data card says what that did."""
+    from probelight.build.frame.write import write_probe
+
+    probe = builder.build(settings)
+    with TemporaryDirectory() as folder:
+        # Read again, since only then does an item say what its config groups it by.
+        write_probe(replace(builder, build=lambda own: probe), settings, Path(folder))
+        config = load_probe_config(Path(folder, builder.name, f"{builder.name}.yaml"))
+        records = [record for split in probe for record in load_probe(config, split).records]
+    result = filtered(probe, groups_of(records, config.group_by), how)
+    print(result.said(), flush=True)
+    about = "\n\n".join(filter(None, (builder.about, result.said())))
+    return replace(builder, build=lambda own: result.probe, about=about)

@@ -1,0 +1,232 @@
+"""Adversarial filtering of a probe that is built: what models answer without the question goes.
+
+After Zellers et al. (2018), in one round of cross-validation: each split is answered by choice-only
+models that were trained on the others, as in an audit. Within a split right answers come again, and
+what a model makes of having seen them is no leak of the probe. Training has one thread of the CPU,
+so that the items left are the same on machines that compute alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+from probelight.build.drafts import Probe
+from probelight.build.frame.progress import tracked
+from probelight.io.config.ranges import NotEmpty, NumItems, Seed, Settings, Within
+from probelight.io.errors import UsageError
+from probelight.probes.record import Record, chance_of
+from probelight.probes.splits import nested_sample
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+
+if TYPE_CHECKING:
+    from probelight.metrics.intervals import Interval
+
+Credits = dict[int, list[float]]  # by seed, what each item counts
+Answer = Callable[[Sequence[Record], Sequence[Record], int], list[float]]
+
+
+@dataclass(frozen=True)
+class FilterSettings(Settings):
+    """How items are found that can be answered without their question.
+
+    Args:
+        folds: Parts, whole groups, that the items are divided into; none takes the splits, or 2
+            where there is one.
+        seeds: One model each.
+        agree: An item that so many of the models get right is left out.
+        train_items: Most items that a model is trained on.
+        fit: How the models are trained.
+        vectors: Their word vectors: "embedded", or a file in GloVe's text format.
+    """
+
+    folds: Annotated[int, Within(2, 100)] | None = None
+    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0, 1, 2])
+    agree: Annotated[int, Within(1, 100)] = 2
+    train_items: NumItems = 2000
+    fit: FitSettings = field(
+        default_factory=lambda: FitSettings(
+            learning_rate=1e-3, epochs=4, batch_size=32, weight_decay=0.0, max_grad_norm=10.0
+        )
+    )
+    vectors: str = "embedded"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fit.patience is not None:
+            raise UsageError("filtering.fit.patience: nothing is held out that could stop a model")
+        if self.agree > len(self.seeds):
+            raise UsageError(
+                f"filtering.agree {self.agree} is more than the {len(self.seeds)} models of "
+                "filtering.seeds"
+            )
+
+
+DEFAULT_FILTER = FilterSettings()
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What is left of a probe, and what leaving the rest out did.
+
+    Attributes:
+        probe: The items left, by split.
+        before: How many there were.
+        chance: Of all items, before.
+        scores: Accuracy of the models in cross-validation on all items, and, trained anew, on those
+            that are left; means over the models.
+        settings: How it was done.
+    """
+
+    probe: Probe
+    before: Mapping[str, int]
+    chance: float
+    scores: tuple[Interval, Interval]
+    settings: FilterSettings
+
+    def said(self) -> str:
+        """A paragraph and a table in Markdown."""
+        how = self.settings
+        others = "splits" if _by_splits(self.probe, how) else f"of {how.folds or 2} parts"
+        lines = [
+            f"Filtered (`--filter true`): of {len(how.seeds)} choice-only models, trained on the "
+            f"other {others}, at least {how.agree} gave the right answer of each item that was "
+            "left out. Their accuracy is a mean, with its 95% interval by groups; on what is left "
+            f"they were trained anew. Chance is {self.chance:.1%}."
+            + " After it they are below chance: what they say is now more often wrong than right, "
+            "so the probe was better without the filter." * (self.scores[1].high < self.chance),
+            "",
+            "| | before | after |",
+            "|---|---|---|",
+        ]
+        for split, records in self.probe.items():
+            lines.append(f"| {split} | {self.before[split]:,} | {len(records):,} |")
+        shown = (f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})" for s in self.scores)
+        return "\n".join([*lines, f"| choice-only | {' | '.join(shown)} |"])
+
+
+def filtered(
+    probe: Probe, groups: Sequence[str], settings: FilterSettings, answer: Answer | None = None
+) -> Filtered:
+    """Leaves out what most models answer from the choices alone.
+
+    Args:
+        probe: The items by split.
+        groups: The group of each item, split by split: what is not divided between parts.
+        settings: How.
+        answer: Trains on the first records and gives the credit of each of the second, by a seed;
+            a choice-only model where it is None.
+
+    Raises:
+        UsageError: If there are fewer groups than parts, or nothing is left of a split.
+    """
+    asked = answer or choice_only_model(settings)
+    records = [record for own in probe.values() for record in own]
+    if _by_splits(probe, settings):
+        part = [place for place, own in enumerate(probe.values()) for _ in own]
+    else:
+        part = parts_of(groups, settings.folds or 2)
+    credit = cross_validated(records, part, settings, asked)
+    right = [sum(own[i] == 1.0 for own in credit.values()) for i in range(len(records))]
+    stays = [number < settings.agree for number in right]
+    places = iter(stays)
+    kept = {split: [record for record in own if next(places)] for split, own in probe.items()}
+    if lost := [split for split, own in kept.items() if not own]:
+        raise UsageError(
+            f"the filter leaves nothing of {' and '.join(lost)}; build more items, or let more "
+            "models agree (--filtering.agree)"
+        )
+    left, theirs = list(compress(records, stays)), list(compress(groups, stays))
+    again = cross_validated(left, list(compress(part, stays)), settings, asked)
+    return Filtered(
+        kept,
+        {split: len(own) for split, own in probe.items()},
+        chance_of(records),
+        (_mean(credit, groups), _mean(again, theirs)),
+        settings,
+    )
+
+
+def cross_validated(
+    records: Sequence[Record], part: Sequence[int], settings: FilterSettings, answer: Answer
+) -> Credits:
+    """What each item counts to models that were trained on other parts than its own.
+
+    Args:
+        records: The items.
+        part: The part of each.
+        settings: Seeds, and how many items a model is trained on.
+        answer: As of `filtered`.
+    """
+    found: Credits = {seed: [0.0] * len(records) for seed in settings.seeds}
+    plan = [(fold, seed) for fold in sorted(set(part)) for seed in settings.seeds]
+    for fold, seed in tracked(plan, "filtering"):
+        own = [i for i, other in enumerate(part) if other == fold]
+        others = [record for record, other in zip(records, part, strict=True) if other != fold]
+        sample = nested_sample(others, seed)[: settings.train_items]
+        credit = answer(sample, [records[i] for i in own], seed)
+        for place, value in zip(own, credit, strict=True):
+            found[seed][place] = value
+    return found
+
+
+def _by_splits(probe: Probe, settings: FilterSettings) -> bool:
+    return settings.folds is None and len(probe) > 1
+
+
+def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
+    """The part of each item: whole groups, by the hashes of their names, each to the smallest.
+
+    Raises:
+        UsageError: If there are fewer groups than parts.
+    """
+    sizes: dict[str, int] = {}
+    for group in groups:
+        sizes[group] = sizes.get(group, 0) + 1
+    if len(sizes) < num_parts:
+        raise UsageError(
+            f"filtering.folds {num_parts}: the items are of {len(sizes)} groups, and each part "
+            "needs one"
+        )
+    filled, part = [0] * num_parts, dict[str, int]()
+    for group in sorted(sizes, key=lambda name: hashlib.sha256(name.encode()).hexdigest()):
+        part[group] = filled.index(min(filled))
+        filled[part[group]] += sizes[group]
+    return [part[group] for group in groups]
+
+
+def choice_only_model(settings: FilterSettings) -> Answer:
+    """Training and asking a choice-only model on one thread of the CPU."""
+    # Only now: building a probe without a filter needs no torch.
+    from probelight.models.scorers.trained import TrainedScorer
+    from probelight.protocols.engine.direct import Direct, fit_directly
+    from probelight.protocols.engine.evaluation import predict
+    from probelight.protocols.jobs.context import RunContext, TrainerSettings
+    from probelight.results.run_folder import RunFolder
+
+    trainer = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
+    context = RunContext(trainer)
+    model = ModelSettings(kind="choice_only", vectors=settings.vectors)
+
+    def answer(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
+        with TemporaryDirectory() as folder:
+            run = RunFolder(Path(folder), f"filter-{seed}", {})
+            trained = fit_directly(run, Direct(model, settings.fit, seed), train, (), context)
+        said = predict(TrainedScorer(trained.module), {"part": asked}, trainer)["part"]
+        return said.credit
+
+    return answer
+
+
+def _mean(credit: Credits, groups: Sequence[str]) -> Interval:
+    # Not above: --help needs neither numpy nor scipy.
+    import numpy as np
+
+    from probelight.metrics.intervals import Term, sum_interval
+
+    return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in credit.items()})], groups)

@@ -1,0 +1,87 @@
+"""`train.py report`: makes the page, and shows a sweep's end in Weights & Biases if asked to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
+from probelight.io.errors import UsageError
+from probelight.protocols.cli.command import Command, command
+from probelight.results.planned import planned_cells
+
+if TYPE_CHECKING:
+    from probelight.callbacks.wandb.workspace import WorkspaceTemplate
+
+
+@command(
+    Command(
+        "tables, figures and one page from result files",
+        example="train.py report runs/curve runs/inoculation --output_dir runs/report",
+        shown="folder output_dir medals wandb.project wandb.group workspace",
+        positional=True,
+    )
+)
+def report(
+    folder: list[Path],
+    output_dir: Path | None = None,
+    medals: Path | None = None,
+    wandb: WandbSettings = DEFAULT_WANDB,
+    workspace: Path | None = None,
+) -> Path:
+    """Tables, figures and one page from the result files below one or several folders.
+
+    Args:
+        folder: Output folders of commands, or folders that hold several; all on one page.
+        output_dir: Where the report goes; needed where there are several folders, and the folder
+            itself where it is none.
+        medals: A YAML file with the rule for medals; the shipped one where it is none.
+        wandb: With a project, all figures and tables are logged as a small run of the group, and
+            the page as its artifact.
+        workspace: A file as in configs/wandb: a workspace with its panels is made in the project.
+
+    Returns:
+        The path of the HTML page.
+
+    Raises:
+        FileNotFoundError: If a folder holds no result that can be read.
+        UsageError: If it is left open where the page of several folders goes, or a workspace has
+            no project to be made in.
+        ConfigError: If the workspace's file, or the rule for medals, is not what it should be.
+    """
+    from probelight.reports.build import build_report
+
+    if len(folder) > 1 and output_dir is None:
+        raise UsageError("several folders have no place of their own for the page: --output_dir")
+    template = _template(workspace, wandb) if workspace else None
+    page_path = build_report(folder, output_dir or folder[0], medals)
+    print(said_of_page(page_path))
+    if wandb.project:
+        from probelight.callbacks.wandb.publish import publish
+
+        publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)), template)
+    return page_path
+
+
+def _template(path: Path, wandb: WandbSettings) -> WorkspaceTemplate:
+    from probelight.callbacks.wandb.workspace import WorkspaceTemplate, check_library
+
+    if not wandb.project:
+        raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")
+    check_library()
+    return WorkspaceTemplate.read(path)
+
+
+def said_of_page(page_path: Path) -> str:
+    """Where a page is, so that it can be opened from any folder."""
+    return f"page: {page_path.resolve()}"
+
+
+def _group(folders: list[Path]) -> str | None:
+    """The group of a sweep's cells, if the one folder is a sweep's."""
+    if len(folders) > 1 or planned_cells(folders[0]) is None:
+        return None
+    from probelight.protocols.jobs.planned import Planned, wandb_group
+
+    return wandb_group(folders[0], Planned.read(folders[0]).context.wandb)

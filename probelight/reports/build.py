@@ -1,0 +1,69 @@
+"""`train.py report FOLDER`: from result files to figures, tables, Markdown and one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from probelight.io.files import write_bytes_atomic, write_text_atomic
+from probelight.io.leftovers import remove_leftovers
+from probelight.reports.curve.medals import read_rule
+from probelight.reports.kit.forms.latex import to_latex
+from probelight.reports.kit.forms.plain import to_csv, to_markdown
+from probelight.reports.sections import made_sections
+from probelight.results.load import load_results
+
+MAX_SAID = 12  # damaged files on the terminal
+
+
+def build_report(
+    folder: Path | Sequence[Path], output_dir: Path | None = None, medals: Path | None = None
+) -> Path:
+    """Makes a report from every result file below a folder, or below several.
+
+    Writes `report.html`, `report.md`, `tables/*.csv` with the same as `.md` and `.tex`,
+    `figures/*.png`, `.svg` and `.pdf`, and `items/*.js` where the page cannot hold all items, each
+    atomically; the same results give the same bytes. The page comes last: when it is there, the
+    rest is too. Prints which files could not be read and are left out.
+
+    Args:
+        folder: Output folder of a command, or one that holds several; any number of them.
+        output_dir: Where the report goes; the folder itself, the first one, where it is None.
+        medals: YAML file with another rule of when a model has earned a medal on a probe.
+
+    Returns:
+        The path of the HTML page.
+
+    Raises:
+        FileNotFoundError: If a folder holds no result that can be read.
+        ConfigError: If the rule cannot be read.
+    """
+    rule = read_rule() if medals is None else read_rule(medals)
+    results = load_results(folder)
+    # The page's colours are those of the figures, and matplotlib takes a second to import.
+    from probelight.reports.explorer.section import explorer
+    from probelight.reports.page.html import to_html
+    from probelight.reports.page.markdown import to_markdown_report
+
+    for sentence in results.damaged[:MAX_SAID]:
+        print(f"left out: {sentence}")
+    if len(results.damaged) > MAX_SAID:
+        print(f"left out: {len(results.damaged) - MAX_SAID:,} more files, which the page names")
+    made = made_sections(results, rule)
+    target = output_dir or (folder if isinstance(folder, Path) else folder[0])
+    remove_leftovers(target)
+    for figure in (figure for section in made for figure in section.figures):
+        write_text_atomic(target / "figures" / f"{figure.name}.svg", figure.svg)
+        write_bytes_atomic(target / "figures" / f"{figure.name}.png", figure.png)
+        write_bytes_atomic(target / "figures" / f"{figure.name}.pdf", figure.pdf())
+    for table in (table for section in made for table in section.tables):
+        write_text_atomic(target / "tables" / f"{table.name}.csv", to_csv(table))
+        write_text_atomic(target / "tables" / f"{table.name}.md", to_markdown(table) + "\n")
+        write_text_atomic(target / "tables" / f"{table.name}.tex", to_latex(table))
+    write_text_atomic(target / "report.md", to_markdown_report(results, made))
+    items = explorer(results)
+    for name, text in items.files.items():
+        write_text_atomic(target / name, text)
+    page_path = target / "report.html"
+    write_text_atomic(page_path, to_html(results, made, items.html, target))
+    return page_path

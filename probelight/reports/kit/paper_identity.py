@@ -1,0 +1,99 @@
+"""Whose results may stand beside a paper's numbers: by what a run recorded, never by a name alone.
+
+A folder may be called roberta-large and an original task science, whatever is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import PurePath
+
+from probelight.probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
+from probelight.probes.diagnostics.sets import SETS
+from probelight.reports.kit.published import BASELINES, PAPER_VECTORS
+from probelight.results.load import Run
+from probelight.results.provenance import DataUse
+
+# Organisation on the Hub of the papers' checkpoints, which are known there without it as well.
+_OWNERS = {
+    "roberta-large": "FacebookAI",
+    "roberta-base": "FacebookAI",
+    "bert-large-uncased-whole-word-masking": "google-bert",
+    "bert-large-uncased": "google-bert",
+    "bert-base-uncased": "google-bert",
+}
+_HUB_IDS = {f"{owner}/{name}": name for name, owner in _OWNERS.items()} | {n: n for n in _OWNERS}
+# Outputs that were released with Ettinger (2020), by what the files hold.
+_RECORDINGS = {
+    "7a52da21f2031323a72282d62956026e49840f52851511548a59b96430bde67a": "bert-base-uncased",
+    "dcd218b323d5e932461b1a5cd1b25ca43367508479e08a1498ca73b4597dfc1f": "bert-base-uncased",
+}
+_COMMIT = re.compile("[0-9a-f]{40}")
+
+# The science collection of Richardson & Sabharwal 2020; MCQL is what was reserved of it.
+SCIENCE = frozenset({"arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"})
+_RESERVED = "mcql"
+RECORDED = "recorded"  # the kind of a model that another program asked
+
+
+def paper_model(run: Run) -> str | None:
+    """Which row of the papers' tables a run's model may stand beside; None for none.
+
+    A checkpoint is known by its id on the Hub, of the main branch or a commit, and a recording by
+    the checksum of what was released. Random weights have no row. A baseline has one only with the
+    paper's vectors.
+    """
+    source = run.source
+    if run.role == "control":
+        return None
+    if run.role == "baseline":
+        return BASELINES.get(run.kind) if source.vectors.startswith(PAPER_VECTORS) else None
+    if run.kind == RECORDED:
+        return next((_RECORDINGS[f.sha256] for f in run.data if f.sha256 in _RECORDINGS), None)
+    return hub_model(run)
+
+
+def hub_model(run: Run) -> str | None:
+    """Which checkpoint of the papers' a run began with, whatever it was there for."""
+    source = run.source
+    pinned = source.revision in (None, "main") or bool(_COMMIT.fullmatch(source.revision))
+    return _HUB_IDS.get(source.hub_id or "") if pinned and not source.control_of else None
+
+
+def on_paper_task(run: Run) -> bool:
+    """Whether a run's original task has the parts of the paper's, all their questions."""
+    parts = run.original_parts
+    return (
+        parts is not None and set(parts.sets) - {_RESERVED} == SCIENCE and parts.train_items is None
+    )
+
+
+def on_released(run: Run, split: str = "") -> bool:
+    """Whether a run read the released file of a split of its probe, and not one of its name."""
+    return released_file(run, split) is not None
+
+
+def released_file(run: Run, split: str = "") -> DataUse | None:
+    """What a run read of the released file of a split of its probe; None where it read another.
+
+    It goes by the checksum where the probe's config has one, else by the name of the file.
+    """
+    source = _source(run.probe, split)
+    if source is None:
+        return None
+    if source.sha256 is not None:
+        return next((file for file in run.data if file.sha256 == source.sha256), None)
+    return next((file for file in run.data if _plain(file.path) == _plain(source.path)), None)
+
+
+@lru_cache(maxsize=64)
+def _source(probe: str, split: str) -> FileSource | None:
+    if probe in SETS:
+        return SETS[probe].file
+    config = load_probe_config(probe) if probe in probe_names() else None
+    return None if config is None or config.base_url == EMBEDDED else config.files.get(split)
+
+
+def _plain(path: str) -> str:
+    return PurePath(path).name.removesuffix(".gz")

@@ -1,0 +1,180 @@
+"""Samples of lm-evaluation-harness: what `--log_samples` writes of a multiple-choice task.
+
+A folder a model, in it samples_TASK_DATE.jsonl (since 0.4.3) beside results_DATE.json, which names
+the model. An object a line:
+
+    {"doc_id": 0, "doc": {...}, "target": "1", "arguments": {"gen_args_0": {"arg_0": "A cat is a",
+     "arg_1": " plant"}, "gen_args_1": {...}}, "filtered_resps": [["-4.1", "False"], ...], "acc": 1}
+
+Numbers may be texts or numbers, arguments lists in place of objects. A task without contexts is of
+whole sentences; one whose continuations are all the same has its choices in its contexts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from probelight.io.errors import RecordError, UsageError
+from probelight.io.files import DataFile, content_sha256, read_json, read_lines
+from probelight.io.json_object import json_object, kind_of
+from probelight.io.limits import SAMPLES
+from probelight.results.importers.answers import Answer, Imported, at, plain, score_of
+
+_DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"
+_NAME = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl(\.gz)?")
+_FILTERS = "; of a task with several filters keep the lines of one `filter`"
+_OLD = "as versions before 0.4.3 wrote; evaluate again with a later one"
+
+
+def read(path: Path) -> Imported:
+    """Reads one file of samples.
+
+    Raises:
+        UsageError: If it is no such file, by its name.
+        RecordError: If a line is none of a multiple-choice task.
+    """
+    found = _NAME.fullmatch(path.name)
+    if found is None:
+        raise UsageError(f"{path}: {_misnamed(path)}")
+    answers, wheres, alone = [], dict[str, str](), 0
+    for number, text in read_lines(path, limit=SAMPLES):
+        if text.strip():
+            with at(where := f"{path}:{number}"):
+                sample = json_object(text, hint=_hint(text))
+                answer = _answer(sample, where)
+                name = sample.get("doc_id", where)
+                if (other := wheres.setdefault(str(name), where)) != where:
+                    raise RecordError(
+                        f"the item of `doc_id` {name} stands at {other} too{_FILTERS}"
+                    )
+            answers.append(answer)
+            alone += "acc_mutual_info" in sample
+    if not answers:
+        raise RecordError(f"{path}:1: the file is empty; it holds no sample")
+    file = DataFile(str(path), content_sha256(path, SAMPLES), len(answers))
+    notices = (
+        (f"{alone} items also have scores of choices without context, not read",) if alone else ()
+    )
+    return Imported(file, tuple(answers), found["task"], _model(path, found["date"]), notices)
+
+
+def _misnamed(path: Path) -> str:
+    needed = "samples_TASK_DATE.jsonl is needed, which --log_samples writes since 0.4.3"
+    if path.is_dir():
+        return f"a folder; {needed} into it"
+    if path.name.startswith("results"):
+        return f"the accuracies of tasks, not what was said of each item; {needed} beside it"
+    if path.name.endswith("_write_out_info.json"):
+        return f"written by --write_out of lm-evaluation-harness 0.3, without scores; {needed}"
+    return f"by its name no file of samples; {needed}"
+
+
+def _hint(text: str) -> str:
+    return f"; this looks like a JSON array, {_OLD}" if text.startswith("[") else ""
+
+
+def _model(path: Path, date: str) -> str:
+    """The model that the results of the same evaluation name; empty where they are not there."""
+    results = path.with_name(f"results_{date}.json")
+    if not results.is_file():
+        return ""
+    facts = read_json(results, json.loads)
+    name = facts.get("model_name") if isinstance(facts, dict) else None
+    return Path(name).name if isinstance(name, str) else ""
+
+
+def _answer(sample: Mapping[str, Any], where: str) -> Answer:
+    for key in ("doc", "arguments", "filtered_resps"):
+        if key not in sample:
+            raise RecordError(f"`{key}` is missing; this is no sample of lm-evaluation-harness")
+    asked = [_pair(one) for one in _listed(sample["arguments"])]
+    scores = [_score(one) for one in _listed(sample["filtered_resps"])]
+    if len(asked) != len(scores):
+        raise RecordError(f"{len(asked)} arguments, but {len(scores)} responses")
+    if len(asked) < 2:
+        raise RecordError("one response, where a multiple-choice task has one for each choice")
+    half = len(asked) // 2  # each choice stands alone too, behind the others
+    alone = [("", choice) for _, choice in asked[:half]]
+    if "acc_mutual_info" in sample and asked[half:] == alone:
+        asked, scores = asked[:half], scores[:half]
+    contexts = list(dict.fromkeys(context for context, _ in asked))
+    doc = sample["doc"] if isinstance(sample["doc"], dict) else {}
+    if len(contexts) == 1:
+        texts, choices = contexts, [choice.strip() for _, choice in asked]
+    elif len({choice for _, choice in asked}) == 1:
+        texts, choices = [""], [f"{context}{choice}".strip() for context, choice in asked]
+    else:
+        raise RecordError("both the contexts and their continuations differ")
+    own_id, paradigm = doc.get("id"), doc.get("UID")
+    return Answer(
+        where=where,
+        id=str(own_id) if isinstance(own_id, str | int) else "",
+        texts=tuple(dict.fromkeys([*texts, *_texts(doc)])),
+        choices=tuple(choices),
+        scores=tuple(scores),
+        gold=_gold(sample, choices, scores) if len(contexts) == 1 else None,
+        paradigm=paradigm if isinstance(paradigm, str) else "",
+    )
+
+
+def _listed(value: object) -> list[Any]:
+    """A list, or an object that was made of one, as gen_args_0, gen_args_1, ..."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if not isinstance(value, list):
+        raise RecordError(f"{kind_of(value)}, where a list is needed")
+    return value
+
+
+def _pair(value: object) -> tuple[str, str]:
+    found = _listed(value)
+    if len(found) < 2 or not isinstance(found[0], str) or not isinstance(found[1], str):
+        raise RecordError(
+            "the arguments are no context with a continuation: this is a task that generates text, "
+            "or whose texts have no choices; only multiple-choice tasks are read"
+        )
+    return found[0], found[1]
+
+
+def _score(value: object) -> float:
+    if not isinstance(value, list) or len(value) != 2:
+        raise RecordError(
+            f"a response is {kind_of(value)}; a multiple-choice task has a log-likelihood and "
+            "whether it is greedy"
+        )
+    return score_of(value[0], "a log-likelihood")
+
+
+def _texts(value: object) -> list[str]:
+    """All texts of a document, at whatever depth."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in parts for text in _texts(part)]
+
+
+def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[float]) -> int | None:
+    """The right choice: `target` is its index or its text, and a text of digits may be either.
+
+    Raises:
+        RecordError: If it can be read as two choices, or the sample's own accuracy contradicts it.
+    """
+    target = str(sample.get("target", ""))
+    own = [plain(choice) for choice in choices]
+    is_text = not isinstance(sample.get("target"), int) and plain(target) in own
+    found = {own.index(plain(target))} if is_text else set[int]()
+    if target.isdecimal() and int(target) < len(choices):
+        found.add(int(target))
+    if len(found) > 1:
+        raise RecordError(f"`target` {target!r} is a choice, and the index of another one")
+    if not found:
+        return None
+    gold = found.pop()
+    best = scores.index(max(scores))  # of several the first, as the harness has it
+    if (acc := sample.get("acc")) in (0, 1) and acc != float(best == gold):
+        raise RecordError(f"`acc` is {acc:g}, but by its scores and `target` {target!r} it is not")
+    return gold

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from probelight.build.drafts import Draft, Probe, finish
+from probelight.build.frame import registry
+from probelight.build.frame.builder import Builder, BuildSettings, Source
+from probelight.build.frame.write import HygieneError, write_probe
+from probelight.io.files import sha256_of
+from probelight.probes.source import load_probe
+from probelight.protocols import cli
+
+
+@dataclass(frozen=True)
+class SumSettings(BuildSettings):
+    """Settings of a probe of sums.
+
+    Args:
+        count: How many sums.
+        numerals: A file.
+    """
+
+    count: int = 4
+    numerals: str = "numerals.txt"
+
+
+def sums(settings: SumSettings) -> Probe:
+    drafts = {
+        split: [
+            Draft(
+                f"{n} and {start} are", f"{n + start}!", (f"{n}?", f"{n + 1}?"), n, {"cluster": n}
+            )
+            for n in range(start, start + settings.count)
+        ]
+        for split, start in (("train", 100), ("dev", 200))
+    }
+    return finish("sums", drafts, random.Random(settings.seed))
+
+
+SUMS = Builder(
+    "sums",
+    "What is the sum?",
+    SumSettings,
+    sums,
+    sources={"numerals": Source("Numerals", "1.0", "public domain")},
+    config={"setup": "mc_qa", "num_choices": 3, "chance": 0.333},
+)
+
+
+@pytest.fixture
+def numerals(tmp_path: Path) -> Path:
+    path = tmp_path / "numerals.txt"
+    path.write_text("one two")
+    return path
+
+
+def test_a_named_probe_is_built_and_can_be_loaded(
+    tmp_path: Path,
+    numerals: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(registry.BUILDERS, "sums", f"{__name__}:SUMS")
+    config = tmp_path / "settings.yaml"
+    config.write_text("count: 6\n")
+    line = ["probes", "build", "sums", f"--config={config}", f"--numerals={numerals}"]
+    assert cli.main([*line, "--output_dir", str(tmp_path / "a")]) == 0
+    assert cli.main([*line, "--output_dir", str(tmp_path / "b"), "--seed=0"]) == 0
+    names = {path.name for path in (tmp_path / "a" / "sums").iterdir()}
+    assert names == {"train.jsonl.gz", "dev.jsonl.gz", "sums.yaml", "README.md"}
+    for name in names:
+        assert sha256_of(tmp_path / "a/sums" / name) == sha256_of(tmp_path / "b/sums" / name)
+    records = load_probe(str(tmp_path / "a" / "sums" / "sums.yaml"), "dev").records
+    assert sorted(record.stem for record in records) == [
+        f"{n} and 200 are" for n in range(200, 206)
+    ]
+    card = (tmp_path / "a/sums/README.md").read_text()
+    assert "train.py probes build sums --count 6 --output_dir DIR" in card
+    assert f"`numerals.txt` {sha256_of(numerals)}" in card
+    assert str(tmp_path) not in card
+    capsys.readouterr()
+    assert cli.main(["probes", "validate", str(tmp_path / "a" / "sums")]) == 0
+    assert "nothing found in 12 items (train, dev)" in capsys.readouterr().out
+
+
+def test_mistakes_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(registry.BUILDERS, "sums", f"{__name__}:SUMS")
+    assert cli.main(["probes", "build", "smus", f"--output_dir={tmp_path}"]) == 2
+    assert "no builder of 'smus' (did you mean 'sums'?)" in capsys.readouterr().err
+    assert cli.main(["probes", "build", "sums"]) == 2
+    assert "give --output_dir" in capsys.readouterr().err
+
+
+def test_what_breaks_a_rule_is_not_written(tmp_path: Path, numerals: Path) -> None:
+    def leaky(settings: SumSettings) -> Probe:
+        probe = sums(settings)
+        return {"train": probe["train"], "dev": probe["train"][:2]}
+
+    builder = Builder("sums", "", SumSettings, leaky)
+    with pytest.raises(HygieneError, match="question in two splits: 2"):
+        write_probe(builder, SumSettings(), tmp_path)
+    assert not (tmp_path / "sums").exists()

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from probelight.build.antonyms import Part
+from probelight.build.hygiene.finding import check_records, check_splits
+from probelight.build.olmpics import antonyms
+from probelight.build.olmpics.antonyms import (
+    ANTONYM_NEGATION,
+    AntonymSettings,
+    build_antonyms,
+    check_pairs,
+    word_pairs,
+)
+from probelight.probes.record import Record
+
+WORDS = frozenset({"hot", "warm", "cold", "scorching"})
+OPPOSED = {("cold", "hot"), ("cold", "scorching")}
+
+
+@pytest.fixture
+def settings(tiny_wordnet_dir: Path, monkeypatch: pytest.MonkeyPatch) -> AntonymSettings:
+    monkeypatch.setattr(antonyms, "frequent_words", lambda count: WORDS)
+    return AntonymSettings(num_dev=4, wordnet_dir=str(tiny_wordnet_dir))
+
+
+def test_half_are_opposites_in_every_split_and_train_gets_what_is_left(
+    settings: AntonymSettings,
+) -> None:
+    probe = build_antonyms(settings)
+    # Two pairs of opposites and two of three of synonyms, each in both orders.
+    assert {split: len(rows) for split, rows in probe.items()} == {"train": 4, "dev": 4}
+    for rows in probe.values():
+        assert sorted(record.gold for record in rows) == ["not", "not", "really", "really"]
+        for record in rows:
+            first, second = record.meta["arguments"]
+            assert record.stem == f"It was [MASK] {first}, it was really {second}."
+            assert (tuple(sorted((first, second))) in OPPOSED) == (record.gold == "not")
+        assert len({frozenset(record.meta["arguments"]) for record in rows}) == 2
+        assert check_records(rows) == check_pairs(settings, rows) == []
+    assert check_splits(probe) == []
+    assert build_antonyms(settings) == probe
+
+
+def test_a_pair_is_asked_in_one_part_of_speech(monkeypatch: pytest.MonkeyPatch) -> None:
+    opposed = {"adjective": {("a", "b")}, "noun": {("c", "d"), ("milk", "oil")}, "verb": set()}
+    same = {
+        "adjective": {("e", "f"), ("c", "d")},
+        "noun": {("g", "h"), ("e", "f")},
+        "verb": {("a", "b"), ("g", "h"), ("i", "j")},
+    }
+    monkeypatch.setattr(antonyms, "antonym_pairs", lambda w, v, part: opposed[part])
+    monkeypatch.setattr(antonyms, "synonym_pairs", lambda w, v, part: same[part])
+    monkeypatch.setattr(antonyms, "countable_words", lambda wordnet, words: words - {"milk"})
+    assert word_pairs(None, WORDS) == {
+        "adjective": ({("a", "b")}, {("e", "f")}),
+        "noun": ({("c", "d")}, {("g", "h")}),
+        "verb": (set(), {("i", "j")}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "stems"),
+    [
+        (
+            "noun",
+            (
+                "It was [MASK] an end, it was really a start.",
+                "It was [MASK] a start, it was really an end.",
+            ),
+        ),
+        (
+            "verb",
+            (
+                "He was [MASK] ready to end, He was really ready to start.",
+                "He was [MASK] ready to start, He was really ready to end.",
+            ),
+        ),
+    ],
+)
+def test_sentences_as_released_and_their_arguments(part: Part, stems: tuple[str, str]) -> None:
+    drafts = list(antonyms._drafts(part, ("end", "start"), ("x", "y")))
+    assert tuple(draft.stem for draft in drafts if draft.gold == "not") == stems
+    patterns = ANTONYM_NEGATION.config["arguments"]
+    found = {
+        name: m.groups() for name, one in patterns.items() if (m := re.fullmatch(one, stems[0]))
+    }
+    assert next(iter(found.items())) == (part, ("end", "start"))
+
+
+def test_what_wordnet_contradicts_is_found(settings: AntonymSettings) -> None:
+    def item(first: str, second: str, answer: int) -> Record:
+        choices = ("not", "really")
+        return Record("1", f"{first} {second}", choices, answer, {"arguments": [first, second]})
+
+    right = [item("hot", "cold", 0), item("hot", "warm", 1)]
+    wrong = [item("cold", "hot", 1), item("warm", "hot", 0)]
+    assert [found.check for found in check_pairs(settings, [*right, *wrong])] == [
+        "opposites by another sense",
+        "synonyms by another sense",
+    ]

@@ -1,0 +1,71 @@
+"""What the training text says about the tiny WordNet and about two dictionary entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probelight.build.sources.gcide import Sense
+from probelight.build.sources.verbalise import (
+    gcide_documents,
+    plain,
+    with_article,
+    wordnet_documents,
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("ferry", "a ferry"), ("apple", "an apple"), ("Paris", "Paris")],
+)
+def test_with_article(word: str, expected: str) -> None:
+    assert with_article(word) == expected
+
+
+def test_plain_unifies_quotation_marks_and_spaces() -> None:
+    assert plain(" ``so''\n he   said") == '"so" he said'
+
+
+def test_one_document_a_synset(tiny_wordnet: Any) -> None:
+    documents = {d.key: d for d in wordnet_documents(tiny_wordnet)}
+    assert len(documents) == 21 + 3 + 2
+    dog = documents["dog.n.01"]
+    assert dog.source == "wordnet"
+    assert dog.sentences[:2] == (
+        "dog , domestic dog : an animal that barks",
+        "the dogs barked all night",
+    )
+    assert "dog , also called domestic dog" in dog.sentences
+    own = "a type of mammal , that is , an animal that feeds milk to its young"
+    assert any(sentence.endswith(own) for sentence in dog.sentences)
+    assert len(set(dog.sentences)) == len(dog.sentences)
+    run = documents["run.v.01"].sentences
+    assert "to run is to move in some way" in run
+    hot = documents["hot.a.01"].sentences
+    assert "hot is not cold ; cold is the opposite of hot" in hot
+
+
+def test_siblings_share_the_named_ancestor(tiny_wordnet: Any) -> None:
+    documents = {d.key: " ".join(d.sentences) for d in wordnet_documents(tiny_wordnet)}
+    # Under its parent a hen has two cousins, and both are told.
+    assert "an owl" in documents["hen.n.01"]
+    assert "a duck" in documents["hen.n.01"]
+
+
+def test_the_text_is_a_function_of_the_seed(tiny_wordnet: Any) -> None:
+    first = list(wordnet_documents(tiny_wordnet, seed=3))
+    assert first == list(wordnet_documents(tiny_wordnet, seed=3))
+    assert first != list(wordnet_documents(tiny_wordnet, seed=4))
+
+
+def test_one_document_a_headword() -> None:
+    senses = [
+        Sense("Gift", "n", 1, "A present", ("the gift of wit",), "1913 Webster"),
+        Sense("Gift", "v", 2, "To endow", (), "1913 Webster"),
+        Sense("Go", "v", 1, "To move", (), "1913 Webster"),
+    ]
+    gift, go = gcide_documents(iter(senses))
+    assert (gift.key, gift.source) == ("gift", "gcide")
+    assert gift.sentences == ("Gift : A present", "the gift of wit", "Gift : To endow")
+    assert go.sentences == ("Go : To move",)

@@ -1,0 +1,68 @@
+"""The reader and the walks of the taxonomy, on the tiny database of tests/probes/conftest.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probelight.build.sources.wordnet import ancestors, descendants, open_wordnet, words_of
+
+
+def names(walk: Any) -> list[tuple[int, str]]:
+    return [(hops, synset.name()) for hops, synset in walk]
+
+
+def test_reads_words_glosses_and_examples(tiny_wordnet: Any) -> None:
+    dog = tiny_wordnet.synset("dog.n.01")
+    assert words_of(dog) == ["dog", "domestic dog"]
+    assert dog.definition() == "an animal that barks"
+    assert dog.examples() == ["the dogs barked all night"]
+    assert dog.lexname() == "noun.animal"  # from the list that Debian's package lacks
+    assert tiny_wordnet.morphy("dogs", "n") == "dog"
+    assert tiny_wordnet.morphy("ran", "v") == "run"
+
+
+def test_ancestors_are_nearest_first_and_counted_in_hops(tiny_wordnet: Any) -> None:
+    walk = names(ancestors(tiny_wordnet.synset("poodle.n.01")))
+    assert walk == [(1, "dog.n.01"), (2, "mammal.n.01"), (3, "animal.n.01"), (4, "entity.n.01")]
+    assert names(ancestors(tiny_wordnet.synset("poodle.n.01"), 2)) == walk[:2]
+
+
+def test_descendants_go_down_to_the_given_depth(tiny_wordnet: Any) -> None:
+    mammal = tiny_wordnet.synset("mammal.n.01")
+    assert names(descendants(mammal, 1)) == [(1, "dog.n.01"), (1, "cat.n.01"), (1, "horse.n.01")]
+    assert names(descendants(mammal)) == [
+        *names(descendants(mammal, 1)),
+        (2, "poodle.n.01"),
+        (2, "hound.n.01"),
+    ]
+
+
+def test_order_does_not_depend_on_the_hash_seed(tiny_wordnet_dir: Path) -> None:
+    program = (
+        "import sys; from probelight.build.sources.wordnet import *\n"
+        "entity = open_wordnet(sys.argv[1]).synset('entity.n.01')\n"
+        "print([s.name() for _, s in descendants(entity)])"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program, str(tiny_wordnet_dir)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
+
+
+def test_a_folder_without_the_database_names_the_packages(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"data\.noun.*apt-get install wordnet-base"):
+        open_wordnet(tmp_path)

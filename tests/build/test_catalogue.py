@@ -1,0 +1,122 @@
+"""The builders as one function, and what the shipped files promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from probelight.build.catalogue import SHIPPED, build_probes
+from probelight.build.hygiene.finding import asked_stems
+from probelight.build.sources import gcide, wordnet
+from probelight.build.sources.vocabulary import read_vocabulary
+from probelight.io.files import sha256_of
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.content_words import stems_in
+from probelight.probes.controls import choose_nonsense, no_language, perturbed_language
+from probelight.probes.source import load_probe
+from probelight.probes.splits import group_of
+from tests.fixtures.checkout import ROOT
+
+SPLITS = ("train", "dev", "test")
+ASSETS = ROOT / "assets"
+
+
+def test_templated_probes_are_remade_byte_for_byte_without_any_source(tmp_path: Path) -> None:
+    paths = build_probes(tmp_path, names=["age_small", "multihop_small"])
+    assert len(paths) == 6
+    for path in paths:
+        assert sha256_of(path) == sha256_of(ASSETS / "probes" / path.relative_to(tmp_path))
+
+
+@pytest.mark.slow
+def test_every_shipped_probe_is_remade_byte_for_byte(tmp_path: Path) -> None:
+    pytest.importorskip("nltk")
+    if not (wordnet.DEFAULT_DIR / "index.sense").exists() or not gcide.DEFAULT_PATH.exists():
+        pytest.skip("needs wordnet-base, wordnet-sense-index and dict-gcide")
+    for path in build_probes(tmp_path):
+        assert sha256_of(path) == sha256_of(ASSETS / "probes" / path.relative_to(tmp_path)), path
+
+
+def test_unknown_names_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no probe age_big is shipped, but age_small, "):
+        build_probes(tmp_path, names=["age_big"])
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_splits_share_no_group_stem_or_question(name: str) -> None:
+    config = load_probe_config(name)
+    records = {split: load_probe(name, split).records for split in SPLITS}
+    groups = {s: {group_of(r, config.group_by) for r in records[s]} for s in SPLITS}
+    stems = [r.stem for s in SPLITS for r in records[s]]
+    assert not groups["train"] & groups["dev"]
+    assert not groups["train"] & groups["test"]
+    assert not groups["dev"] & groups["test"]
+    assert len(set(stems)) == len(stems)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_items_are_balanced_and_complete(name: str) -> None:
+    config = load_probe_config(name)
+    for split in SPLITS:
+        data = load_probe(name, split)
+        assert data.notices == ()
+        assert {len(r.choices) for r in data.records} == {config.num_choices}
+        positions = Counter(r.answer for r in data.records).values()
+        assert max(positions) - min(positions) <= 1
+        assert all(len(set(r.choices)) == len(r.choices) for r in data.records)
+        if config.candidates:
+            assert {frozenset(r.choices) for r in data.records} == {frozenset(config.candidates)}
+            golds = Counter(r.gold for r in data.records).values()
+            assert max(golds) - min(golds) <= 1
+
+
+@pytest.mark.parametrize(
+    "name", ["definitions_small", "hypernymy_small", "hyponymy_small", "wordsense_small"]
+)
+def test_no_shipped_answer_repeats_the_asked_word(name: str) -> None:
+    for split in SPLITS:
+        for record in load_probe(name, split).records:
+            asked = asked_stems(record)
+            assert asked
+            assert not [text for text in record.choices if asked & stems_in(text)]
+
+
+@pytest.mark.parametrize("name", ["age_small", "multihop_small", "antonym_small"])
+def test_controls_work_on_every_shipped_item(name: str) -> None:
+    config = load_probe_config(name)
+    nonsense = choose_nonsense(config, lambda word: True)
+    words = dict.fromkeys(config.key_words, "foe")
+    for split in SPLITS:
+        for record in load_probe(name, split).records:
+            bare = no_language(record, config, nonsense)
+            tokens = [str(argument) for argument in record.meta["arguments"]]
+            assert sorted(bare.stem.split()) == sorted(["[MASK]", *tokens])
+            assert "foe" in perturbed_language(record, config, words).stem
+
+
+def test_shipped_taxonomy_candidates_are_pieces_of_the_embedded_model() -> None:
+    vocabulary = read_vocabulary(ASSETS / "dictionary-lm")
+    for split in SPLITS:
+        for record in load_probe("taxonomy_small", split).records:
+            assert set(record.choices) <= vocabulary
+
+
+def test_intervals_of_shipped_taxonomy_resample_sixty_groups() -> None:
+    config = load_probe_config("taxonomy_small")
+    records = load_probe("taxonomy_small", "test").records
+    assert len({group_of(record, config.group_by) for record in records}) >= 60
+
+
+def test_shipped_files_are_small() -> None:
+    sizes = [path.stat().st_size for path in (ASSETS / "probes").rglob("*.gz")]
+    assert len(sizes) == 3 * len(SHIPPED)
+    assert sum(sizes) < 2_000_000
+
+
+def test_no_few_answers_decide_what_the_choices_of_hypernymy_alone_give() -> None:
+    for split, size in (("train", 1500), ("dev", 300), ("test", 500)):
+        golds = Counter(record.gold for record in load_probe("hypernymy_small", split).records)
+        assert golds.total() == size
+        assert max(golds.values()) <= 13  # ten, but two synsets may be called alike

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from transformers import T5Tokenizer
+
+from probelight.encoding.infilling.encoder import InfillingEncoder
+from probelight.encoding.infilling.infilling_set import Infilling
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record
+
+MakeTokenizer = Callable[..., Any]
+
+WORDS = "a the is than dog cat small red".split()
+PIECES = ["▁ante", "lope", ".", "s"]
+RECORD = Record("r", "a cat is [MASK] .", ("red", "the antelope"), 1, position=7)
+
+
+@pytest.fixture
+def sentinels() -> tuple[Any, Infilling]:
+    """T5's kind of tokenizer, and its form: pad starts the decoder."""
+    vocab = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -9.0)]
+    vocab += [(f"▁{word}", -1.0) for word in WORDS] + [(piece, -2.0) for piece in PIECES]
+    tokenizer = T5Tokenizer(
+        vocab=[*vocab, ("<extra_id_1>", 0.0), ("<extra_id_0>", 0.0)], extra_ids=2
+    )
+    zero, one = tokenizer.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
+    return tokenizer, Infilling("<extra_id_0>", zero, (0, zero), (one,), repeats_context=False)
+
+
+@pytest.fixture
+def sentence(make_tokenizer: MakeTokenizer) -> tuple[Any, Infilling]:
+    """BART's kind, and its form: </s> starts the decoder, <s> a sentence."""
+    tokenizer = make_tokenizer("byte_bpe")
+    opening = (tokenizer.eos_token_id, tokenizer.bos_token_id)
+    return tokenizer, Infilling("<mask>", tokenizer.mask_token_id, opening, (), True)
+
+
+def shown(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict[str, list[str]]:
+    """What the two halves of the model are given, and what is asked for, as pieces."""
+    tokenizer, form = kind
+    encoded = InfillingEncoder(tokenizer, form, **options).encode(records)
+    batch = encoded.collate(range(len(encoded)))
+    pieces = tokenizer.convert_ids_to_tokens
+    read = [
+        " ".join(pieces(ids[mask.bool()].tolist()))
+        for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    ]
+    asked = [
+        " ".join(pieces(ids[mask].tolist()))
+        for ids, mask in zip(batch["asked_ids"], batch["asked_mask"], strict=True)
+    ]
+    given = [
+        " ".join(pieces(ids[: int(mask.int().argmax()) + 1].tolist()))
+        for ids, mask in zip(batch["decoder_input_ids"], batch["asked_mask"], strict=True)
+    ]
+    return {"read": read, "given": given, "asked": asked}
+
+
+def test_sentinels_stand_around_the_answer(sentinels: tuple[Any, Infilling]) -> None:
+    assert shown(sentinels, RECORD) == {
+        "read": ["▁a ▁cat ▁is <extra_id_0> ▁ . </s>"],
+        "given": ["<pad> <extra_id_0>"] * 2,
+        "asked": ["▁red <extra_id_1>", "▁the ▁ante lope <extra_id_1>"],
+    }
+
+
+def test_a_filled_sentence_is_given_up_to_the_answer(sentence: tuple[Any, Infilling]) -> None:
+    assert shown(sentence, Record("r", "a cat is [MASK] .", ("first", " the dog "), 1)) == {
+        "read": ["<s> a Ġcat Ġis <mask> Ġ. </s>"],
+        "given": ["</s> <s> a Ġcat Ġis"] * 2,
+        "asked": ["Ġfirst", "Ġthe Ġdog"],
+    }
+
+
+def test_a_question_has_its_blank_behind_a_space(
+    sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
+) -> None:
+    asked = Record("q", "a dog is  ", ("small", "red"), 0)
+    found = shown(sentinels, asked)
+    assert found["read"] == ["▁a ▁dog ▁is <extra_id_0> </s>"]
+    assert found["asked"] == ["▁small <extra_id_1>", "▁red <extra_id_1>"]
+    found = shown(sentence, Record("q", "which one", ("dog", "cat"), 0))
+    assert found["read"] == ["<s> which Ġone <mask> </s>"]
+    assert found["given"] == ["</s> <s> which Ġone"] * 2
+    assert found["asked"] == ["Ġdog", "Ġcat"]
+
+
+def test_the_answer_to_an_empty_stem_is_the_whole_text(
+    sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
+) -> None:
+    both = Record("p", "", ("the dog is red", "dog the is red"), 0)
+    found = shown(sentinels, both)
+    assert found["read"] == ["<extra_id_0> </s>"]
+    assert found["asked"][0] == "▁the ▁dog ▁is ▁red <extra_id_1>"
+    found = shown(sentence, Record("p", " ", ("the dog is", "dog the is"), 0))
+    assert found["read"] == ["<s> <mask> </s>"]
+    assert found["given"] == ["</s> <s>"] * 2
+    assert found["asked"] == ["the Ġdog Ġis", "dog Ġthe Ġis"]
+
+
+def test_a_blank_inside_a_word_brings_no_space(sentence: tuple[Any, Infilling]) -> None:
+    found = shown(sentence, Record("s", "a cat([MASK])", ("dog", "first"), 0))
+    assert found["read"] == ["<s> a Ġcat ( <mask> ) </s>"]
+    assert found["asked"] == ["dog", "first"]
+
+
+def test_the_next_token_is_asked_for_without_what_closes(
+    sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
+) -> None:
+    found = shown(sentinels, RECORD, asks="place")
+    assert found["given"] == ["<pad> <extra_id_0>"]
+    assert len(found["asked"][0].split()) == 1
+    assert shown(sentence, RECORD, asks="place")["given"] == ["</s> <s> a Ġcat Ġis"]
+    encoded = InfillingEncoder(*sentinels, asks="entries").encode([RECORD])
+    assert [one.name for one in encoded.skipped] == ["r@7"]
+    assert "2 pieces" not in encoded.skipped[0].reason
+    assert "'the antelope' is 3 pieces" in encoded.skipped[0].reason
+
+
+def test_sentinels_that_are_words_are_found(make_tokenizer: MakeTokenizer) -> None:
+    """mT5's are pieces of its vocabulary, and no special tokens."""
+    vocab = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -9.0), ("▁<extra_id_0>", 0.0)]
+    vocab += [(f"▁{word}", -1.0) for word in WORDS] + [(piece, -2.0) for piece in PIECES]
+    tokenizer = T5Tokenizer(vocab=vocab, extra_ids=0)
+    form = Infilling(" <extra_id_0>", 4, (0, 4), (4,), repeats_context=False)
+    found = shown((tokenizer, form), Record("m", "a cat is [MASK].", ("red", "small"), 0))
+    assert found["read"] == ["▁a ▁cat ▁is ▁<extra_id_0> . </s>"]
+    assert found["asked"][0] == "▁red ▁<extra_id_0>"
+
+
+def test_a_long_text_is_cut_around_its_blank_in_both_halves(
+    sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
+) -> None:
+    long = Record("l", "the " * 30 + "cat [MASK] is" + " dog" * 30, ("first", "the first"), 0)
+    found = shown(sentence, long, max_length=10)
+    assert found["read"] == ["<s> Ġthe Ġthe Ġcat <mask> Ġis Ġdog Ġdog Ġdog </s>"]
+    assert found["given"] == ["</s> <s> Ġthe Ġthe Ġcat"] * 2
+    short = Record("s", "the " * 30 + "cat [MASK]", ("first", "the the the first"), 0)
+    encoder = InfillingEncoder(*sentence, max_length=10)
+    encoded = encoder.encode([short])
+    assert encoded.lengths.tolist() == [8 + 2 - 1]
+    assert encoded.notices == ("1 of 1 texts were cut to 10 tokens around their blank",)
+    small = replace(long, choices=("red", "small"))
+    assert shown(sentinels, small, max_length=7)["read"] == [
+        "▁the ▁cat <extra_id_0> ▁is ▁dog ▁dog </s>"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (Record("none", "a [MASK]", ("", "dog"), 1, position=3), "none@3: the choice '' has no"),
+        (
+            Record("itself", "a <extra_id_0> <mask> is [MASK]", ("red", "dog"), 0, position=3),
+            "itself@3: the text holds 2 blanks once tokenised; does it contain '<",
+        ),
+        (
+            Record("long", "a [MASK]", ("red " * 20, "dog"), 0, position=3),
+            r"long@3: a choice has \d+ tokens, more than fit into max_length=12",
+        ),
+    ],
+)
+def test_what_cannot_be_posed_is_refused_by_name(
+    record: Record, said: str, sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
+) -> None:
+    for kind in (sentinels, sentence):
+        with pytest.raises(RecordError, match=said):
+            InfillingEncoder(*kind, max_length=12).encode([record])
+
+
+def test_nothing_and_no_room_and_unknown_pieces(sentinels: tuple[Any, Infilling]) -> None:
+    assert len(InfillingEncoder(*sentinels).encode([])) == 0
+    assert InfillingEncoder(*sentinels).num_tokens([RECORD]) == [[2, 4]]
+    with pytest.raises(ValueError, match="max_length=2 leaves no room"):
+        InfillingEncoder(*sentinels, max_length=2)
+    unknown = Record("u", "a [MASK] \u2603", ("red", "caf\u00e9"), 0)
+    notices = InfillingEncoder(*sentinels).encode([unknown]).notices
+    assert len(notices) == 2
+    assert "1 of 1 texts hold a piece" in notices[0]
+    assert "1 of 2 answers hold a piece" in notices[1]

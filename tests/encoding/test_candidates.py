@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from probelight.encoding.candidates import Blank, CandidateTable
+from probelight.encoding.token_store import TokenStore, tokenise
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record
+
+
+def table_of(
+    tokenizer: Any, carrier: str, *candidates: str, prefix: str = "auto"
+) -> tuple[CandidateTable, TokenStore]:
+    """A table that holds the candidates, and the tokens of its texts."""
+    table = CandidateTable(tokenizer, prefix)
+    for candidate in candidates:
+        table.add(carrier, candidate)
+    return table, tokenise(tokenizer, list(table.texts))[0]
+
+
+@pytest.mark.parametrize(
+    ("stem", "text", "carrier"),
+    [
+        ("A dog is [MASK] than me.", "A dog is<mask> than me.", "a "),
+        ("[MASK] is old.", "<mask> is old.", ""),
+        ("  [MASK] is old.", "<mask> is old.", ""),
+        ("He ([MASK]) was", "He (<mask>) was", "("),
+    ],
+    ids=["inside", "at the start", "behind spaces only", "attached"],
+)
+def test_a_blank_knows_what_stands_before_it(stem: str, text: str, carrier: str) -> None:
+    assert Blank.of(stem, "<mask>") == Blank(text, carrier)
+
+
+@pytest.mark.parametrize(
+    ("kind", "carrier", "piece"),
+    [
+        ("wordpiece", "a ", "older"),
+        ("byte_bpe", "a ", "Ġolder"),
+        ("byte_bpe", "", "older"),
+        ("byte_bpe", "(", "older"),
+        ("sentencepiece", "a ", "▁older"),
+        ("sentencepiece", "", "▁older"),
+    ],
+)
+def test_the_piece_of_a_candidate_is_that_behind_its_carrier(
+    kind: str, carrier: str, piece: str, make_tokenizer: Callable[..., Any]
+) -> None:
+    tokenizer = make_tokenizer(kind)
+    table, tokens = table_of(tokenizer, carrier, "older")
+    pieces = table.pieces(carrier, "older", tokens).tolist()
+    assert tokenizer.convert_ids_to_tokens(pieces) == [piece]
+
+
+@pytest.mark.parametrize(("prefix", "piece"), [("", "younger"), (" ", "Ġyounger")])
+def test_a_given_prefix_is_taken_as_it_is_whatever_the_carrier(
+    prefix: str, piece: str, make_tokenizer: Callable[..., Any]
+) -> None:
+    tokenizer = make_tokenizer("byte_bpe")
+    table, tokens = table_of(tokenizer, "a ", "younger", prefix=prefix)
+    assert tokenizer.convert_ids_to_tokens(table.pieces("a ", "younger", tokens)) == [piece]
+
+
+def test_candidates_that_are_not_one_item_of_the_vocabulary_are_told(
+    make_tokenizer: Callable[..., Any],
+) -> None:
+    record = Record("r", "a [MASK]", ("dog", "antelope", "zebra"), 0)
+    table, tokens = table_of(make_tokenizer("wordpiece"), "a ", *record.choices)
+    assert list(table.problems(record, "a ", tokens)) == [
+        "the candidate 'antelope' is 3 pieces, ['ante', '##lo', '##pe']",
+        "the candidate 'zebra' is not in the vocabulary, ['[UNK]']",
+    ]
+
+
+def test_two_candidates_must_not_be_the_same_item(make_tokenizer: Callable[..., Any]) -> None:
+    tokenizer = make_tokenizer("wordpiece")  # uncased
+    table, tokens = table_of(tokenizer, "a ", "dog", "cat", "Cat")
+    same = Record("x", "a [MASK]", ("dog", "Cat", "cat"), 0, position=7)
+    with pytest.raises(RecordError, match=r"x@7: the candidates 'Cat' and 'cat' are the same.*cat"):
+        table.token_ids(same, "a ", tokens)
+    # A repeated choice that is not the gold one was let through by the reader, and is here.
+    repeated = Record("y", "a [MASK]", ("dog", "cat", "cat"), 0)
+    names = tokenizer.convert_ids_to_tokens(table.token_ids(repeated, "a ", tokens))
+    assert names == ["dog", "cat", "cat"]

@@ -1,0 +1,127 @@
+"""Where what is scored begins, what stands before it, and what texts have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from probelight.encoding.continuation import ContinuationEncoder, shared_beginning
+from probelight.encoding.encoded_set import EncodedSet
+from probelight.io.errors import RecordError
+from probelight.probes.record import Record
+
+
+def tokenizer_of(with_bos: bool = False, **names: str) -> Any:
+    """A token a letter; a space belongs to the letter behind it, and `xy` is one token."""
+    letters = list("abcdefgxy.\u00e9")
+    words = ["<s>", "</s>", "<unk>", "xy", " xy", *letters, *(f" {c}" for c in letters)]
+    base = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
+    base.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s?(xy|\S)"), "isolated")
+    if with_bos:
+        base.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+        )
+    return PreTrainedTokenizerFast(tokenizer_object=base, unk_token="<unk>", **names)
+
+
+NAMES = {"bos_token": "<s>", "eos_token": "</s>"}
+TOKENIZER = tokenizer_of(**NAMES)
+
+
+def scored(encoded: EncodedSet, tokenizer: Any = TOKENIZER) -> list[tuple[list[str], list[str]]]:
+    """What stands before and what is scored of each text, as tokens."""
+    batch = encoded.collate(range(len(encoded)))
+    found = []
+    for ids, mask, own in zip(
+        batch["input_ids"], batch["attention_mask"], batch["answer_mask"], strict=True
+    ):
+        tokens = tokenizer.convert_ids_to_tokens(ids[mask == 1].tolist())
+        first = int(own.long().argmax())
+        assert own.tolist() == [first <= i < len(tokens) for i in range(len(own))]
+        found.append((tokens[:first], tokens[first:]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("stem", "choice", "before", "rest"),
+    [
+        ("a b [MASK] c.", "d", ["a", " b"], [" d", " c", "."]),
+        ("a b", " d e ", ["a", " b"], [" d", " e"]),
+        ("a b ", "d", ["a", " b"], [" d"]),
+        ("[MASK] c", "d", ["<s>"], ["d", " c"]),
+        ("  [MASK] c", "d", ["<s>"], ["d", " c"]),
+        ("", "a d", ["<s>"], ["a", " d"]),
+        ("a x[MASK] c", "y", ["a"], [" xy", " c"]),  # a token that straddles the boundary
+        ("x[MASK]", "y", ["<s>"], ["xy"]),
+        ("a [MASK] \u00e9", "\u00e9", ["a"], [" \u00e9", " \u00e9"]),
+        ("a [MASK] [MASK] b", "c", ["a"] + ["<unk>"] * 6, [" c", " b"]),
+    ],
+)
+def test_the_end_of_a_text_is_scored(
+    stem: str, choice: str, before: list[str], rest: list[str]
+) -> None:
+    record = Record("1", stem, (choice,), 0)
+    encoder = ContinuationEncoder(TOKENIZER)
+    assert scored(encoder.encode([record])) == [(before, rest)]
+    assert encoder.num_tokens([record]) == [[len(rest)]]
+
+
+def test_of_special_tokens_those_at_the_beginning_are_kept() -> None:
+    tokenizer = tokenizer_of(with_bos=True, **NAMES)
+    records = [Record("1", "a b", ("c",), 0), Record("2", "", ("c d",), 0)]
+    assert scored(ContinuationEncoder(tokenizer).encode(records), tokenizer) == [
+        (["<s>", "a", " b"], [" c"]),
+        (["<s>"], ["c", " d"]),
+    ]
+
+
+def test_without_a_bos_token_the_eos_token_stands_at_the_beginning() -> None:
+    record = Record("1", "", ("a",), 0)
+    tokenizer = tokenizer_of(eos_token="</s>")
+    assert scored(ContinuationEncoder(tokenizer).encode([record])) == [(["</s>"], ["a"])]
+    with pytest.raises(RecordError, match="neither a BOS nor an EOS token"):
+        ContinuationEncoder(tokenizer_of()).encode([record])
+
+
+def test_the_beginning_is_cut_and_never_what_is_scored() -> None:
+    record = Record("1", "a b c d", ("e f",), 0)
+    found = {n: scored(ContinuationEncoder(TOKENIZER, n).encode([record])) for n in (3, 5)}
+    assert found == {3: [([" d"], [" e", " f"])], 5: [([" b", " c", " d"], [" e", " f"])]}
+    assert (
+        "1 of 1 texts were cut to 3"
+        in ContinuationEncoder(TOKENIZER, 3).encode([record]).notices[0]
+    )
+    with pytest.raises(RecordError, match=r"1@0: 2 tokens are scored .* max_length=2"):
+        ContinuationEncoder(TOKENIZER, 2).encode([record])
+
+
+def test_a_choice_without_a_token_is_refused_and_an_unknown_one_noticed() -> None:
+    with pytest.raises(RecordError, match="has no tokens"):
+        ContinuationEncoder(TOKENIZER).encode([Record("1", "", ("",), 0)])
+    unknown = ContinuationEncoder(TOKENIZER).encode([Record("1", "a", ("\U0001f642",), 0)])
+    assert "1 of 1 answers hold a piece that the tokenizer does not know" in unknown.notices[0]
+
+
+def test_texts_are_run_with_those_that_begin_alike() -> None:
+    records = [
+        Record("1", "a b", ("c d", "c e", "c"), 0),
+        Record("2", "a b", ("c d",), 0),  # the first text again
+        Record("3", "a b", ("c f", "c g"), 0),  # the same beginning
+        Record("4", "x[MASK]", ("y", "a"), 0),  # <s> xy, x a: nothing in common
+    ]
+    batch = ContinuationEncoder(TOKENIZER).encode(records).collate(range(4))
+    assert batch["pair_index"][:, :2].tolist() == [[0, 1], [0, 0], [3, 4], [5, 6]]
+    assert batch["shared"].tolist() == [3, 3, 3, 3, 3, 1, 1]
+    assert batch["owner"].tolist() == [0, 0, 0, 0, 0, 5, 6]
+
+
+def test_the_last_token_of_a_text_is_only_predicted() -> None:
+    ids = np.array([[1, 2, 3, 0], [1, 2, 3, 4]])
+    assert shared_beginning(ids[1:], np.array([4])).tolist() == [3]
+    assert shared_beginning(ids, np.array([3, 4])).tolist() == [3, 3]
+    assert shared_beginning(ids[[0, 0]], np.array([3, 3])).tolist() == [2, 2]
+    assert shared_beginning(np.array([[1, 2], [3, 4]]), np.array([2, 2])).tolist() == [1, 1]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.encoding.encoded_set import EncodedSet, Ids, Padding, white_space_notice
+from probelight.probes.record import Record
+
+PADDING = Padding(token_id=9, type_id=3, with_types=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers(EncodedSet):
+    """Its only input is the number of the item."""
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        return {"number": torch.from_numpy(items)}
+
+
+@pytest.fixture
+def numbers() -> Numbers:
+    """Three items, of the records 0, 2 and 5 of those given."""
+    return Numbers(
+        labels=np.array([1, 0, 1]),
+        lengths=np.array([4, 5, 6]),
+        num_sequences=np.ones(3, dtype=np.int64),
+        num_choices=2,
+        kept=[0, 2, 5],
+        skipped=[],
+        needs_pll=[1, 3, 4],
+        notices=(),
+        padding=PADDING,
+    )
+
+
+def test_a_batch_names_the_records_and_holds_copies_that_weigh_nothing(numbers: Numbers) -> None:
+    batch = {
+        name: values.tolist()
+        for name, values in numbers.collate([2, PADDING_ITEM, 1, PADDING_ITEM]).items()
+    }
+    assert batch == {
+        "number": [2, 2, 1, 2],
+        "labels": [1, 1, 0, 1],
+        "weights": [1.0, 0.0, 1.0, 0.0],
+        "item": [5, PADDING_ITEM, 2, PADDING_ITEM],
+    }
+
+
+def test_a_batch_of_padding_alone_is_the_first_item_without_weight(numbers: Numbers) -> None:
+    batch = numbers.collate([PADDING_ITEM])
+    assert batch["number"].tolist() == [0]
+    assert batch["weights"].tolist() == [0.0]
+    assert batch["item"].tolist() == [PADDING_ITEM]
+
+
+def test_sequences_are_filled_up_on_the_right() -> None:
+    long = np.array([5, 6, 7]), np.array([0, 1, 1])
+    short = np.array([8]), np.array([0])
+    batch = {name: values.tolist() for name, values in PADDING.apply([long, short]).items()}
+    assert batch == {
+        "input_ids": [[5, 6, 7], [8, 9, 9]],
+        "attention_mask": [[1, 1, 1], [1, 0, 0]],
+        "token_type_ids": [[0, 1, 1], [0, 3, 3]],
+    }
+
+
+def test_a_model_without_token_types_gets_none() -> None:
+    batch = Padding(token_id=9, type_id=0, with_types=False).apply([(np.array([5]), np.array([0]))])
+    assert set(batch) == {"input_ids", "attention_mask"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "padding"),
+    [
+        ("wordpiece", Padding(token_id=0, type_id=0, with_types=True)),
+        ("byte_bpe", Padding(token_id=1, type_id=0, with_types=False)),
+    ],
+)
+def test_the_padding_of_a_tokenizer(
+    kind: str, padding: Padding, make_tokenizer: Callable[..., Any]
+) -> None:
+    assert Padding.of(make_tokenizer(kind)) == padding
+
+
+def test_a_tokenizer_that_can_not_pad_is_refused(make_tokenizer: Callable[..., Any]) -> None:
+    tokenizer = make_tokenizer("sentencepiece")
+    tokenizer.pad_token = None
+    with pytest.raises(ValueError, match="no padding token; set pad_token"):
+        Padding.of(tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("stem", "choices", "is_said"),
+    [
+        ("A cat is", ("big", "small"), False),
+        ("A cat is", (" big", " small", ""), False),  # one space stands there anyway
+        ("A cat is ", ("big", "small"), True),
+        ("A cat is\n", ("big", "small"), True),
+        ("A cat is", ("big", "small\t"), True),
+        ("A cat is [MASK]. ", ("big", "small"), False),  # scored as it stands
+        ("", ("It is. ", "It are."), True),
+        ("", ("It is.", " It are."), True),
+    ],
+)
+def test_white_space_that_is_left_out_is_said(
+    stem: str, choices: tuple[str, ...], is_said: bool
+) -> None:
+    clean = Record("0", "One", ("two", "three"), 0)
+    said = white_space_notice([clean, Record("1", stem, choices, 0, position=7)])
+    assert [one.partition(" items")[0] for one in said] == ["1 of 2"] * is_said
+    assert all("(the first one: 1@7)" in one for one in said)

@@ -1,0 +1,205 @@
+"""MC-MLM encoding: which token stands for an answer, what is refused, what is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.encoding.masked import MaskedChoiceEncoder, MaskedSet
+from probelight.io.errors import RecordError
+from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.record import Record
+
+INSIDE = Record("in", "The dog is [MASK] than a cat.", ("older", "younger"), 1, position=1)
+START = Record("start", "[MASK] is the older.", ("first", "second", "third"), 0, position=2)
+BRACKET = Record("bracket", "he was ([MASK]) ready", ("not", "really"), 0, position=3)
+SPLIT = Record("split", "a [MASK] is larger", ("cat", "antelope"), 0, position=4)
+UNKNOWN = Record("unknown", "a [MASK] is larger", ("zebra", "dog"), 1, position=5)
+
+EXPECTED = {
+    "wordpiece": [["older", "younger"], ["first", "second", "third"], ["not", "really"]],
+    "byte_bpe": [["Ġolder", "Ġyounger"], ["first", "second", "third"], ["not", "really"]],
+    "sentencepiece": [["▁older", "▁younger"], ["▁first", "▁second", "▁third"], None],
+}
+
+
+def _tokens(tokenizer: Any, batch: dict[str, torch.Tensor], row: int) -> list[str]:
+    ids = batch["candidate_ids"][row][batch["choice_mask"][row]]
+    return list(tokenizer.convert_ids_to_tokens(ids.tolist()))
+
+
+def test_an_answer_is_the_token_it_would_be_in_the_sentence(kind: str, tokenizer: Any) -> None:
+    records = [INSIDE, START, BRACKET]
+    encoded = MaskedChoiceEncoder(tokenizer, multi_token="skip").encode(records)
+    batch = encoded.collate(range(len(encoded)))
+    for row, place in enumerate(encoded.kept):
+        assert _tokens(tokenizer, batch, row) == EXPECTED[kind][place]
+    # SentencePiece has no "not" that follows a bracket without a space.
+    assert [s.name for s in encoded.skipped] == (["bracket@3"] if kind == "sentencepiece" else [])
+
+
+@pytest.mark.parametrize("record", [INSIDE, START])
+def test_inputs_are_the_tokenizers_own(tokenizer: Any, record: Record) -> None:
+    batch = MaskedChoiceEncoder(tokenizer).encode([record]).collate([0])
+    own = tokenizer(record.stem.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
+    assert set(own) == set(batch) & {"input_ids", "attention_mask", "token_type_ids"}
+    for name, value in own.items():
+        assert torch.equal(batch[name], value)
+    assert batch["input_ids"][0, batch["mask_position"][0]] == tokenizer.mask_token_id
+
+
+def test_a_mask_that_leaves_the_space_makes_no_difference(
+    make_tokenizer: Callable[..., Any],
+) -> None:
+    eats = MaskedChoiceEncoder(make_tokenizer("byte_bpe")).encode([INSIDE]).collate([0])
+    leaves = make_tokenizer("byte_bpe", mask_takes_space=False)
+    found = MaskedChoiceEncoder(leaves).encode([INSIDE]).collate([0])
+    for name, value in eats.items():
+        assert torch.equal(found[name], value)
+    # The tokenizer by itself would leave a lone space before the mask.
+    own = leaves(INSIDE.stem.replace("[MASK]", leaves.mask_token))["input_ids"]
+    assert len(own) == found["input_ids"].shape[1] + 1
+
+
+def test_a_split_candidate_is_an_error_that_names_it(make_tokenizer: Callable[..., Any]) -> None:
+    encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"))
+    with pytest.raises(RecordError) as error:
+        encoder.encode([INSIDE, SPLIT])
+    for part in ("split@4", "'antelope'", "3 pieces", "'ante', '##lo', '##pe'", "1 of 2"):
+        assert part in str(error.value)
+    with pytest.raises(RecordError, match=r"unknown@5.*'zebra' is not in the vocabulary"):
+        encoder.encode([UNKNOWN])
+
+
+def test_a_candidate_of_a_file_is_named_with_file_and_line(
+    make_tokenizer: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "my.jsonl"
+    write_ai2(path, [INSIDE, UNKNOWN, SPLIT])
+    records = read_ai2(path, "mc_mlm").records
+    tokenizer = make_tokenizer("wordpiece")
+    with pytest.raises(RecordError, match=r"my\.jsonl:2: the candidate 'zebra' is not in"):
+        MaskedChoiceEncoder(tokenizer).encode(records)
+    # What goes into results names no folder of this machine.
+    skipping = MaskedChoiceEncoder(tokenizer, multi_token="skip")
+    assert skipping.encode(records).notices[0].endswith(": unknown@2, split@3")
+
+
+def test_skip_leaves_out_counts_and_lists(make_tokenizer: Callable[..., Any]) -> None:
+    encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"), multi_token="skip")
+    encoded = encoder.encode([SPLIT, INSIDE, UNKNOWN, START])
+    assert encoded.kept == [1, 3]
+    assert [(s.position, s.name) for s in encoded.skipped] == [(0, "split@4"), (2, "unknown@5")]
+    assert "antelope" in encoded.skipped[0].reason
+    assert encoded.needs_pll == []
+    assert encoded.notices == (
+        "2 of 4 records were skipped, because a candidate is not one vocabulary item: "
+        "split@4, unknown@5",
+    )
+    # An item is named by its place among the records given, not among those kept.
+    assert encoded.collate([0, 1])["item"].tolist() == [1, 3]
+
+
+def test_pseudo_log_likelihood_marks_them(make_tokenizer: Callable[..., Any]) -> None:
+    encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"), multi_token="pseudo_log_likelihood")
+    encoded = encoder.encode([SPLIT, INSIDE])
+    assert (encoded.kept, encoded.skipped, encoded.needs_pll) == ([1], [], [0])
+    assert "1 of 2" in encoded.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("stem", "message"),
+    [
+        ("no blank at all", "m@9: 0 "),
+        ("a [MASK] and a [MASK]", "m@9: 2 "),
+    ],
+)
+def test_one_mask_is_needed(tokenizer: Any, stem: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        MaskedChoiceEncoder(tokenizer).encode([Record("m", stem, ("cat", "dog"), 0, position=9)])
+
+
+def test_a_mask_token_in_the_text_itself(make_tokenizer: Callable[..., Any]) -> None:
+    record = Record("m", "a <mask> is [MASK]", ("older", "younger"), 0, position=9)
+    with pytest.raises(RecordError, match=r"m@9.*2 mask tokens"):
+        MaskedChoiceEncoder(make_tokenizer("byte_bpe")).encode([record])
+
+
+def test_a_tokenizer_without_mask_is_refused(tokenizer: Any) -> None:
+    tokenizer.mask_token = None
+    with pytest.raises(ValueError, match="no mask token"):
+        MaskedChoiceEncoder(tokenizer)
+
+
+@pytest.mark.parametrize("max_length", [4, 7, 8, 40])
+@pytest.mark.parametrize("before", [0, 1, 5, 30])
+@pytest.mark.parametrize("after", [1, 4, 30])
+def test_cutting_keeps_the_mask_and_what_is_near_it(
+    tokenizer: Any, max_length: int, before: int, after: int
+) -> None:
+    stem = "cat " * before + "[MASK]" + " dog" * after
+    encoded = MaskedChoiceEncoder(tokenizer, max_length=max_length).encode(
+        [Record("long", stem, ("older", "younger"), 0)]
+    )
+    batch = encoded.collate([0])
+    ids, at = batch["input_ids"][0], int(batch["mask_position"][0])
+    assert ids[at] == tokenizer.mask_token_id
+    num_before, num_after = at - 1, len(ids) - at - 2
+    assert len(ids) == min(max_length, before + after + 3) == encoded.lengths[0]
+    # The side with more text is cut; a side is cut at all only down to the size of the other.
+    assert num_before == before or num_before >= num_after - 1
+    assert num_after == after or num_after >= num_before - 1
+    assert bool(encoded.notices) == (before + after + 3 > max_length)
+    if encoded.notices:
+        assert encoded.notices[0].startswith("1 of 1 sentences were cut to")
+
+
+def test_padding_items_copy_a_real_one_and_weigh_nothing(tokenizer: Any) -> None:
+    encoded = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START])
+    batch = encoded.collate([PADDING_ITEM, 1, PADDING_ITEM])
+    assert batch["weights"].tolist() == [0.0, 1.0, 0.0]
+    assert batch["item"].tolist() == [PADDING_ITEM, 1, PADDING_ITEM]
+    for name in ("input_ids", "candidate_ids", "choice_mask", "mask_position", "labels"):
+        assert torch.equal(batch[name][0], batch[name][1])
+    only = encoded.collate([PADDING_ITEM])
+    assert only["weights"].tolist() == [0.0]
+    assert only["input_ids"].shape[0] == 1
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_padding_is_on_the_right_whatever_the_tokenizer_says(tokenizer: Any, side: str) -> None:
+    tokenizer.padding_side = side
+    batch = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START]).collate([0, 1])
+    for row in range(2):
+        ids = batch["input_ids"][row]
+        assert ids[batch["mask_position"][row]] == tokenizer.mask_token_id
+    assert batch["input_ids"][1, -1] == tokenizer.pad_token_id
+    assert batch["attention_mask"][:, 0].tolist() == [1, 1]
+    assert batch["attention_mask"][1, -1] == 0
+
+
+def test_few_and_many_candidates_in_one_batch(tokenizer: Any) -> None:
+    encoded = MaskedChoiceEncoder(tokenizer).encode([INSIDE, START])
+    assert isinstance(encoded, MaskedSet)
+    assert encoded.num_choices == 3
+    assert encoded.collate([0, 1])["choice_mask"].tolist() == [[True, True, False], [True] * 3]
+    # The same width alone, so that scores of all batches can be stacked.
+    assert encoded.collate([0])["candidate_ids"].shape == (1, 3)
+
+
+def test_no_records(tokenizer: Any) -> None:
+    assert len(MaskedChoiceEncoder(tokenizer).encode([])) == 0
+
+
+def test_a_check_keeps_what_encoding_keeps(tokenizer: Any) -> None:
+    records = [SPLIT, INSIDE, UNKNOWN, START, BRACKET]
+    for multi_token in ("skip", "pseudo_log_likelihood"):
+        encoder = MaskedChoiceEncoder(tokenizer, multi_token=multi_token)
+        assert encoder.check(records) == list(encoder.encode(records).kept)
+    with pytest.raises(RecordError, match=r"antelope.* pieces.*answer must be one vocabulary item"):
+        MaskedChoiceEncoder(tokenizer).check(records)

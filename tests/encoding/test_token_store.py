@@ -1,0 +1,111 @@
+"""The token cache: used when it is whole, built anew and said when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from probelight.encoding.token_store import tokenise, tokenizer_fingerprint, unknown_notice
+
+TEXTS = ["The dog is older.", "", "antelope", "zebra cat"]
+
+
+def _rows(tokenizer: Any, texts: list[str], cache: Path | None) -> list[list[int]]:
+    store, notices = tokenise(tokenizer, texts, cache)
+    assert notices == ()
+    return [store[i].tolist() for i in range(len(store))]
+
+
+def _own(tokenizer: Any) -> list[list[int]]:
+    return [tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
+
+
+def test_tokens_are_the_tokenizers_with_and_without_cache(tokenizer: Any, tmp_path: Path) -> None:
+    for cache in (None, tmp_path, tmp_path):
+        assert _rows(tokenizer, TEXTS, cache) == _own(tokenizer)
+
+
+def test_a_second_time_nothing_is_tokenised(
+    tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = _rows(tokenizer, TEXTS, tmp_path)
+    monkeypatch.setattr("probelight.encoding.token_store._tokenised", None)
+    assert _rows(tokenizer, TEXTS, tmp_path) == first
+    with pytest.raises(TypeError):  # other texts are not in the cache
+        tokenise(tokenizer, TEXTS[:3], tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "flipped", "foreign"])
+def test_a_damaged_cache_is_built_anew_and_said(
+    tokenizer: Any, tmp_path: Path, damage: str
+) -> None:
+    tokenise(tokenizer, TEXTS, tmp_path)
+    (path,) = (tmp_path / "tokens").iterdir()
+    whole = path.read_bytes()
+    middle = whole.find(np.lib.format.magic(1, 0)) + 130  # inside of the first array
+    path.write_bytes(
+        {
+            "cut": whole[: len(whole) // 2],
+            "garbage": b"PK\x03\x04 this is no archive",
+            "empty": b"",
+            "flipped": whole[:middle] + bytes([whole[middle] ^ 0xFF]) + whole[middle + 1 :],
+            "foreign": whole,
+        }[damage]
+    )
+    texts = TEXTS
+    if damage == "foreign":  # a whole file under the name of other texts
+        texts = [*TEXTS[:3], "dog cat"]
+        tokenise(tokenizer, texts, tmp_path)
+        (other,) = set((tmp_path / "tokens").iterdir()) - {path}
+        path = path.replace(other)
+    store, notices = tokenise(tokenizer, texts, tmp_path)
+    own = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert [store[i].tolist() for i in range(len(store))] == own
+    assert len(notices) == 1
+    assert f"{path} is unusable" in notices[0]
+    assert _rows(tokenizer, texts, tmp_path) == own  # and it is whole again
+
+
+def test_a_cache_that_can_not_be_written_is_done_without(tokenizer: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    store, notices = tokenise(tokenizer, TEXTS, tmp_path / "file")
+    assert [store[i].tolist() for i in range(len(store))] == _own(tokenizer)
+    assert "can't be written" in notices[0]
+
+
+def test_the_fingerprint_is_of_the_rules_not_of_the_last_call(kind: str, tokenizer: Any) -> None:
+    before = tokenizer_fingerprint(tokenizer)
+    tokenizer("a cat", truncation=True, max_length=3, padding="max_length")
+    assert tokenizer_fingerprint(tokenizer) == before
+    tokenizer.add_tokens(["zebra"])
+    assert tokenizer_fingerprint(tokenizer) != before
+
+
+def test_a_slow_tokenizer_has_a_fingerprint_and_a_cache(
+    make_tokenizer: Callable[..., Any], tmp_path: Path
+) -> None:
+    tokenizer, again = make_tokenizer("characters"), make_tokenizer("characters")
+    assert tokenizer_fingerprint(tokenizer) == tokenizer_fingerprint(again)
+    assert _rows(tokenizer, ["a cat"], tmp_path) == [[ord(c) for c in "a cat"]]
+    assert _rows(again, ["a cat"], tmp_path) == [[ord(c) for c in "a cat"]]
+    assert len(list((tmp_path / "tokens").iterdir())) == 1
+
+
+def test_no_texts(tokenizer: Any, tmp_path: Path) -> None:
+    store, notices = tokenise(tokenizer, [], tmp_path)
+    assert (len(store), notices) == (0, ())
+
+
+def test_items_that_hold_an_unknown_piece_are_counted_once(
+    make_tokenizer: Callable[..., Any],
+) -> None:
+    tokenizer = make_tokenizer("wordpiece")
+    store, _ = tokenise(tokenizer, ["a zebra zebra", "a cat", "zebra"])
+    assert unknown_notice(tokenizer, store, [[1], [1, -1]], "items") == ()
+    [said] = unknown_notice(tokenizer, store, [[0, 2], [1, 0], [1]], "items")
+    assert said.startswith("2 of 3 items hold a piece that the tokenizer does not know")
+    assert "[UNK]" in said

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import pytest
+
+from probelight.io.config.ranges import (
+    LearningRate,
+    NotEmpty,
+    NumDevices,
+    NumItems,
+    OneOf,
+    RangeError,
+    Seed,
+    Settings,
+    Share,
+    ShareOrNone,
+    check_settings,
+    settings_from,
+)
+
+COLOURS = {"red": 1, "green": 2}
+
+
+@dataclass(frozen=True)
+class Inner(Settings):
+    share: Share = 0.5
+    sizes: Annotated[list[NumItems], NotEmpty()] = field(default_factory=lambda: [1])
+
+
+class Chosen:
+    def __init__(self, rate: LearningRate = 0.1) -> None: ...
+
+
+def command(
+    inner: Inner | None = None,
+    rows: list[Inner] | None = None,
+    rates: dict[str, LearningRate] | None = None,
+    seed: Seed | bool = 0,
+    kept: ShareOrNone | None = None,
+    devices: NumDevices = 1,
+    names: str | list[str] = "",
+    module: Any = None,
+    colour: Annotated[str, OneOf(COLOURS)] = "red",
+) -> None: ...
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"inner": {"share": 0}}, "--inner.share 0: give a number more than 0 and less than 1"),
+    ({"inner": {"share": 1.0}}, "--inner.share 1.0: "),
+    ({"inner": {"share": float("nan")}}, "--inner.share nan: "),
+    ({"inner": {"sizes": []}}, "--inner.sizes []: give at least one"),
+    ({"rows": [{}, {"sizes": [5, 0]}]}, "--rows[1].sizes[1] 0: give a number from 1 to 10000000"),
+    ({"rates": {"mlp": float("inf")}}, "--rates.mlp inf: give a number from 0 to 1"),
+    ({"seed": 2**32}, "--seed 4294967296: give a number from 0 to 4294967295"),
+    ({"kept": 1}, "--kept 1: give a number at least 0 and less than 1"),
+    ({"colour": "blue"}, "--colour blue: give one of red, green"),
+    ({"devices": 0}, "--devices 0: give -1 (all there are) or a number from 1 to 4096"),
+    (
+        {"module": {"class_path": f"{__name__}.Chosen", "init_args": {"rate": -0.5}}},
+        "--module.rate -0.5: ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG, ids=[said[2:20] for _, said in WRONG])
+def test_a_number_outside_its_range_is_named_with_the_range(
+    given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RangeError) as caught:
+        check_settings(command, given, "--")
+    assert str(caught.value).startswith(said)
+
+
+def test_numbers_at_the_ends_of_their_ranges_are_taken() -> None:
+    right = {
+        "inner": {"share": 1e-9, "sizes": [1, 10_000_000]},
+        "rows": [{"share": 0.999}],
+        "rates": {"mlp": 0, "linear": 1},
+        "seed": 2**32 - 1,
+        "kept": 0,
+        "devices": -1,
+        "names": ["a"],
+        "module": {"class_path": f"{__name__}.Chosen"},
+    }
+    check_settings(command, right, "--")
+    check_settings(command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--")
+
+
+def test_settings_made_in_python_are_checked_too() -> None:
+    with pytest.raises(RangeError, match=r"^Inner\.share 2: give a number more than 0"):
+        Inner(share=2)
+    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] 0: "):
+        Inner(sizes=[0])
+
+
+def test_a_name_that_is_registered_later_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COLOURS, "blue", 3)
+    check_settings(command, {"colour": "blue"}, "--")
+
+
+@dataclass(frozen=True)
+class Outer(Settings):
+    name: str
+    inner: Inner | None = None
+    others: dict[str, int] = field(default_factory=dict)
+
+
+def test_settings_are_made_again_from_their_plain_values() -> None:
+    for settings in (Outer("a"), Outer("b", Inner(0.25, [2, 3]), {"x": 1})):
+        assert settings_from(Outer, asdict(settings)) == settings
+    with pytest.raises(RangeError, match=r"Inner\.share 2"):
+        settings_from(Outer, {"name": "c", "inner": {"share": 2}})

@@ -1,0 +1,193 @@
+"""What a signal does in a command, in a fit, in a finaliser and outside of all of them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from probelight.io import stop_signals
+from probelight.io.host import process
+from probelight.io.stop_signals import (
+    INTERRUPTED,
+    SENTENCES,
+    TERMINATED,
+    StopSignals,
+    follow_first_process,
+    is_first_process,
+    say_stopped,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+CODES = [
+    (signal.SIGINT, KeyboardInterrupt, INTERRUPTED),
+    (signal.SIGTERM, SystemExit, TERMINATED),
+]
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """The handlers of a program in the foreground; pytest's own come back."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable, "-c", f"import os, signal\n{program}"]
+    return subprocess.run(start, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("signum", "stop", "code"), CODES)
+def test_a_signal_ends_a_command_and_its_code_is_kept(
+    signum: int, stop: type[BaseException], code: int
+) -> None:
+    told, before = StopSignals(), signal.getsignal(signum)
+    with pytest.raises(stop), told.during_command():
+        signal.raise_signal(signum)
+    assert told.code == code
+    assert told.terminated == (code == TERMINATED)
+    assert signal.getsignal(signum) is before
+
+
+def test_the_first_signal_decides_and_the_next_command_begins_anew() -> None:
+    told = StopSignals()
+
+    def stopped_twice() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(SystemExit), told.during_command():
+        stopped_twice()
+    assert told.code == INTERRUPTED
+    with told.during_command():
+        assert told.code is None
+
+
+def test_a_fit_that_holds_sigterm_notes_it_once() -> None:
+    told = StopSignals()
+    with told.during_command():
+        told.hold()
+        signal.raise_signal(signal.SIGTERM)
+        assert told.terminated
+        with pytest.raises(KeyboardInterrupt):  # which is not held
+            signal.raise_signal(signal.SIGINT)
+        assert told.release()
+        assert not told.release()
+
+
+def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None:
+    told = StopSignals()
+    with told.during_command():
+        told.hold()
+        signal.raise_signal(signal.SIGTERM)
+        listening = signal.getsignal(signal.SIGTERM)
+        with told.during_command():
+            assert told.terminated
+        assert signal.getsignal(signal.SIGTERM) == listening
+    other, seen = StopSignals(), []
+
+    def in_thread() -> None:
+        with other.during_command():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = Thread(target=in_thread)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with StopSignals().during_command():
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(("signum", "stop", "code"), CODES)
+def test_a_signal_in_a_finaliser_comes_again_behind_it(
+    signum: int, stop: type[BaseException], code: int
+) -> None:
+    class Finalised:
+        def __del__(self) -> None:
+            signal.raise_signal(signum)
+
+    def finalise_and_go_on() -> None:
+        Finalised()
+        time.sleep(5)
+
+    told = StopSignals()
+    with pytest.raises(stop), told.during_command():
+        finalise_and_go_on()
+    assert told.code == code
+
+
+@pytest.mark.parametrize(("signum", "code"), [(n, code) for n, _, code in CODES])
+def test_outside_of_a_command_the_process_ends_where_it_stands(signum: int, code: int) -> None:
+    done = run(
+        "from probelight.io.stop_signals import STOP\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "STOP.listen()\n"
+        "print('begun')\n"
+        f"os.kill(os.getpid(), {int(signum)})\n"
+        "print('never')"
+    )
+    assert done.returncode == code
+    assert done.stdout == "begun\n"
+    assert done.stderr == f"{SENTENCES[code]}\n"
+
+
+def test_only_the_first_process_of_several_says_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rank, said in (("0", f"{SENTENCES[TERMINATED]}\n"), ("1", "")):
+        monkeypatch.setenv("LOCAL_RANK", rank)
+        assert is_first_process() == (rank == "0")
+        say_stopped(TERMINATED)
+        assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("rank", "launcher", "follows"),
+    [("0", None, False), ("1", None, True), ("1", "torchrun", False)],
+)
+def test_further_processes_that_lightning_started_follow_the_first(
+    rank: str, launcher: str | None, follows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    if launcher:
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", launcher)
+    bound: list[bool] = []
+    monkeypatch.setattr(stop_signals, "die_with_parent", lambda: bound.append(True))
+    follow_first_process()
+    assert bool(bound) == follows
+    assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) == follows
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's end")
+def test_a_process_bound_to_its_parent_ends_with_it() -> None:
+    done = run(
+        "import sys, subprocess\n"
+        "child = ('from probelight.io.stop_signals import die_with_parent; die_with_parent(); '\n"
+        "         'print(flush=True); import time; time.sleep(60)')\n"
+        "started = subprocess.Popen([sys.executable, '-c', child], stdout=subprocess.PIPE)\n"
+        "started.stdout.readline()\n"
+        "os.write(1, str(started.pid).encode())\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert done.returncode == -signal.SIGKILL
+    child, end = process(int(done.stdout)), time.monotonic() + 5
+    while not child.known_dead() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert child.known_dead()

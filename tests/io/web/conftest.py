@@ -1,0 +1,22 @@
+"""The server that downloads come from, and no waiting between two tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+
+from probelight.io.web import download
+from tests.io.web.server import Server
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(download.time, "sleep", lambda _: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    with Server() as running:
+        thread = Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()

@@ -1,0 +1,105 @@
+"""Plans cells, and runs them as people and schedulers do: from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from probelight.callbacks.wandb.settings import DEFAULT_WANDB
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.plan import Plan, plan_jobs
+from probelight.protocols.jobs.planned import Planned
+from probelight.protocols.jobs.settings import RaySettings
+from tests.fixtures.checkout import ROOT
+
+_OWN_OF_A_RUN = ("seconds", "git_commit")
+_STARTED: list[subprocess.Popen[str]] = []
+
+
+def planned(
+    folder: Path, jobs: Sequence[Job], devices: int = 1, checkpoint_every: int = 1, **engine: Any
+) -> Plan:
+    """Plans jobs in a folder, as `sweep plan` does with those of a grid."""
+    plan = plan_jobs(folder, jobs)
+    trainer = TrainerSettings(
+        accelerator="cpu",
+        devices=devices,
+        strategy="ddp" if devices > 1 else "auto",
+        checkpoint_every=checkpoint_every,
+        threads=1,
+    )
+    settings = RaySettings(**{"cpus_per_cell": devices, **engine})
+    Planned(RunContext(trainer, DEFAULT_WANDB), settings, plan.cells).keep(folder)
+    return plan
+
+
+def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
+    """`sweep run` as a process; what it says goes to OUTPUT_DIR/run.log.
+
+    It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group; also
+    where the tests run in the background, whose processes would ignore it.
+    """
+    command = [sys.executable, ROOT / "train.py", "sweep", "run", f"--output_dir={folder}"]
+    with (folder / "run.log").open("a") as log:
+        run = subprocess.Popen(
+            [*map(str, command), *options],
+            stdout=log,
+            stderr=log,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            process_group=0,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+    _STARTED.append(run)
+    return run
+
+
+def end_runs() -> None:
+    """Kills the runs that a test has left behind, and their cells with them."""
+    while _STARTED:
+        run = _STARTED.pop()
+        run.kill()
+        run.wait()
+
+
+def run_to_end(folder: Path, *options: str) -> int:
+    """`sweep run` to its end; its exit code."""
+    return start_run(folder, *options).wait(timeout=600)
+
+
+def said(folder: Path) -> str:
+    """What the runs said."""
+    return (folder / "run.log").read_text()
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+    """Waits for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.02)
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """result.json by cell, without what differs between any two runs or checkouts."""
+    found = {}
+    for path in sorted(folder.glob("runs/*/result.json")):
+        result = json.loads(path.read_text())
+        found[path.parent.name] = {
+            k: v for k, v in result.items() if k not in ("seconds", "git_commit")
+        }
+    return found
+
+
+def log_lines(folder: Path) -> list[str]:
+    """The cells that finished, in that order, as they noted it themselves."""
+    path = folder / "log"
+    return path.read_text().split() if path.exists() else []

@@ -1,0 +1,26 @@
+"""The cluster that tests of the driver have cells on, and the end of what a test has started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from probelight.protocols.jobs.on_ray import drive
+from tests.protocols.jobs.harness import end_runs
+from tests.protocols.jobs.on_ray.fake_cluster import FakeCluster
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    found = FakeCluster()
+    monkeypatch.setattr(drive, "Cluster", found)
+    monkeypatch.setattr(drive, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(drive, "_PAUSE_SECONDS", 0.02)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _no_run_outlives_its_test() -> Iterator[None]:
+    yield
+    end_runs()

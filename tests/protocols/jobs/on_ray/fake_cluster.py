@@ -1,0 +1,130 @@
+"""A cluster that runs nothing, and a sweep to be driven on it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from probelight.callbacks.wandb.settings import DEFAULT_WANDB
+from probelight.protocols.jobs.cells.standing import State, standings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.on_ray.drive import drive
+from probelight.protocols.jobs.on_ray.resources import Need
+from probelight.protocols.jobs.on_ray.watch import End, Order
+from probelight.protocols.jobs.plan import plan_jobs
+from probelight.protocols.jobs.planned import Planned
+from probelight.protocols.jobs.settings import RaySettings
+from probelight.protocols.jobs.view import RunView
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+
+Outcome = tuple[End, str] | Callable[[], tuple[End, str]]
+FINISHED: Outcome = (End.FINISHED, "")
+
+
+class FakeCluster:
+    """Runs nothing: a cell ends as the next of its outcomes says, and else is finished.
+
+    Attributes:
+        outcomes: By key of a cell, how it ends at each start.
+        orders: What was put on it.
+        opened: What opening it raises, each time; nothing when it is used up.
+        alive: What it answers each time it is asked; True when that is used up.
+        hung: What was put on it and never ends.
+        lost: The nodes that are held for dead.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, list[Outcome]] = {}
+        self.orders: list[Order] = []
+        self.opened: list[Exception | None] = []
+        self.alive: list[bool] = []
+        self.hung: set[int] = set()
+        self.lost: set[str] = set()
+        self.calls: list[str] = []
+        self.cancelled: list[int] = []
+        self.gpus = False
+        self._waiting: set[int] = set()
+
+    def __call__(self, address: str | None, log: Path, say: Callable[[str], None]) -> FakeCluster:
+        self.calls.append(f"made for {address}")
+        return self
+
+    def open(self, is_stopped: Callable[[], bool]) -> None:
+        self.calls.append("opened")
+        if self.opened and (error := self.opened.pop(0)) is not None:
+            raise error
+
+    def close(self) -> None:
+        self.calls.append("closed")
+        self._waiting.clear()
+
+    def is_alive(self) -> bool:
+        return self.alive.pop(0) if self.alive else True
+
+    def check(self, need: Need, folder: Path, driver: int) -> int:
+        assert folder.is_absolute()
+        return need.check([{"CPU": 4.0, "GPU": float(self.gpus)}])
+
+    def has_gpus(self) -> bool:
+        return self.gpus
+
+    def lost_nodes(self) -> set[str]:
+        return self.lost
+
+    def put(self, order: Order, need: Need) -> int:
+        self.orders.append(order)
+        self._waiting.add(len(self.orders) - 1)
+        return len(self.orders) - 1
+
+    def ended(self, refs: Sequence[int], seconds: float) -> list[int]:
+        return sorted({*refs} - self.hung)[:1]
+
+    def end_of(self, ref: int) -> tuple[str, str]:
+        assert ref in self._waiting  # or it was of a Ray that is gone
+        self._waiting.remove(ref)
+        folder = Path(self.orders[ref].folder)
+        outcomes = self.outcomes.get(folder.name) or [FINISHED]
+        outcome = outcomes.pop(0)
+        end, text = outcome() if callable(outcome) else outcome
+        if end == End.FINISHED:
+            RunFolder.at(folder).finish(RunRecord(protocol="test"))
+        return end, text
+
+    def cancel(self, ref: int) -> None:
+        self.cancelled.append(ref)
+        if ref not in self.hung:
+            self.outcomes[Path(self.orders[ref].folder).name] = [(End.INTERRUPTED, "")]
+
+    @property
+    def started(self) -> list[str]:
+        """Keys of the cells that were put, in that order."""
+        return [Path(order.folder).name for order in self.orders]
+
+
+class Sweep:
+    """A planned sweep, and what its runs said."""
+
+    def __init__(self, folder: Path, *jobs: Job, **engine: Any) -> None:
+        self.folder, self.jobs = folder, jobs
+        self.context = RunContext(TrainerSettings(accelerator="cpu", threads=1), DEFAULT_WANDB)
+        self.engine = RaySettings(**{"max_retries": 0, **engine})
+        self.cells = plan_jobs(folder, jobs).cells
+
+    def run(self) -> int:
+        self._out = io.StringIO()
+        view = RunView(bar=False, console=Console(file=self._out, soft_wrap=True, highlight=False))
+        return drive(self.folder, Planned(self.context, self.engine, self.cells), view)
+
+    @property
+    def lines(self) -> list[str]:
+        return self._out.getvalue().splitlines()
+
+    @property
+    def states(self) -> list[State]:
+        return [one.state for one in standings(self.folder, self.cells)]

@@ -1,0 +1,368 @@
+"""What is asked of Ray, told to one that is not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from probelight.io.errors import UsageError
+from probelight.protocols.jobs.cells.driver_claim import drive_alone
+from probelight.protocols.jobs.on_ray import cluster as clusters
+from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError
+from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session
+from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
+from probelight.protocols.jobs.on_ray.watch import End, Order
+
+
+class RayError(Exception):
+    """The base of what Ray raises."""
+
+
+class RayTaskError(RayError):
+    """What a task raises."""
+
+
+class FakeRay:
+    """Notes what it is asked, and answers as a node of two CPUs whose door is open."""
+
+    def __init__(self, port: int) -> None:
+        self.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+        self._private = SimpleNamespace(worker=SimpleNamespace(print_to_stdstream=print))
+        self.given: dict[str, Any] = {}
+        self.refusal: Exception | None = None
+        self.answer: Any = ""
+        self.options: dict[str, Any] = {}
+        self.closed = 0
+        self.node = {
+            "NodeManagerAddress": "127.0.0.2",
+            "NodeManagerPort": port,
+            "NodeManagerHostname": "far",
+            "NodeID": "ab",
+            "Alive": True,
+            "Resources": {"CPU": 2.0},
+        }
+
+    def init(self, **given: Any) -> None:
+        self.given = given
+        if self.refusal is not None:
+            raise self.refusal
+
+    def shutdown(self) -> None:
+        self.closed += 1
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [self.node]
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 2.0}
+
+    def get_runtime_context(self) -> SimpleNamespace:
+        return SimpleNamespace(gcs_address=f"127.0.0.2:{self.node['NodeManagerPort']}")
+
+    def remote(self, function: Callable[..., Any]) -> Any:
+        def options(**given: Any) -> Any:
+            self.options = given
+            return SimpleNamespace(remote=lambda *arguments: (function, arguments))
+
+        return SimpleNamespace(options=options)
+
+    def get(self, ref: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if isinstance(ref, tuple):
+            function, arguments = ref
+            return function(*arguments)
+        return self.answer
+
+    def wait(
+        self, refs: list[Any], num_returns: int, timeout: float
+    ) -> tuple[list[Any], list[Any]]:
+        return refs[:num_returns], refs[num_returns:]
+
+
+@pytest.fixture
+def door() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        yield server
+
+
+@pytest.fixture
+def ray(door: socket.socket) -> FakeRay:
+    return FakeRay(door.getsockname()[1])
+
+
+@pytest.fixture
+def session(ray: FakeRay) -> RaySession:
+    return RaySession(ray, print)
+
+
+def test_a_local_ray_is_small_and_tells_its_doors(ray: FakeRay, session: RaySession) -> None:
+    port = ray.node["NodeManagerPort"]
+    assert session.open(None, "/tmp/short") == {
+        "doors": [("127.0.0.2", port), ("127.0.0.2", port)],
+        "has_gpus": False,
+    }
+    assert (ray.given["address"], ray.given["num_cpus"]) == ("local", own_cpus())
+    assert ray.given["_temp_dir"] == "/tmp/short"
+    assert not ray.given["include_dashboard"]
+    assert not ray.given["log_to_driver"]
+    session.close()
+    assert ray.closed == 1
+
+
+def test_a_cluster_is_met_where_it_is(ray: FakeRay, session: RaySession) -> None:
+    assert len(session.open("there:6379", "/tmp/short")["doors"]) == 1
+    assert ray.given["address"] == "there:6379"
+    assert "num_cpus" not in ray.given
+    ray.refusal = ConnectionError("nobody answers\nand forty more lines")
+    with pytest.raises(UsageError, match=r"address there:6379: no Ray that answers \(nobody answe"):
+        session.open("there:6379", "/tmp/short")
+
+
+def test_what_no_node_has_is_refused(session: RaySession, tmp_path: Path) -> None:
+    session.open(None, "/tmp/short")
+    assert session.check(asdict(Need(1)), str(tmp_path), 1) == 2
+    with pytest.raises(UsageError, match="takes 3 CPUs"):
+        session.check(asdict(Need(3)), str(tmp_path), 1)
+
+
+def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
+    ray: FakeRay, session: RaySession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda **given: given)
+    monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)  # type: ignore[arg-type]
+    session.open("there:6379", "/tmp/short")
+    need = asdict(Need(1))
+    with drive_alone(tmp_path, take_over=False) as number:
+        assert session.check(need, str(tmp_path), number) == 2
+        assert ray.options == {
+            "num_cpus": 0,
+            "scheduling_strategy": {"node_id": "ab", "soft": False},
+        }
+        with pytest.raises(UsageError, match=f"node far: it does not see {tmp_path}, which all"):
+            session.check(need, str(tmp_path), number + 1)
+    monkeypatch.setattr("probelight.protocols.jobs.on_ray.ray_process.ROOT", tmp_path)
+    with pytest.raises(UsageError, match=f"node far: {tmp_path} is not there: put the same check"):
+        session.check(need, str(tmp_path), number)
+
+
+def test_a_cell_is_put_with_what_it_takes_and_retried_without_limit(
+    ray: FakeRay, session: RaySession
+) -> None:
+    order = Order("folder", 1, "m:f", {}, 1, "d")
+    session.put(1, order.dump(), asdict(Need(0.5, 1)))
+    assert ray.options == {"max_retries": -1, "num_cpus": 0.5, "num_gpus": 1}
+    assert session.ended([1], 0.0) == [1]
+
+
+def test_what_ray_raises_is_no_failure_of_a_cell_unless_a_task_did(
+    ray: FakeRay, session: RaySession
+) -> None:
+    def end(answer: Any) -> tuple[str, str]:
+        session.put(1, "{}", asdict(Need(1)))
+        session._refs[1], ray.answer = "ref", answer
+        return session.end_of(1)
+
+    assert end((End.FAILED, "Traceback")) == (End.FAILED, "Traceback")
+    assert end(RayTaskError("no module named jobs")) == (End.FAILED, "no module named jobs")
+    assert end(RayError("the node died")) == (End.INTERRUPTED, "the node died")
+
+
+def test_rays_messages_are_a_line_each(ray: FakeRay) -> None:
+    said: list[str] = []
+    RaySession(ray, said.append)
+    ray._private.worker.print_to_stdstream({"lines": ["A worker died. And here", "are 20 lines"]})
+    assert said == ["Ray: A worker died"]
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"cells on Ray need Ray .*; pip install -e '\.\[sweep\]'"):
+        Cluster(None, tmp_path / "ray.log")
+
+
+# What stands for the process that holds Ray: it answers in place of `r.serve()`.
+ANSWERING = """
+import json, os, signal, socket, subprocess, sys, time
+def answer(**content): print(json.dumps(content), flush=True)
+def request(): return json.loads(sys.stdin.readline() or sys.exit())
+door = socket.create_server(("127.0.0.2", 0))
+doors = {"doors": [door.getsockname()], "has_gpus": False}
+print("what Ray says of itself", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Cluster]:
+    monkeypatch.setattr(clusters, "_SECONDS_TO_OPEN", 30.0)
+    environment = {**os.environ, "RAY_ADDRESS": "elsewhere:1", "RAY_AUTH_TOKEN": "of-the-cluster"}
+    monkeypatch.setattr(os, "environ", environment)
+
+    def given(source: str, address: str | None = None) -> Cluster:
+        monkeypatch.setattr(clusters, "_SERVE", f"{ANSWERING}\n{source}\nclass r: serve = exit")
+        return Cluster(address, tmp_path / "ray.log")
+
+    return given
+
+
+def test_a_local_ray_is_private_and_ends_with_the_command(
+    process: Callable[[str], Cluster], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster = process(
+        "name, address, folder = request()\n"
+        "open(os.path.join(folder, 'environ'), 'w').write(json.dumps(dict(os.environ)))\n"
+        "answer(say='Ray: a line'); answer(value=doors)\n"
+        "while True: name, *values = request(); answer(value=3 if name == 'check' else None)"
+    )
+    cluster.open()
+    assert capfd.readouterr().out == "Ray: a line\n"
+    assert cluster.is_alive()
+    assert cluster.check(Need(1), tmp_path, 1) == 3
+    folder, child = cluster._directory, cluster._process
+    assert folder is not None
+    assert child is not None
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert len(str(folder)) < 40  # the names of its sockets may have 107 characters
+    environment = json.loads((folder / "environ").read_text())
+    assert environment["RAY_AUTH_MODE"] == "token"
+    assert len(environment["RAY_AUTH_TOKEN"]) == 64  # one of its own
+    assert environment["RAY_USAGE_STATS_ENABLED"] == "0"
+    assert environment["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] == "0"
+    assert os.environ["RAY_AUTH_TOKEN"] == "of-the-cluster"  # the command's own stays
+    assert os.getsid(child.pid) == child.pid  # no Ctrl-C
+    cluster.close()
+    assert child.returncode is not None
+    assert not folder.exists()
+    assert not (tmp_path / "ray.log").exists()
+
+
+def test_a_cluster_is_met_with_the_token_of_the_environment(
+    process: Callable[..., Cluster],
+) -> None:
+    source = "request(); answer(usage=os.environ['RAY_AUTH_TOKEN'])"
+    cluster = process(source, "there:6379")
+    with pytest.raises(UsageError, match=r"^of-the-cluster$"):
+        cluster.open()
+    cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("os._exit(1)", "its process was ended by Ray or from outside, exit code 1"),
+        ("request(); os.abort()", "its process was ended by Ray or from outside, SIGABRT"),
+        ("request(); answer(lost='RuntimeError: no GCS')", "RuntimeError: no GCS"),
+        ("time.sleep(60)", "it did not answer in time"),
+        (
+            "subprocess.Popen(['sleep', '60']); import shutil, tempfile\n"
+            "name = shutil.copy(shutil.which('sleep'), tempfile.mkdtemp() + '/raylet')\n"
+            "subprocess.Popen([name, '60']).kill(); time.sleep(60)",
+            "its raylet has ended",
+        ),
+    ],
+)
+def test_a_start_that_fails_is_named_and_leaves_its_log_alone(
+    process: Callable[[str], Cluster],
+    source: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if "in time" in reason:
+        monkeypatch.setattr(clusters, "_SECONDS_TO_OPEN", 0.5)
+    cluster = process(source)
+    with pytest.raises(RayLostError, match=f"^{reason}$"):
+        cluster.open()
+    assert not cluster.is_alive()
+    folder, child = cluster._directory, cluster._process
+    assert folder is not None
+    assert child is not None
+    cluster.close()
+    assert not folder.exists()
+    assert members(child.pid) == []
+    log = (tmp_path / "ray.log").read_text()
+    assert f"Ray was lost: {reason}\n--- process.log\nwhat Ray says of itself\n" in log
+
+
+def test_of_a_ray_that_is_lost_while_cells_run_nothing_is_raised(
+    process: Callable[[str], Cluster], tmp_path: Path
+) -> None:
+    cluster = process("request(); answer(value=doors); request(); os.abort()")
+    cluster.open()
+    order = Order("folder", 1, "m:f", {}, 1, "d")
+    one, two = cluster.put(order, Need(1)), cluster.put(order, Need(1))
+    assert one != two
+    assert cluster.ended([one, two], 1.0) == []
+    assert cluster.end_of(one)[0] == End.INTERRUPTED
+    assert cluster.lost_nodes() == set()
+    cluster.cancel(two)
+    assert not cluster.is_alive()
+    with pytest.raises(RayLostError, match="SIGABRT"):
+        cluster.check(Need(1), tmp_path, 1)
+    cluster.close()
+
+
+def test_whether_ray_lives_is_asked_at_its_doors(process: Callable[[str], Cluster]) -> None:
+    cluster = process("request(); answer(value=doors); door.close(); time.sleep(60)")
+    cluster.open()
+    end = time.monotonic() + 10
+    while cluster.is_alive():
+        assert time.monotonic() < end
+    cluster.close()
+
+
+def test_a_start_ends_at_once_when_the_command_is_to_end(
+    process: Callable[[str], Cluster],
+) -> None:
+    cluster = process("time.sleep(60)")
+    begun = time.monotonic()
+    cluster.open(lambda: time.monotonic() > begun + 0.3)
+    cluster.close()
+    assert time.monotonic() < begun + 3
+
+
+def test_a_session_ends_with_all_its_groups_and_no_other_process() -> None:
+    nested = "import subprocess, time; subprocess.Popen(['sleep', '60'], process_group=0)"
+    source = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {nested!r}]); input()"
+    command = [sys.executable, "-c", source]
+    one, other = (
+        subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) for _ in range(2)
+    )
+    end = time.monotonic() + 20
+    while not (len(members(one.pid)) == len(members(other.pid)) == 2):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    end_session(one.pid)
+    while len(members(one.pid)) != 1:  # its leader is for who started it to end
+        assert time.monotonic() < end
+    assert len(members(other.pid)) == 2
+    end_session(other.pid)
+    for process in (one, other):
+        process.kill()
+        process.communicate()
+
+
+def members(leader: int) -> list[int]:
+    """The processes of a session that are not ended."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and os.getsid(process.pid) == leader:
+                found.append(process.pid)
+        except (ProcessLookupError, psutil.Error):
+            continue
+    return found

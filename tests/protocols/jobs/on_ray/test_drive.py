@@ -1,0 +1,193 @@
+"""The driver, on a cluster whose cells end as a test says; one run is on a real Ray."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from probelight.io.errors import UsageError
+from probelight.protocols.jobs.cells.attempt import begin_attempt
+from probelight.protocols.jobs.cells.process import ERROR_NAME
+from probelight.protocols.jobs.cells.standing import Failure, State
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.on_ray import drive
+from probelight.protocols.jobs.on_ray.watch import End
+from probelight.protocols.jobs.settings import RaySettings
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+from tests.protocols.jobs.harness import log_lines, planned, results, run_to_end, said
+from tests.protocols.jobs.on_ray.fake_cluster import FINISHED, FakeCluster, Sweep
+from tests.protocols.jobs.trivial import RUNNER, cells
+
+
+def test_cells_start_in_the_order_of_their_needs(tmp_path: Path, cluster: FakeCluster) -> None:
+    one, two = cells(2)
+    last = Job("last", {"number": 9}, RUNNER, needs=(two.key, one.key))
+    sweep = Sweep(tmp_path, last, one, two)
+    assert sweep.run() == 0
+    assert cluster.started == [one.key, two.key, last.key]
+    assert cluster.calls == ["made for None", "opened", "closed"]
+    assert sweep.lines[0] == "0 of 3 cells are finished"
+    assert sweep.lines[-1].startswith(f"{last.key}: finished")
+    assert sweep.run() == 0  # all is there: no Ray is started for nothing
+    assert len(cluster.calls) == 3
+    assert sweep.lines == ["3 of 3 cells are finished"]
+
+
+def test_a_worker_is_told_all_that_it_needs(
+    tmp_path: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WANDB_MODE", "HF_HOME", "SECRET_OF_MINE", "SLURM_JOB_ID"):
+        monkeypatch.setenv(name, "value")
+    own, fixed = cells(1), cells(1, threads=5)
+    sweep = Sweep(tmp_path, *own, *fixed, stop_seconds=7, cpus_per_cell=3)
+    assert sweep.run() == 0
+    first, second = cluster.orders
+    assert first.folder == str(tmp_path.resolve() / "runs" / own[0].key)
+    assert (first.driver, first.runner, first.stop_seconds) == (1, RUNNER, 7)
+    assert RunContext.from_json(first.context) == sweep.context
+    assert (first.threads, second.threads) == (1, 5)  # of the trainer's; of the cell's key
+    assert first.directory == str(Path.cwd())
+    assert {"WANDB_MODE", "HF_HOME"} <= first.environment.keys()
+    assert not {"SECRET_OF_MINE", "SLURM_JOB_ID"} & first.environment.keys()
+    sweep = Sweep(tmp_path / "unsaid", *own, cpus_per_cell=3)
+    sweep.context = replace(sweep.context, trainer=TrainerSettings(accelerator="cpu"))
+    assert sweep.run() == 0
+    assert cluster.orders[-1].threads == 3  # as many as CPUs
+
+
+def test_failures_of_a_cell_are_counted(tmp_path: Path, cluster: FakeCluster) -> None:
+    bad, once, good = cells(3)
+    cluster.outcomes = {
+        bad.key: [(End.FAILED, f"Traceback\nValueError: {n}") for n in range(3)],
+        once.key: [(End.FAILED, "OSError: once")],
+    }
+    sweep = Sweep(tmp_path, bad, once, good, max_retries=2)
+    assert sweep.run() == 1
+    assert cluster.started.count(bad.key) == 3
+    assert cluster.started.count(once.key) == 2
+    assert sweep.states == [State.FAILED, State.DONE, State.DONE]
+    folder = tmp_path / "runs" / bad.key
+    assert Failure.read(folder) == Failure(3, 3, "Traceback\nValueError: 2")
+    assert (folder / ERROR_NAME).read_text() == "Traceback\nValueError: 2"
+    assert [line for line in sweep.lines if "failed" in line and bad.key in line] == [
+        f"{bad.key}: failed 1 of 3 times: ValueError: 0",
+        f"{bad.key}: failed 2 of 3 times: ValueError: 1",
+        f"{bad.key}: failed for good: ValueError: 2",
+        f"failed: {bad.key}: ValueError: 2",
+    ]
+    cluster.outcomes = {}
+    assert sweep.run() == 0  # the next run tries it anew
+    assert sweep.states == [State.DONE] * 3
+
+
+def test_what_needs_a_failed_cell_is_not_started_and_said(
+    tmp_path: Path, cluster: FakeCluster
+) -> None:
+    bad, good = cells(2)
+    stuck = Job("stuck", {"number": 7}, RUNNER, needs=(good.key, bad.key))
+    behind = Job("behind", {"number": 8}, RUNNER, needs=(stuck.key,))
+    cluster.outcomes = {bad.key: [(End.FAILED, "ValueError: no")]}
+    sweep = Sweep(tmp_path, bad, good, stuck, behind)
+    assert sweep.run() == 1
+    assert cluster.started == [bad.key, good.key]
+    assert sweep.lines[-3:] == [
+        f"failed: {bad.key}: ValueError: no",
+        f"not started: {stuck.key}: it needs {bad.key}",
+        f"not started: {behind.key}: it needs {stuck.key}",
+    ]
+
+
+@pytest.mark.parametrize("end", [End.LOST, End.INTERRUPTED])
+def test_what_is_no_fault_of_the_cell_is_not_counted(
+    tmp_path: Path, cluster: FakeCluster, end: End
+) -> None:
+    [job] = cells(1)
+    cluster.outcomes = {job.key: [(end, "the node is gone\nand more")] * 4 + [FINISHED]}
+    sweep = Sweep(tmp_path, job)
+    assert sweep.run() == 0
+    assert cluster.started == [job.key] * 5
+    again = f"{job.key}: {end} (the node is gone), the cell waits again"
+    assert sweep.lines.count(again) == 4
+    assert not (tmp_path / "runs" / job.key / ERROR_NAME).exists()
+
+
+def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
+    tmp_path: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drive, "_NODES_SECONDS", 0.01)
+    stuck, good = cells(2)
+    sweep = Sweep(tmp_path, stuck, good)
+    cluster.hung, cluster.lost = {0}, {"node7"}
+
+    def while_the_other_hangs() -> tuple[End, str]:
+        begin_attempt(tmp_path / "runs" / stuck.key, 1, "node7")
+        return End.FINISHED, ""
+
+    cluster.outcomes = {good.key: [while_the_other_hangs]}
+    assert sweep.run() == 0
+    assert cluster.started == [stuck.key, good.key, stuck.key]
+    assert cluster.cancelled == [0]
+    said = f"{stuck.key}: lost (Ray does not reach its node), the cell waits again"
+    assert sweep.lines.count(said) == 1
+
+
+def test_a_result_counts_however_its_worker_ended(tmp_path: Path, cluster: FakeCluster) -> None:
+    [job] = cells(1)
+
+    def crash() -> tuple[End, str]:
+        RunFolder.at(tmp_path / "runs" / job.key).finish(RunRecord(protocol="test"))
+        return End.FAILED, "it fell behind the result"
+
+    cluster.outcomes = {job.key: [crash]}
+    sweep = Sweep(tmp_path, job)
+    assert sweep.run() == 0
+    assert cluster.started == [job.key]
+
+
+def test_a_cell_that_cannot_be_ordered_fails_alone(tmp_path: Path, cluster: FakeCluster) -> None:
+    bad, good = cells(2)
+    sweep = Sweep(tmp_path, bad, good, max_retries=1)
+    (tmp_path / "runs" / bad.key / "config.yaml").write_text("number: [1")
+    assert sweep.run() == 1
+    assert cluster.started == [good.key]
+    failure = Failure.read(tmp_path / "runs" / bad.key)
+    assert failure is not None
+    assert failure.times == 2
+    assert "config.yaml" in failure.error
+
+
+def test_what_no_node_has_is_refused_before_anything_runs(
+    tmp_path: Path, cluster: FakeCluster
+) -> None:
+    sweep = Sweep(tmp_path, *cells(1), cpus_per_cell=5)
+    with pytest.raises(UsageError, match=r"5 CPUs, and no node of Ray has more than 4 CPUs"):
+        sweep.run()
+    assert cluster.orders == []
+    assert cluster.calls[-1] == "closed"
+    sweep.engine = RaySettings(cpus_per_cell=4)
+    assert sweep.run() == 0
+
+
+@pytest.mark.slow
+def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
+    good, other = cells(2)
+    [once] = cells(1, failing_once=True)
+    last = Job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
+    planned(tmp_path, [last, good, other, once], max_retries=1)
+    assert run_to_end(tmp_path) == 0, said(tmp_path)
+    assert {key: one["facts"]["value"] for key, one in results(tmp_path).items()} == {
+        good.key: 0,
+        other.key: 1,
+        once.key: 0,
+        last.key: 25,
+    }
+    assert log_lines(tmp_path)[-1] == last.key
+    assert sorted(log_lines(tmp_path)) == sorted(results(tmp_path))
+    text = said(tmp_path)
+    assert f"{once.key}: failed 1 of 2 times: ValueError: not at the first try" in text
+    assert "4 of 4 done" in text
+    assert f"next: train.py report {tmp_path}" in text

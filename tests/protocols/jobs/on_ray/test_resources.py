@@ -1,0 +1,106 @@
+"""What a cell takes, how often that fits on the nodes there are, and what is refused by name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from probelight.io.errors import UsageError
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
+from probelight.protocols.jobs.settings import RaySettings
+
+
+@pytest.mark.parametrize(
+    ("trainer", "has_gpus", "cpus", "gpus"),
+    [
+        ({}, False, 1, 0),
+        ({"threads": 3}, False, 3, 0),
+        ({"threads": 2, "devices": 2, "accelerator": "cpu"}, True, 4, 0),
+        ({}, True, 1, 1),
+        ({"devices": 4}, True, 4, 4),
+        ({"accelerator": "gpu"}, False, 1, 1),
+        ({"accelerator": "cuda", "devices": 2, "threads": 8}, True, 16, 2),
+    ],
+)
+def test_what_is_not_said_follows_from_the_trainer(
+    trainer: dict[str, object], has_gpus: bool, cpus: float, gpus: float
+) -> None:
+    settings = TrainerSettings(**trainer)  # type: ignore[arg-type]
+    assert Need.of(RaySettings(), settings, has_gpus) == Need(cpus, gpus)
+
+
+def test_all_devices_that_there_are_is_no_number_for_ray() -> None:
+    with pytest.raises(
+        UsageError, match=r"trainer\.devices -1: a cell is given its devices by Ray"
+    ):
+        Need.of(RaySettings(), TrainerSettings(devices=-1), has_gpus=True)
+
+
+def test_what_is_said_holds() -> None:
+    engine = RaySettings(cpus_per_cell=0.5, gpus_per_cell=0, memory_per_cell=1.5)
+    need = Need.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
+    assert need == Need(0.5, 0, 1_500_000_000)
+    assert need.options() == {"num_cpus": 0.5, "num_gpus": 0, "memory": 1_500_000_000}
+    assert Need(2).options() == {"num_cpus": 2, "num_gpus": 0.0}
+    assert str(need) == "0.5 CPUs, 0 GPUs, 1.5 GB of memory"
+    assert str(Need(1, 1)) == "1 CPU, 1 GPU"
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [(0.25, 1), (1, 1), (3, 3)])
+def test_a_cell_has_as_many_threads_as_cpus_and_one_at_least(cpus: float, threads: int) -> None:
+    assert Need(cpus).threads == threads
+
+
+TWO_NODES = [
+    {"CPU": 8.0, "GPU": 2.0, "memory": 32e9},
+    {"CPU": 3.0, "memory": 16e9},
+]
+
+
+@pytest.mark.parametrize(
+    ("need", "fit"),
+    [
+        (Need(1), 8 + 3),
+        (Need(2), 4 + 1),
+        (Need(0.5), 16 + 6),
+        (Need(1, 1), 2),
+        (Need(1, 0.5), 4),
+        (Need(4, 1), 2),
+        (Need(8, 1), 1),
+        (Need(1, 0, 10 * 10**9), 3 + 1),
+        (Need(8), 1),
+    ],
+)
+def test_so_many_fit_at_once(need: Need, fit: int) -> None:
+    assert need.check(TWO_NODES) == fit
+
+
+@pytest.mark.parametrize(
+    ("need", "said"),
+    [
+        (Need(9), "takes 9 CPUs, and no node of Ray has more than 8 CPUs; set --engine.cpus_per_c"),
+        (Need(1, 3), "takes 3 GPUs, and no node of Ray has more than 2 GPUs; set --engine.gpus_p"),
+        (
+            Need(1, 0, 64 * 10**9),
+            "takes 64 GB of memory, and no node of Ray has more than 32 GB of memory; set "
+            "--engine.memory_per_cell",
+        ),
+    ],
+)
+def test_what_no_node_has_is_refused_by_name(need: Need, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        need.check(TWO_NODES)
+
+
+def test_what_nodes_have_but_none_at_once_is_refused() -> None:
+    nodes = [{"CPU": 8.0}, {"CPU": 1.0, "GPU": 1.0}]
+    with pytest.raises(UsageError, match=r"no node of Ray has all .* at once: 4 CPUs, 1 GPU"):
+        Need(4, 1).check(nodes)
+    with pytest.raises(UsageError, match="more than 0 CPUs"):
+        Need(1).check([])
+
+
+def test_this_process_may_use_a_cpu_at_least() -> None:
+    assert own_cpus() >= 1

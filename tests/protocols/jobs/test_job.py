@@ -1,0 +1,196 @@
+"""A job's key is of its config alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probelight.callbacks.wandb.settings import DEFAULT_WANDB, PENDING, WandbSettings
+from probelight.protocols.jobs.cells.attempt import AttemptLostError
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import (
+    DRAWN_NAME,
+    Job,
+    drawn_config,
+    load_runner,
+    make_run,
+    record_pending,
+)
+from probelight.results.metrics_file import METRICS_FILE, write_metrics
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder, run_key
+from tests.callbacks.wandb.offline_run import fresh_environment, points_of, read_offline_runs
+from tests.protocols.jobs.tiny_training import NUM_STEPS
+from tests.protocols.jobs.trivial import RUNNER, run
+from tests.protocols.jobs.wandb_kills import PLACES
+
+
+def test_the_key_is_of_the_config_alone() -> None:
+    job = Job("square of 3", {"number": 3}, RUNNER)
+    assert job.key == run_key("square of 3", {"number": 3})
+    assert job.key.startswith("square-of-3-")
+    moved = replace(job, runner="elsewhere:run", needs=("a",), num_steps=5, follows=("b",))
+    moved = replace(moved, weights_bytes=7)
+    assert moved.key == job.key
+    assert replace(job, config={"number": 4}).key != job.key
+
+
+def test_a_job_is_told_what_was_drawn_for_it(tmp_path: Path) -> None:
+    config = {"setting": {"dose": 8}, "trial": 0}
+    assert drawn_config(config, tmp_path) == config
+    (tmp_path / DRAWN_NAME).write_text(json.dumps({"learning_rate": 0.1}))
+    assert drawn_config(config, tmp_path)["setting"] == {"dose": 8, "learning_rate": 0.1}
+
+
+def test_a_runner_is_found_by_its_name() -> None:
+    assert load_runner(RUNNER) is run
+    with pytest.raises(ModuleNotFoundError):
+        load_runner("protocols.nowhere:run")
+
+
+ENDS: dict[str, BaseException] = {
+    "failed": ValueError("no"),
+    "stopped": KeyboardInterrupt(),
+    "lost": AttemptLostError("another one"),
+}
+
+
+def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Ends as the config says."""
+    if config["end"] in ENDS:
+        raise ENDS[config["end"]]
+    run.finish(RunRecord(protocol="end"))
+
+
+def told(tmp_path: Path, how: str, wandb: WandbSettings, *listeners: Any) -> None:
+    """Makes a run that ends so."""
+    folder = RunFolder(tmp_path, how, {"end": how})
+    folder.listeners += listeners
+    arguments = "tests.protocols.jobs.test_job:end", folder, folder.config, RunContext(wandb=wandb)
+    if how not in ENDS:
+        return make_run(*arguments)
+    with pytest.raises(type(ENDS[how])):
+        make_run(*arguments)
+
+
+@pytest.mark.parametrize(("how", "expected"), [("failed", 1), ("stopped", 1), ("lost", 0)])
+def test_who_listens_to_a_run_is_told_what_ended_it(
+    how: str, expected: int, tmp_path: Path
+) -> None:
+    heard: list[Any] = []
+    told(tmp_path, how, DEFAULT_WANDB, heard.append)
+    assert heard == [ENDS[how]] * expected
+
+
+@pytest.mark.parametrize(
+    ("how", "has_begun", "expected"),
+    [
+        ("failed", False, 1),
+        ("stopped", False, 0),
+        ("lost", False, 0),
+        ("finished", False, 0),
+        ("failed", True, 1),
+        ("stopped", True, 1),
+        ("lost", True, 0),
+        ("finished", True, 1),
+    ],
+)
+def test_what_fails_is_a_run_in_wandb_and_what_was_one_ends_there(
+    how: str, has_begun: bool, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+
+    def follow(run: RunFolder, wandb: WandbSettings) -> None:
+        run.listeners = [heard.append]
+
+    monkeypatch.setattr("probelight.callbacks.wandb.ending.follow", follow)
+    if has_begun:
+        folder = RunFolder(tmp_path, how, {"end": how}).path
+        (folder / "wandb").mkdir()
+    told(tmp_path, how, WandbSettings(project="p"))
+    assert len(heard) == expected
+
+
+class Told:
+    """What `WandbGuard` is told of a run."""
+
+    runs: list[Told]
+
+    def __init__(self, _: Any, key: str, config: Any, path: Path, before: Any) -> None:
+        self.key, self.before, self.summary = key, list(before), {}
+        self.codes: list[int] = []
+        self.runs.append(self)
+
+    def summarise(self, values: Mapping[str, Any]) -> None:
+        self.summary |= values
+
+    def close(self, exit_code: int = 0) -> None:
+        self.codes.append(exit_code)
+
+
+def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr("probelight.callbacks.wandb.ending.WandbGuard", Told)
+    monkeypatch.setattr(Told, "runs", [], raising=False)
+    rows = [(3, "0", "val/accuracy", 0.25)]
+    keys = {}
+    for name in ("pending", "recorded", "goes on", "damaged"):
+        folder = RunFolder(tmp_path, name, {"name": name})
+        keys[name] = folder.key
+        write_metrics(folder.path / METRICS_FILE, rows)
+        if name != "recorded":
+            folder.write(PENDING, {"summary": {"best_epoch": 1}})
+        if name != "goes on":
+            row = Row(protocol="end", metric="accuracy", value=0.5, split="report")
+            folder.finish(RunRecord(protocol="end", rows=(row,)))
+        if name == "damaged":
+            folder.result_path.write_text("{")
+    record_pending(tmp_path, DEFAULT_WANDB)
+    assert Told.runs == []
+    with pytest.warns(RuntimeWarning, match=keys["damaged"]) as caught:
+        record_pending(tmp_path, WandbSettings(project="p"))
+    assert len(caught) == 1
+    [told] = Told.runs
+    assert (told.key, told.before, told.codes) == (keys["pending"], rows, [0])
+    assert told.summary == {"best_epoch": 1, "report/accuracy": 0.5}
+    assert f"{told.key}: recorded in Weights & Biases" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Path) -> None:
+    def start(*places: str) -> int:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.protocols.jobs.wandb_kills",
+            str(tmp_path / "out"),
+            *places,
+        ]
+        environment = fresh_environment(tmp_path / "home")
+        return subprocess.run(command, env=environment, check=False).returncode
+
+    # What goes on, or makes up for the first, is killed there too.
+    assert [start(place), start(place), start()] == [-signal.SIGKILL, -signal.SIGKILL, 0]
+    [run] = tmp_path.glob("out/runs/*")
+    runs = read_offline_runs(run)
+    assert {one.id for one in runs} == {run.name}
+    points = runs[-1].points()
+    assert (runs[-1].exit_code, points) == (0, points_of(run / METRICS_FILE))
+    losses = [step for step, name, _ in points if name == "train/loss"]
+    assert losses == list(range(NUM_STEPS))
+    assert runs[-1].summary["train/loss"] == points[-1][-1]
+    assert not (run / PENDING).exists()
+    assert start() == 0
+    assert len(read_offline_runs(run)) == len(runs)

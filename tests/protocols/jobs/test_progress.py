@@ -1,0 +1,51 @@
+"""Time left, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from probelight.io.host import this_process
+from probelight.protocols.jobs.cells.attempt import Attempt
+from probelight.protocols.jobs.cells.standing import Cell, Standing, State
+from probelight.protocols.jobs.progress import Progress, duration, last_line
+
+
+def standing(key: str, state: State, num_steps: int, seconds: float | None = None) -> Standing:
+    left = None if seconds is None else 1000.0 + seconds
+    attempt = Attempt(1, 1, this_process(), 1000.0, left)
+    return Standing(Cell(key, "module:run", num_steps=num_steps), state, attempt)
+
+
+def test_time_left_follows_the_steps_and_how_many_run_at_once() -> None:
+    finished = [
+        standing("a", State.DONE, 10, 20),
+        standing("b", State.DONE, 30, 100),
+        standing("score", State.DONE, 0, 7),
+        standing("of-a-killed-worker", State.DONE, 1000),
+    ]
+    left = [
+        standing("c", State.RUNNING, 20),
+        standing("d", State.RUNNING, 20),
+        standing("e", State.WAITING, 10),
+        standing("f", State.WAITING, 0),
+    ]
+    # 120 s for 40 steps are 3 s a step: 50 steps and one cell without any, on two places or three.
+    assert Progress([*finished, *left]).seconds_left() == pytest.approx((50 * 3 + 7) / 2)
+    assert Progress([*finished, *left]).seconds_left(at_once=3) == pytest.approx((50 * 3 + 7) / 3)
+    # More places than cells are of no use.
+    assert Progress([*finished, *left]).seconds_left(at_once=64) == pytest.approx((50 * 3 + 7) / 4)
+    assert Progress(left).seconds_left() is None
+    assert Progress(finished).seconds_left() == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.25, "1.2 s"), (59, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min"), (273600, "3 d 4 h")],
+)
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_last_line_of_a_traceback_is_the_error() -> None:
+    assert last_line("Traceback:\n  line 1\nValueError: no\n\n") == "ValueError: no"
+    assert last_line("") == ""

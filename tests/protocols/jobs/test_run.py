@@ -1,0 +1,103 @@
+"""The one call of all commands: what is made, what results.csv holds, and which bar is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probelight.io.errors import UsageError
+from probelight.protocols.jobs.cells.driver_claim import drive_alone
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.settings import EngineSettings
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+from tests.fixtures.rows import read_results
+
+
+def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """One row; no negative numbers."""
+    number = config["number"]
+    if number < 0:
+        raise ValueError(f"{number} is negative")
+    shown = int(context.trainer.progress_bar)
+    row = Row(protocol="square", metric="accuracy", value=number**2, seed=shown)
+    run.finish(RunRecord(protocol="square", rows=(row,)))
+
+
+def job(number: int) -> Job:
+    return Job(f"square-{number}", {"number": number}, "tests.protocols.jobs.test_run:square")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CommandFolder:
+    return CommandFolder(tmp_path, {"command": "test"})
+
+
+def values(folder: CommandFolder) -> list[float]:
+    return sorted(float(row["value"]) for row in read_results(folder.path / "results.csv"))
+
+
+def test_the_rows_of_each_part_are_there_before_the_next_begins(folder: CommandFolder) -> None:
+    plan = [Part([job(2), job(3)]), Part([job(4), job(-1)])]
+    with pytest.raises(ValueError, match="-1 is negative"):
+        run_jobs(plan, folder, RunContext())
+    assert values(folder) == [4, 9]
+    made = run_jobs([*plan[:1], Part([job(4), job(5)])], folder, RunContext())
+    assert [run.key for run in made] == [job(5).key]  # that of 4 was finished before the failure
+    assert values(folder) == [4, 9, 16, 25]
+
+
+def test_results_are_written_anew_where_nothing_is_left_to_do(folder: CommandFolder) -> None:
+    run_jobs([Part([job(2)])], folder, RunContext())
+    (folder.path / "results.csv").unlink()
+    assert run_jobs([Part([job(2)])], folder, RunContext()) == []
+    assert values(folder) == [4]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_one_bar_over_a_part_takes_the_place_of_those_of_its_jobs(
+    folder: CommandFolder, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars = []
+
+    def track(jobs: Sequence[Job], description: str, transient: bool, disable: bool) -> Any:
+        bars.append((description, len(jobs), disable))
+        return jobs
+
+    monkeypatch.setattr("rich.progress.track", track)
+    context = RunContext(TrainerSettings(progress_bar=shown))
+    run_jobs([Part([job(2)], "two squared"), Part([job(3)])], folder, context)
+    rows = read_results(folder.path / "results.csv")
+    assert {row["value"]: row["seed"] for row in rows} == {"4.0": "0", "9.0": str(int(shown))}
+    assert bars == [("two squared", 1, not shown)]
+
+
+def test_what_is_missing_is_told_without_a_folder_of_it(folder: CommandFolder) -> None:
+    run_jobs([Part([job(2)])], folder, RunContext())
+    assert unfinished([job(2), job(3)], folder) == [job(3)]
+    assert [path.name for path in folder.runs_dir.iterdir()] == [job(2).key]
+
+
+def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: CommandFolder) -> None:
+    with (
+        drive_alone(folder.path, take_over=False),
+        pytest.raises(UsageError, match=r"is already at work on it, since .* stop it first"),
+    ):
+        run_jobs([Part([job(2)])], folder, RunContext())
+    assert list(folder.runs_dir.iterdir()) == []
+    assert len(run_jobs([Part([job(2)])], folder, RunContext())) == 1
+
+
+@pytest.mark.parametrize("option", ["address", "gpus_per_cell", "max_retries", "take_over"])
+def test_what_is_for_ray_alone_is_refused_where_the_runs_are_made_here(option: str) -> None:
+    values: dict[str, Any] = {"address": "auto", "take_over": True}
+    given = {option: values.get(option, 1)}
+    with pytest.raises(UsageError, match=f"engine.{option} is for Ray alone; add --engine.kind"):
+        EngineSettings(**given)
+    assert getattr(EngineSettings(kind="ray", **given), option) == given[option]

@@ -1,0 +1,291 @@
+"""`search: tpe`: what is drawn, in view of what, and that a trial keeps it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from probelight.io.errors import UsageError
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import DRAWN_NAME, Job, drawn_config
+from probelight.protocols.jobs.search import Told, draw, objectives_of, sample
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from tests.fixtures.checkout import ROOT
+from tests.protocols.jobs.harness import planned, run_to_end
+
+SPACE = {
+    "learning_rate": {"low": 1e-5, "high": 1e-3, "log": True},
+    "extra": {"choices": ["none", "x1"]},
+}
+AT_ONCE = 4
+RUNNER = "tests.protocols.jobs.test_search:run"
+Setting = Mapping[str, Any]
+ANEW = """
+import sys, yaml
+from pathlib import Path
+from probelight.protocols.jobs.search import draw
+folder, *earlier = map(Path, sys.argv[1:])
+draw("a trial", yaml.safe_load((folder / "config.yaml").read_text()), folder, earlier)
+"""
+
+
+def trials(num_trials: int) -> list[Job]:
+    """Trials in batches of four."""
+    fixed = {"setting": {"dose": 100}, "trials_at_once": AT_ONCE}
+    jobs: list[Job] = []
+    for number in range(num_trials):
+        follows = tuple(job.key for job in jobs[: number // AT_ONCE * AT_ONCE])
+        config = {**fixed, "trial": number}
+        jobs.append(Job(f"trial{number}", config, RUNNER, search=SPACE, follows=follows))
+    return jobs
+
+
+def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """What a trial does: the later ones of a batch end first, and the second one fails."""
+    time.sleep(0.5 * (AT_ONCE - config["trial"] % AT_ONCE))
+    if config["trial"] == 1:
+        raise ValueError("no result")
+    run.finish(record_of(accuracies(config["setting"])))
+
+
+def accuracies(setting: Setting, peak: float = 0.5) -> tuple[float, float]:
+    """Those on probe and original task: both are best near one rate, the original a bit below."""
+    rate = (math.log10(setting["learning_rate"]) + 5) / 2
+    probe, original = {"none": (1.0, 0.7), "x1": (0.95, 0.95)}[setting["extra"]]
+    return (
+        probe * math.exp(-(((rate - peak - 0.05) / 0.15) ** 2)),
+        original * math.exp(-(((rate - peak + 0.05) / 0.15) ** 2)),
+    )
+
+
+def drawn(job: Job, runs: Path, follows: Sequence[str] | None = None) -> dict[str, Any]:
+    """What a trial draws, in a folder that is made for it."""
+    folder = RunFolder(runs, job.name, job.config).path
+    earlier = job.follows if follows is None else follows
+    draw(job.key, job.config, folder, [runs / key for key in earlier])
+    found: dict[str, Any] = json.loads((folder / DRAWN_NAME).read_text())
+    return found
+
+
+def record_of(scores: tuple[float, float]) -> RunRecord:
+    rows = tuple(
+        Row(split="selection", epoch=1, metric=f"{task}_accuracy", value=value)
+        for task, value in zip(("probe", "original"), scores, strict=True)
+    )
+    return RunRecord(protocol="trial", rows=rows)
+
+
+def searched(jobs: Sequence[Job], runs: Path, order: Callable[[list[int]], None]) -> list[Setting]:
+    """Draws and finishes batch after batch, the trials of each in an order of one's own."""
+    found: dict[int, Setting] = {}
+    for first in range(0, len(jobs), AT_ONCE):
+        batch = list(range(first, min(first + AT_ONCE, len(jobs))))
+        for way in (order, order):
+            way(batch)
+            for number in batch:
+                if number not in found:
+                    found[number] = drawn(jobs[number], runs)
+                else:
+                    folder = RunFolder(runs, jobs[number].name, jobs[number].config)
+                    folder.finish(record_of(accuracies(found[number])))
+    return [found[number] for number in range(len(jobs))]
+
+
+def plain_loop(jobs: Sequence[Job], failed: Sequence[int] = ()) -> list[Setting]:
+    """A study that is told the batches as it draws them, by Optuna's own asking and telling."""
+    settings: list[Setting] = []
+    for first in range(0, len(jobs), AT_ONCE):
+        seed = int(jobs[first].key.split("-")[1][:8], 16)  # the hash in the name of its first run
+        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=4, multivariate=False)
+        study = optuna.create_study(directions=["maximize"] * 2, sampler=sampler)
+        for setting in (s for number, s in enumerate(settings) if number not in failed):
+            study.enqueue_trial(dict(setting))
+            study.tell(asked(study), accuracies(setting))
+        settings += [dict(asked(study).params) for _ in jobs[first : first + AT_ONCE]]
+    return settings
+
+
+def asked(study: optuna.Study) -> optuna.Trial:
+    trial = study.ask()
+    trial.suggest_categorical("extra", ["none", "x1"])
+    trial.suggest_float("learning_rate", 1e-5, 1e-3, log=True)
+    return trial
+
+
+def test_draws_are_those_of_a_plain_loop_in_whatever_order_the_trials_end(tmp_path: Path) -> None:
+    jobs = trials(11)
+    plain = plain_loop(jobs)
+    orders = (list.sort, list.reverse, random.Random(1).shuffle)
+    for number, order in enumerate(orders):
+        assert searched(jobs, tmp_path / str(number), order) == plain
+    assert len({json.dumps(setting) for setting in plain}) == 11
+
+
+def test_a_draw_that_is_lost_comes_again_also_in_another_process(tmp_path: Path) -> None:
+    jobs = trials(7)
+    before = searched(jobs, tmp_path, list.sort)
+    last = jobs[-1]
+    for follows in (last.follows, last.follows[::-1]):
+        (tmp_path / last.key / DRAWN_NAME).unlink()
+        assert drawn(last, tmp_path, follows) == before[-1]
+    (tmp_path / last.key / DRAWN_NAME).unlink()
+    folders = [tmp_path / key for key in (last.key, *last.follows)]
+    subprocess.run([sys.executable, "-c", ANEW, *folders], cwd=ROOT, check=True)
+    assert drawn(last, tmp_path) == before[-1]  # it was there already
+
+
+@pytest.mark.slow
+def test_cells_of_a_sweep_draw_as_a_plain_loop_does(tmp_path: Path) -> None:
+    jobs = trials(10)
+    planned(tmp_path, jobs, max_retries=0)
+    assert run_to_end(tmp_path) == 1  # the second trial has failed for good
+    runs = tmp_path / "runs"
+    found = [json.loads((runs / job.key / DRAWN_NAME).read_text()) for job in jobs]
+    assert found == plain_loop(jobs, failed=[1])
+    finished = [(runs / job.key / "result.json").exists() for job in jobs]
+    assert finished == [number != 1 for number in range(10)]
+
+
+def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [job] = trials(1)
+    first = drawn(job, tmp_path)
+    assert 1e-5 <= first["learning_rate"] <= 1e-3
+    assert first["extra"] in {"none", "x1"}
+    whole = {**job.config, "setting": {"dose": 100, **first}}
+    assert drawn_config(job.config, tmp_path / job.key) == whole
+    # Nor does a process that was stopped while it drew replace what the next one has drawn.
+    path, other = tmp_path / job.key / DRAWN_NAME, {"learning_rate": 5e-4, "extra": "x1"}
+    path.unlink()
+
+    def overtaken(*_: object, **__: object) -> list[dict[str, object]]:
+        path.write_text(json.dumps(other))
+        return [first]
+
+    monkeypatch.setattr("probelight.protocols.jobs.search.sample", overtaken)
+    assert drawn(job, tmp_path) == other
+    assert [p.name for p in path.parent.glob(".drawn*")] == []
+
+
+def test_trials_without_a_result_are_left_out(tmp_path: Path) -> None:
+    jobs = trials(9)
+    searched(jobs[:8], tmp_path, list.sort)
+    failed, missing = jobs[1], jobs[6]
+    (tmp_path / failed.key / "result.json").unlink()
+    (tmp_path / missing.key).rename(tmp_path / "elsewhere")
+    finished = [key for key in jobs[8].follows if key not in (failed.key, missing.key)]
+    with_all = drawn(jobs[8], tmp_path)
+    (tmp_path / jobs[8].key / DRAWN_NAME).unlink()
+    assert drawn(jobs[8], tmp_path, finished) == with_all
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("result.json", "[1", r"trial2-\w+/result.json: not a whole JSON file"),
+        ("result.json", '{"format": 2, "protocol": "p", "rows": []}', "result.json: not the resul"),
+        ("drawn.json", "{", r"trial2-\w+/drawn.json: not a whole JSON file"),
+        ("drawn.json", "null", r"trial2-\w+/drawn.json: there is no setting.*; remove"),
+        ("drawn.json", '{"extra": "x1"}', r"trial2-\w+/drawn.json: .* is not of the space"),
+        ("config.yaml", "trial: [", r"trial2-\w+/config.yaml"),
+    ],
+)
+def test_a_damaged_file_of_an_earlier_trial_is_named(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    jobs = trials(5)
+    searched(jobs[:4], tmp_path, list.sort)
+    (tmp_path / jobs[2].key / name).write_text(text)
+    with pytest.raises(ValueError, match=said):
+        drawn(jobs[4], tmp_path)
+    assert not (tmp_path / jobs[4].key / DRAWN_NAME).exists()
+
+
+def test_trials_of_another_space_are_other_jobs() -> None:
+    config = {"setting": {"dose": 100}, "trial": 0, "trials_at_once": 4}
+    wider = {**SPACE, "learning_rate": {"low": 1e-6, "high": 1e-3, "log": True}}
+    spaces: list[dict[str, Any]] = [SPACE, wider, {}]
+    jobs = [Job("trial0", config, RUNNER, search=space) for space in spaces]
+    assert len({job.key for job in jobs}) == 3
+    assert jobs[2].config == config
+
+
+def test_the_sampler_goes_where_both_objectives_were_good() -> None:
+    # Above 1e-4 both tasks are forgotten, below both are good.
+    rates = [10 ** (-5 + i / 10) for i in range(20)]
+    told = [
+        Told({"learning_rate": rate, "extra": "x1"}, (0.9, 0.8) if rate < 1e-4 else (0.2, 0.2))
+        for rate in rates
+    ]
+    found = [sample(SPACE, told, 1, seed)[0]["learning_rate"] for seed in range(12)]
+    assert sum(rate < 1e-4 for rate in found) >= 10
+    assert len(set(found)) == 12
+
+
+def hypervolume(points: Sequence[Sequence[float]]) -> float:
+    """The area that two objectives, the better the higher, dominate above nothing."""
+    area = highest = 0.0
+    for first, second in sorted(points, reverse=True):
+        area += first * max(0.0, second - highest)
+        highest = max(highest, second)
+    return area
+
+
+def test_a_search_finds_more_than_random_settings_do() -> None:
+    """12 trials in batches of four; the mean over 40 places where the best rate may be."""
+    assert hypervolume([(0.5, 0.5), (1.0, 0.2), (0.4, 0.4)]) == pytest.approx(0.35)
+    rng = random.Random(0)
+    peaks = [0.1 + 0.8 * i / 39 for i in range(40)]
+
+    def by_tpe(peak: float) -> list[tuple[float, float]]:
+        told: list[Told] = []
+        for _ in range(0, 12, AT_ONCE):
+            batch = sample(SPACE, told, AT_ONCE, seed=rng.randrange(1000))
+            told += [Told(setting, accuracies(setting, peak)) for setting in batch]
+        return [accuracies(one.drawn, peak) for one in told]
+
+    def at_random(peak: float) -> list[tuple[float, float]]:
+        settings = [
+            {"learning_rate": 10 ** rng.uniform(-5, -3), "extra": rng.choice(["none", "x1"])}
+            for _ in range(12)
+        ]
+        return [accuracies(setting, peak) for setting in settings]
+
+    tpe = sum(hypervolume(by_tpe(peak)) for peak in peaks) / 40
+    chance = sum(hypervolume(at_random(peak)) for peak in peaks * 50) / 2000
+    assert tpe > chance + 0.02
+
+
+def test_the_objectives_are_those_of_the_epoch_with_the_best_mean(tmp_path: Path) -> None:
+    scores = {0: (0.2, 0.9), 1: (0.5, 0.7), 2: (0.6, 0.65), 3: (0.7, 0.5)}
+    rows = [
+        Row(split="selection", epoch=epoch, metric=f"{task}_accuracy", value=value)
+        for epoch, pair in scores.items()
+        for task, value in zip(("probe", "original"), pair, strict=True)
+    ]
+    rows.append(Row(split="report", epoch=3, metric="probe_accuracy", value=1.0))
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(RunRecord(protocol="p", rows=tuple(rows)).to_json()))
+    assert objectives_of(path) == (0.6, 0.65)  # 0.625; epoch 0 is not a candidate
+
+
+def test_a_space_of_neither_kind_and_a_missing_optuna_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"trial": 0, "trials_at_once": 1, "search": {"learning_rate": {"low": 1.0}}}
+    with pytest.raises(UsageError, match="cell1: search: learning_rate needs `low` and `high`"):
+        draw("cell1", config, tmp_path, [])
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(UsageError, match=r"cell1: search: tpe needs Optuna .*-e '.\[sweep"):
+        draw("cell1", config, tmp_path, [])

@@ -1,0 +1,56 @@
+"""What the cells of these tests do, in their own processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import Job
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+
+RUNNER = "tests.protocols.jobs.trivial:run"
+
+
+def cells(num_cells: int, **more: Any) -> list[Job]:
+    """Trivial cells; `more` goes into each config."""
+    return [Job(f"cell{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
+
+
+def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Squares a number, as slowly as it is told; notes each result it is about to leave."""
+    if config.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    (run.path / "begun").touch()
+    time.sleep(config.get("seconds", 0.0))
+    while config.get("waits") and not (run.path.parent.parent / "go").exists():
+        time.sleep(0.05)
+    number = config["number"]
+    if number in config.get("failing", ()):
+        raise ValueError(f"{number} cannot be squared today")
+    once = run.path / "tried"
+    if config.get("failing_once") and not once.exists():
+        once.touch()
+        raise ValueError("not at the first try")
+    if config.get("killed_once") and not once.exists():
+        once.touch()
+        os.kill(os.getpid(), 9)
+    run.finish(RunRecord(protocol="trivial", facts={"value": number**2}))
+    note(run.path.parent.parent, run.key)
+
+
+def begun(folder: Path) -> int:
+    """How many cells of a folder have been at work."""
+    return len(list(folder.glob("runs/*/begun")))
+
+
+def note(folder: Path, text: str) -> None:
+    """Appends a line to the run log, whole whatever happens to the process."""
+    descriptor = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)
