@@ -28,7 +28,8 @@ HEAVY = [
 READERS = ["pydantic", "pandas"]
 # Runs command lines one after the other and prints those that brought one of the modules.
 LOOK = """
-import json, sys, train
+import json, sys
+from probelight.protocols import cli
 heavy, lines = json.loads(sys.stdin.read())
 for line in lines:
     try:

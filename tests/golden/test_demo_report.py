@@ -43,7 +43,7 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         for figure in (name for section in sections() for name in section.figures):
             resolve_name(figure)  # imports it
         for name, module in list(sys.modules.items()):
-            if name.startswith("reports.") and getattr(module, "drawn", None) is drawn:
+            if name.startswith("probelight.reports.") and getattr(module, "drawn", None) is drawn:
                 patch.setattr(module, "drawn", catch)
         build_report(demo, tmp_path_factory.mktemp("again"))
     return caught

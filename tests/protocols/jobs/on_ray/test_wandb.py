@@ -98,5 +98,6 @@ def test_a_cell_has_the_drivers_settings_and_a_client_of_its_own() -> None:
     given = {"WANDB_API_KEY": "k", "WANDB_SERVICE": "3-1-tcp-localhost-2"}
     order = Order("/run", 1, "module:run", {}, 2, "/", given)
     found = cell_environment({"WANDB_API_KEY": "node", "PATH": "/bin"}, order)
-    threads = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
-    assert found == {"WANDB_API_KEY": "k", "PATH": "/bin", **threads}
+    assert {name: value for name, value in found.items() if name.startswith("WANDB")} == {
+        "WANDB_API_KEY": "k"
+    }
