@@ -21,9 +21,9 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
-from probelight.callbacks.predictions.writer import scores_by_item
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.batches import scores_by_item
 from probelight.models.checkpoints.source import EMBEDDED
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe

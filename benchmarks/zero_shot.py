@@ -32,7 +32,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock, interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from probelight.datamodules.sampler import evaluation_batches
+from probelight.encoding.batches import evaluation_batches
 from probelight.encoding.candidates import Blank
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.probes.record import MASK, Record

@@ -14,11 +14,10 @@ from torch.nn import functional as F
 from probelight.io.config.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 from probelight.lightning_modules.optimization import adamw, slanted_triangular
 from probelight.metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
+from probelight.models.batches import Batch, batch_scores
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
-
-Batch = dict[str, Tensor]
 
 _FUSED_DEVICES = {"cpu", "cuda"}
 
@@ -152,8 +151,8 @@ class ChoiceModule(pl.LightningModule, ABC):
     def predict_step(
         self, batch: Batch, batch_idx: int, dataloader_idx: int = 0
     ) -> dict[str, Tensor]:
-        """Scores of every choice, see `answers`."""
-        return answers(batch, self(batch))
+        """Scores of every choice, see `batch_scores`."""
+        return batch_scores(batch, self(batch))
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # Lightning's own clipping refuses fused optimisers under mixed precision.
@@ -201,19 +200,3 @@ def choice_loss(
         credits = weighted_credits(safe, labels.masked_fill(padding, 0), weights, choice_mask)
         stats = torch.stack([loss_sum.detach(), weights.sum(), credit_sum(credits)])
     return loss_sum, stats
-
-
-def answers(batch: Batch, scores: Tensor) -> dict[str, Tensor]:
-    """What the predict loop gives of a batch, on the CPU.
-
-    Returns:
-        `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K): which choices
-        there are is not told by a score, which may be -inf or NaN.
-    """
-    found = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
-    return {name: value.cpu() for name, value in found.items()}
-
-
-def mask_choices(logits: Tensor, choice_mask: Tensor) -> Tensor:
-    """Sets the logits (B, K) of choices that an item does not have to -inf."""
-    return logits.masked_fill(~choice_mask, float("-inf"))

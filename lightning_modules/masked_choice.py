@@ -20,8 +20,9 @@ from probelight.io.config.ranges import (
     WeightDecay,
 )
 from probelight.io.folders import whole_folder
-from probelight.lightning_modules.base import Batch, ChoiceModule, mask_choices
+from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.modes import Mode
+from probelight.models.batches import Batch, mask_choices
 from probelight.models.checkpoints.forms import MASKED_LM
 from probelight.models.checkpoints.loading import load_pretrained
 from probelight.models.checkpoints.source import EMBEDDED, quiet_transformers

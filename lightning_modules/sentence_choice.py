@@ -23,7 +23,8 @@ from probelight.io.config.ranges import (
     WeightDecay,
 )
 from probelight.io.folders import whole_folder
-from probelight.lightning_modules.base import Batch, ChoiceModule, mask_choices
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.models.batches import Batch, mask_choices
 from probelight.models.checkpoints.description import has_choice_head
 from probelight.models.checkpoints.folder import HEAD_KINDS, PretrainedError, agree, head_settings
 from probelight.models.checkpoints.forms import ENCODER, MULTIPLE_CHOICE

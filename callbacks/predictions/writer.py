@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.callbacks import Callback
 
 from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.io.escaping import json_text
 from probelight.io.files import write_text_atomic
+from probelight.models.batches import gather_scores, scores_by_item
 from probelight.probes.record import Record
 
 
@@ -58,22 +57,3 @@ class PredictionWriter(Callback):
             ]
             lines = (json_text(row) + "\n" for row in rows)
             write_text_atomic(self.path, "".join(lines))
-
-
-def scores_by_item(batch: Mapping[str, torch.Tensor]) -> dict[int, list[float]]:
-    """The scores of each item's own choices, without padding items.
-
-    Choices that a record does not have are left out by `choice_mask`: -inf and NaN are scores of
-    choices that it has. An empty choice that pads a question is one that it has.
-    """
-    rows = zip(*(batch[name].tolist() for name in ("item", "scores", "choice_mask")), strict=True)
-    return {item: list(compress(scores, own)) for item, scores, own in rows if item >= 0}
-
-
-def gather_scores(scores: dict[int, list[float]]) -> dict[int, list[float]]:
-    """The scores of all processes, in every process."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return scores
-    parts: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(parts, scores)
-    return {item: row for part in parts for item, row in part.items()}

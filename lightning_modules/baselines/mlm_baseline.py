@@ -16,10 +16,10 @@ from torch.nn import functional as F
 from probelight.encoding.words.source import EMBEDDED
 from probelight.encoding.words.vectors import word_vectors
 from probelight.io.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
-from probelight.lightning_modules.base import Batch, mask_choices
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
+from probelight.models.batches import Batch, mask_choices
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder

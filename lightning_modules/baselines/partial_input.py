@@ -37,11 +37,11 @@ from probelight.io.config.ranges import (
     WeightDecay,
     Width,
 )
-from probelight.lightning_modules.base import Batch, mask_choices
 from probelight.lightning_modules.baselines.bilstm import BiLSTM
 from probelight.lightning_modules.baselines.pair_module import PairModule, fresh_linear
 from probelight.lightning_modules.baselines.soft_alignment import largest
 from probelight.lightning_modules.baselines.token_vectors import token_vectors
+from probelight.models.batches import Batch, mask_choices
 from probelight.models.checkpoints.weights import own_random_state
 
 

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from probelight.io.errors import UsageError
-from probelight.lightning_modules.base import Batch, mask_choices
 from probelight.lightning_modules.baselines.token_vectors import TokenVectors, token_vectors
+from probelight.models.batches import Batch, mask_choices
 from probelight.models.scorers.base import Posable, Question, Scorer, ScorerSettings
 
 if TYPE_CHECKING:

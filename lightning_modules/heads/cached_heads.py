@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probelight.lightning_modules.base import mask_choices
 from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
 from probelight.lightning_modules.heads.plateau_runs import PLATEAU_COPIES, PlateauRuns
 from probelight.lightning_modules.heads.stacked_runs import Sample, TrainingRuns
 from probelight.lightning_modules.heads.stacked_transform import Parameters, StackedTransform
 from probelight.lightning_modules.modes import HeadMode
+from probelight.models.batches import mask_choices
 
 # Parameters, their gradients and AdamW's two moments of the runs that train together. More runs
 # take fewer kernels, until their state no longer stays in a processor's cache.

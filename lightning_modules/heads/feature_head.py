@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.weights import own_random_state
 from probelight.models.scorers.base import Scorer
 

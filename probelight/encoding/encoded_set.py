@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.encoding.batches import PADDING_ITEM
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record, chance_of, check_mask
 

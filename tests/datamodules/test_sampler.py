@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from probelight.datamodules.sampler import (
+from probelight.datamodules.sampler import Budget, EpochBatchSampler
+from probelight.encoding.batches import (
     PADDING_ITEM,
-    Budget,
-    EpochBatchSampler,
     Share,
     evaluation_batches,
     token_budget_batches,

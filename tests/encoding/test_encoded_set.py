@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.encoding.batches import PADDING_ITEM
 from probelight.encoding.encoded_set import EncodedSet, Ids, Padding, white_space_notice
 from probelight.probes.record import Record
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.encoding.batches import PADDING_ITEM
 from probelight.encoding.masked import MaskedChoiceEncoder, MaskedSet
 from probelight.io.errors import RecordError
 from probelight.probes.importers.ai2 import read_ai2, write_ai2

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from probelight.lightning_modules.base import ChoiceModule, choice_loss, mask_choices
+from probelight.lightning_modules.base import ChoiceModule, choice_loss
+from probelight.models.batches import mask_choices
 
 Batch = dict[str, Tensor]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytorch_lightning as pl
 from torch import Tensor
 
-from probelight.lightning_modules.base import Batch, answers
+from probelight.models.batches import Batch, batch_scores
 from probelight.models.scorers.base import Question, Scorer
 
 if TYPE_CHECKING:
@@ -38,5 +38,5 @@ class Asked(pl.LightningModule):
     def predict_step(
         self, batch: Batch, batch_idx: int, dataloader_idx: int = 0
     ) -> dict[str, Tensor]:
-        """The answers to a batch, see `answers`."""
-        return answers(batch, self.question.answer(batch))
+        """The batch_scores to a batch, see `batch_scores`."""
+        return batch_scores(batch, self.question.answer(batch))

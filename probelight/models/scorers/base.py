@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 from torch import Tensor, nn
 
 from probelight.io.errors import UsageError
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.weights import model_fingerprint
 from probelight.models.scorers.sums import Normalise
 

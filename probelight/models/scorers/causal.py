@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.description import check_pretrained
 from probelight.models.checkpoints.fit import longest_text
 from probelight.models.checkpoints.folder import PretrainedError

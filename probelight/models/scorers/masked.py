@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from probelight.encoding.masked import MaskedChoiceEncoder
-from probelight.lightning_modules.base import Batch
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import DEFAULT_MAX_LENGTH, SentenceChoice
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.description import check_pretrained
 from probelight.models.checkpoints.forms import ENCODER, MASKED_LM
 from probelight.models.checkpoints.weights import model_fingerprint

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.folder import PretrainedError
 
 # Texts are read in parts of so many tokens, and continued in runs of so many, those of like lengths

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.folder import PretrainedError
 from probelight.models.checkpoints.forms import MASKED_LM
 from probelight.models.checkpoints.loading import load_pretrained

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.checkpoints.description import checked
 from probelight.models.checkpoints.fit import longest_text
 from probelight.models.checkpoints.forms import SEQ2SEQ_LM

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from probelight.lightning_modules.base import Batch, mask_choices
+from probelight.models.batches import Batch, mask_choices
 
 Normalise = Literal["sum", "mean"]
 

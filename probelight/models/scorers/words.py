@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.scorers.base import Question, Scorer
 from probelight.probes.record import Record
 

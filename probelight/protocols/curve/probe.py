@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probelight.datamodules.sampler import token_budget_batches
+from probelight.encoding.batches import token_budget_batches
 from probelight.encoding.encoded_set import EncodedSet
 from probelight.io.errors import RecordError
 from probelight.lightning_modules.base import ChoiceModule

@@ -8,9 +8,9 @@ from typing import Any
 
 from probelight.callbacks.agreed_stop import stoppable
 from probelight.callbacks.freed_memory import FreedMemory
-from probelight.callbacks.predictions.writer import gather_scores, scores_by_item
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.web.download import cache_folder
+from probelight.models.batches import gather_scores, scores_by_item
 from probelight.models.scorers.asked import Asked
 from probelight.models.scorers.base import Question, Scorer
 from probelight.probes.record import Record

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.token_store import tokenise
-from probelight.lightning_modules.base import Batch
+from probelight.models.batches import Batch
 from probelight.models.scorers.base import Question
 from probelight.models.scorers.words import GOES_ON, read_out, tokenizer_of
 from probelight.probes.record import MASK, Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.datamodules.sampler import PADDING_ITEM
+from probelight.encoding.batches import PADDING_ITEM
 from probelight.encoding.words.encoding import WordMaskedEncoder, WordPairEncoder
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record

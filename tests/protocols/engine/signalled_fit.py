@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from probelight.datamodules.resumable import ResumableLoader
-from probelight.datamodules.sampler import EpochBatchSampler, Share
+from probelight.datamodules.sampler import EpochBatchSampler
+from probelight.encoding.batches import Share
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.context import RunContext, TrainerSettings

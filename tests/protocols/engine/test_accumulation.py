@@ -13,7 +13,8 @@ from torch.utils.data import DataLoader
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.datamodules.resumable import ResumableData, ResumableLoader
 from probelight.datamodules.sampler import EpochBatchSampler
-from probelight.lightning_modules.base import Batch, ChoiceModule
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.models.batches import Batch
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
