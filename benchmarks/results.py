@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from probelight.io.files import write_text_atomic
+from probelight.io.atomic import write_text_atomic
 from probelight.results.provenance import git_commit, versions
 
 

@@ -16,7 +16,7 @@ from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
 from probelight.callbacks.checkpoint_io import read_state
-from probelight.io.folders import whole_folder
+from probelight.io.atomic import whole_folder
 from probelight.metrics.aggregate import Checkpoint as Candidate
 from probelight.metrics.aggregate import best_checkpoint
 

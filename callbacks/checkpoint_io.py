@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from probelight.io.disk import written_to
-from probelight.io.leftovers import part_of, remove
+from probelight.io.atomic import part_of, remove, written_to
 
 PREVIOUS_SUFFIX = ".previous"
 UNREADABLE_SUFFIX = ".unreadable"

@@ -18,7 +18,7 @@ from probelight.datamodules.resumable import ResumableData, ResumableLoader
 from probelight.datamodules.sampler import EpochBatchSampler
 from probelight.encoding.batches import Share, evaluation_batches
 from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet
-from probelight.io.config.ranges import BatchSize, NumProcesses, NumTokens, Seed
+from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
 from probelight.probes.record import Record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.io.config.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
+from probelight.io.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.probes.splits import nested_sample

@@ -11,7 +11,7 @@ from pytorch_lightning.strategies import FSDPStrategy
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.io.config.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
+from probelight.io.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 from probelight.lightning_modules.optimization import adamw, slanted_triangular
 from probelight.metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
 from probelight.models.batches import Batch, batch_scores

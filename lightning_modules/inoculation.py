@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from probelight.io.config.ranges import LearningRate
+from probelight.io.ranges import LearningRate
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.sentence_choice import part_of
 

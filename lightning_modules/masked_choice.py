@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor
 
-from probelight.io.config.ranges import (
+from probelight.io.atomic import whole_folder
+from probelight.io.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
@@ -19,7 +20,6 @@ from probelight.io.config.ranges import (
     ShareOrAll,
     WeightDecay,
 )
-from probelight.io.folders import whole_folder
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.modes import Mode
 from probelight.models.batches import Batch, mask_choices

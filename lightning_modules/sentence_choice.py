@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from probelight.io.config.ranges import (
+from probelight.io.atomic import whole_folder
+from probelight.io.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,
@@ -22,7 +23,6 @@ from probelight.io.config.ranges import (
     ShareOrAll,
     WeightDecay,
 )
-from probelight.io.folders import whole_folder
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.batches import Batch, mask_choices
 from probelight.models.checkpoints.description import has_choice_head

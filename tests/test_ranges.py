@@ -16,7 +16,7 @@ import yaml
 
 import probelight.datamodules
 import probelight.lightning_modules
-from probelight.io.config.ranges import RangeError, Within, check_settings, hints_of
+from probelight.io.ranges import RangeError, Within, check_settings, hints_of
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.cli.fit_ranges import LightningTrainer, lightning_options

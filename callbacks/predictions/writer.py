@@ -10,8 +10,8 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 
 from probelight.callbacks.predictions.rows import prediction_rows
+from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.io.files import write_text_atomic
 from probelight.models.batches import gather_scores, scores_by_item
 from probelight.probes.record import Record
 

@@ -13,7 +13,6 @@ from typing import Any
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from probelight.io.stop_signals import SENTENCES
 from probelight.callbacks.wandb.courier import Courier, shared_courier
 from probelight.callbacks.wandb.settings import (
     FINISH_SECONDS,
@@ -25,9 +24,10 @@ from probelight.callbacks.wandb.settings import (
     wandb_client,
     wandb_id,
 )
-from probelight.results.metrics_file import Logged
+from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.io.files import write_text_atomic
+from probelight.io.stop_signals import SENTENCES
+from probelight.results.metrics_file import Logged
 
 CURVE = "learning_curve"
 STEP = "trainer/global_step"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from probelight.io.config.yaml_file import read_yaml
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.typed import STRICT, typed
+from probelight.io.yaml_file import read_yaml
 
 if TYPE_CHECKING:
     from wandb_workspaces.reports.v2 import LinePlot, ScatterPlot

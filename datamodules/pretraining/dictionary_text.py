@@ -22,7 +22,8 @@ from probelight.datamodules.pretraining.vocabulary import frequent_nouns, train_
 from probelight.datamodules.resumable import ResumableData, ResumableLoader
 from probelight.datamodules.sampler import Budget, EpochBatchSampler
 from probelight.encoding.encoded_set import stacked
-from probelight.io.config.ranges import (
+from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
+from probelight.io.ranges import (
     MaxLength,
     NumItems,
     NumTokens,
@@ -31,8 +32,6 @@ from probelight.io.config.ranges import (
     ShareOrAll,
     Within,
 )
-from probelight.io.files import write_bytes_atomic, write_text_atomic
-from probelight.io.leftovers import remove_leftovers
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 IGNORE = -100

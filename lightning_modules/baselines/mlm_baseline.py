@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from probelight.encoding.words.source import EMBEDDED
 from probelight.encoding.words.vectors import word_vectors
-from probelight.io.config.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
+from probelight.io.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.encoding.words.source import EMBEDDED
-from probelight.io.config.ranges import (
+from probelight.io.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,

@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from probelight.io.folders import user_path, whole_folder
+from probelight.io.atomic import whole_folder
+from probelight.io.files import user_path
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.baselines.token_vectors import Origin
 from probelight.lightning_modules.baselines.word_rows import origin

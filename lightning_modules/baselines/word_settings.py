@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.models.checkpoints.folder import PretrainedError, check_input_sizes, read_settings
 
 WORD_SETTINGS = "word_module.json"

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torchmetrics import MeanMetric
 from transformers import BertConfig, BertForPreTraining
 
-from probelight.io.config.ranges import (
+from probelight.io.ranges import (
     GradNorm,
     LearningRate,
     MaxLength,

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import svds
 
 from probelight.build.sources import gcide, wordnet
 from probelight.build.sources.verbalise import gcide_documents, plain, wordnet_documents
-from probelight.io.files import write_text_atomic
+from probelight.io.atomic import write_text_atomic
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 

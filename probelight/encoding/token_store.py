@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probelight.io.files import write_bytes_atomic
-from probelight.io.leftovers import remove_leftovers
+from probelight.io.atomic import remove_leftovers, write_bytes_atomic
 
 _FORMAT = "probelight-tokens-1"
 

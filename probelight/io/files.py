@@ -1,4 +1,4 @@
-"""Reading and writing files: lines with their numbers, checksums, writes that happen or do not."""
+"""Reading files: texts, lines with their numbers, JSON, checksums; compressed ones too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import io
 import lzma
-import os
 import struct
 import zipfile
 import zlib
@@ -17,12 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from probelight.io.bounded import Meter, regular_file
-from probelight.io.disk import written_to
 from probelight.io.errors import RecordError
-from probelight.io.json_object import finite_json
-from probelight.io.leftovers import part_of, remove
-from probelight.io.limits import ITEMS, RESULTS, Limit
+from probelight.io.limits import ITEMS, RESULTS, Limit, Meter, regular_file
+from probelight.io.typed import finite_json
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -40,47 +36,12 @@ class DataFile:
     num_items: int
 
 
-def write_bytes_atomic(path: str | Path, data: bytes) -> None:
-    """Writes `data` so that a reader sees the old file or the whole new one, never a part.
-
-    Missing parent folders are made. Two writers at once do not disturb each other: the last wins.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A sibling, because a rename is atomic only within one file system.
-    part = part_of(path)
+def user_path(path: str | Path) -> Path:
+    """Return the path with `~` as a home folder; that of a user who is not there stays as it is."""
     try:
-        with written_to(path):
-            with part.open("xb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(path)
-    finally:
-        remove(part)
-
-
-def write_text_atomic(path: str | Path, text: str) -> None:
-    """`write_bytes_atomic` for text, as UTF-8 with the line ends it has."""
-    write_bytes_atomic(path, text.encode())
-
-
-def write_text_once(path: str | Path, text: str) -> bool:
-    """Writes a file whole unless it is there; False if it is.
-
-    Of any number of processes, also one that was stopped before its write and goes on long after,
-    the first one decides what the file holds.
-    """
-    path = Path(path)
-    part = part_of(path)
-    try:
-        write_text_atomic(part, text)
-        path.hardlink_to(part)  # unlike a rename it never replaces
-    except FileExistsError:
-        return False
-    finally:
-        remove(part)
-    return True
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def read_text(path: str | Path, limit: Limit) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 
 import regex
 
-from probelight.io.config.yaml_file import read_yaml
 from probelight.io.errors import ConfigError
 from probelight.io.escaping import visible
 from probelight.io.limits import MAX_PATTERN, MAX_REPEATS
 from probelight.io.typed import typed
+from probelight.io.yaml_file import read_yaml
 from probelight.probes.catalog import DOMAIN_STEMS, EMBEDDED, KEPT, ProbeConfig
 from probelight.probes.record import MASK
 

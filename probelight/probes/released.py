@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
+from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import RecordError
-from probelight.io.web.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.probes.catalog import EMBEDDED, FileSource
 
 
@@ -62,8 +62,8 @@ def locate(
         config: What it is a file of.
         source: The file.
         mirror: See `probelight.probes.source.load_probe`.
-        cache_dir: See `probelight.io.web.download.cache_folder`.
-        offline: See `probelight.io.web.download.is_offline`.
+        cache_dir: See `probelight.io.download.cache_folder`.
+        offline: See `probelight.io.download.is_offline`.
 
     Raises:
         DownloadError: If it cannot be had; the message says what to do.

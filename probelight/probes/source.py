@@ -57,8 +57,8 @@ def load_probe(
         mirror: A folder or address (file:// and http(s)://) that holds copies of the released
             files as <mirror_folder>/<path>, gzipped or not. What lies in a folder of the probe's
             own (it ships with the repository, or its config says where) is read there.
-        cache_dir: See `probelight.io.web.download.cache_folder`.
-        offline: See `probelight.io.web.download.is_offline`.
+        cache_dir: See `probelight.io.download.cache_folder`.
+        offline: See `probelight.io.download.is_offline`.
         pairs: Whether minimal pairs are taken: nothing can be trained on them, and they have no
             place to ask for words at.
         option: What chooses the split, for the message if there is none of it.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from probelight.io.config.ranges import LearningRate, NumEpochs, NumItems, PathText, Seed
+from probelight.io.ranges import LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.curve.settings import CurveSettings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from probelight.io.config.ranges import PathText
 from probelight.io.package import ASSETS
+from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
 
 MODEL_DIR = ASSETS / "dictionary-lm"

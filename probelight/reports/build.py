@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from probelight.io.files import write_bytes_atomic, write_text_atomic
-from probelight.io.leftovers import remove_leftovers
+from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
 from probelight.reports.curve.medals import read_rule
 from probelight.reports.kit.forms.latex import to_latex
 from probelight.reports.kit.forms.plain import to_csv, to_markdown

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from probelight.io.artifacts import change, read_result, remedy
 from probelight.io.escaping import all_visible, visible
 from probelight.io.files import read_json
-from probelight.io.left_files import change, read_result, remedy
 from probelight.results.items.hits import Hits, read_hits
 from probelight.results.items.inoculation_hits import Side, read_sides
 from probelight.results.model_names import told_apart, with_distinct_models

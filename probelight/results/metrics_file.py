@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import as_cell, from_cell
-from probelight.io.files import write_text_atomic
 
 METRICS_FILE = "metrics.csv"
 COLUMNS = ("step", "epoch", "metric", "value")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from probelight.io.left_files import Facts, read_result
+from probelight.io.artifacts import Facts, read_result
 from probelight.io.typed import STRICT, typed
 from probelight.results.provenance import DataUse, git_commit, versions
 from probelight.results.row import Row

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import as_cell
-from probelight.io.files import write_text_atomic
 from probelight.io.typed import STRICT
 from probelight.results.subset import Subset
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import yaml
 
-from probelight.io.config.yaml_file import read_yaml
+from probelight.io.artifacts import check_left, left_files
+from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.io.files import read_json, write_text_atomic
-from probelight.io.left_files import check_left, left_files
-from probelight.io.leftovers import remove_leftovers
+from probelight.io.files import read_json
+from probelight.io.yaml_file import read_yaml
 from probelight.results.folder_claim import CONFIG, FolderClaim, clear_runs, is_computed
 from probelight.results.metrics_file import METRICS_FILE, write_metrics
 from probelight.results.planned import of_earlier_plans
@@ -210,7 +210,7 @@ class RunFolder:
     def finish(self, record: RunRecord) -> None:
         """Writes result.json, which makes the run finished, and tells the listeners.
 
-        Rows get their `run_dir`; `files` is what `io.left_files` checks before it is used.
+        Rows get their `run_dir`; `files` is what `io.artifacts` checks before it is used.
 
         The training states, six times the size of the best model that stays, are of no more use.
         """

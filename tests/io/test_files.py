@@ -12,18 +12,10 @@ from typing import Any
 
 import pytest
 
-from probelight.io import bounded
+from probelight.io import limits
+from probelight.io.atomic import write_bytes_atomic, write_text_atomic, write_text_once
 from probelight.io.errors import RecordError
-from probelight.io.files import (
-    content_sha256,
-    read_json,
-    read_lines,
-    read_text,
-    sha256_of,
-    write_bytes_atomic,
-    write_text_atomic,
-    write_text_once,
-)
+from probelight.io.files import content_sha256, read_json, read_lines, read_text, sha256_of
 from probelight.io.limits import MIB, Limit
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 5001)).encode()
@@ -126,7 +118,7 @@ def test_damaged_json_is_named(tmp_path: Path) -> None:
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounded, "RATIO_FREE", MIB)  # 16 MiB, which take a second
+    monkeypatch.setattr(limits, "RATIO_FREE", MIB)  # 16 MiB, which take a second
     content = (b"0" * 99 + b"\n") * 40_000  # 4 MB, packed 200 times smaller and more
     (tmp_path / "b.gz").write_bytes(gzip.compress(content))
     with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as stream:

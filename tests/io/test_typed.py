@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -6,8 +8,8 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from probelight.io.errors import ConfigError
-from probelight.io.typed import STRICT, typed
+from probelight.io.errors import ConfigError, RecordError
+from probelight.io.typed import STRICT, json_object, typed
 
 
 @dataclass(frozen=True)
@@ -68,3 +70,24 @@ def test_what_is_no_mapping_or_no_text_is_refused() -> None:
         typed(Outer, None, "f")
     with pytest.raises(ValueError, match=r"^f: .*surrogates not allowed"):
         typed(Outer, {"name": "\ud800"}, "f")
+
+
+def test_an_object_is_read() -> None:
+    assert json_object('{"a": [1, null], "b": "é"}') == {"a": [1, None], "b": "é"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "a list, where an object is needed; so"),
+        ("null", "missing or null, where"),
+        ('{"a": NaN}', "NaN is not a JSON value"),
+        ('{"a": 1, "a": 2}', "the key 'a' is given twice"),
+        ('{"a": ', "invalid JSON: .* at character 7; so"),
+        ('{"a": "\\ud800"}', "half of a character"),
+        ("[" * 100_000, "invalid JSON"),
+    ],
+)
+def test_whatever_else_is_refused(text: str, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        json_object(text, hint="; so")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.web.download import NotThereError
+from probelight.io.download import NotThereError
 from probelight.probes.catalog import FileSource, ProbeConfig
 from probelight.probes.released import locate
 

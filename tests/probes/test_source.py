@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 
+from probelight.io.download import DownloadError, NotThereError
 from probelight.io.errors import ConfigError, RecordError
-from probelight.io.web.download import DownloadError, NotThereError
 from probelight.probes import catalog
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record

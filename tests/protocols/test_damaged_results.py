@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from probelight.io.left_files import left_files
+from probelight.io.artifacts import left_files
 from probelight.protocols import cli
 from probelight.results.load import load_results
 from tests.fixtures.items import lines, write_lines
@@ -166,7 +166,7 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
 
 def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> None:
     """Whatever stands under `files` of a file, nothing is made of it."""
-    from probelight.io.left_files import change
+    from probelight.io.artifacts import change
 
     [run] = folders[0].glob("runs/*")
     for facts in ({}, [], None, {"size": 3}, "x"):

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from probelight.encoding.encoded_set import Ids
 from probelight.encoding.words.tokens import words_of
 from probelight.io.errors import UsageError
-from probelight.io.files import sha256_of
-from probelight.io.folders import user_path
+from probelight.io.files import sha256_of, user_path
 from probelight.lightning_modules.baselines.elmo.bilm import BiLM, text_characters
 from probelight.lightning_modules.baselines.elmo.weights import ElmoOptions, read_weights
 from probelight.lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from probelight.encoding.words.vectors import WordVectorsError
 from probelight.io.errors import UsageError
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.models.checkpoints.folder import read_settings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from probelight.build.frame.builder import Builder, Source
 from probelight.build.hygiene.finding import Finding
 from probelight.build.olmpics.frame import NumItemsOrNone, OlmpicsSettings, in_order
 from probelight.build.sources.wikidata import read_wikidata
-from probelight.io.config.ranges import NumItems
+from probelight.io.ranges import NumItems
 from probelight.probes.record import Record
 
 NAME = "encyclopedic_composition"

@@ -17,7 +17,7 @@ from probelight.build.frame.builder import Builder, Source
 from probelight.build.hygiene.finding import Finding
 from probelight.build.olmpics.frame import OlmpicsSettings, in_order
 from probelight.build.sources.conceptnet import DEFAULT_PATH
-from probelight.io.config.ranges import NumItems, Within
+from probelight.io.ranges import NumItems, Within
 from probelight.probes.record import Record
 
 NAME = "property_conjunction"

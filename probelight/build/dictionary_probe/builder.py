@@ -25,8 +25,8 @@ from probelight.build.hygiene.senses import check_senses
 from probelight.build.sources.gcide import DEFAULT_PATH, PUBLIC_DOMAIN_SOURCE, Sense, read_gcide
 from probelight.build.sources.gnu_gcide import gnu_files, is_gnu, read_gnu_gcide
 from probelight.build.wordnet_probes.questions import CONTEXTS, WORDINGS
-from probelight.io.config.ranges import NumItems
 from probelight.io.errors import RecordError, UsageError
+from probelight.io.ranges import NumItems
 
 _NUM_DISTRACTORS = 4
 _NUM_FILLERS = 40  # are looked at for one question

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from probelight.build.drafts import Probe
 from probelight.build.hygiene.finding import Finding
-from probelight.io.config.ranges import Seed, Settings
+from probelight.io.ranges import Seed, Settings
 from probelight.probes.record import Record
 
 

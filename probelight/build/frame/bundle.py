@@ -13,7 +13,7 @@ from probelight.build.frame.builder import BuildSettings
 from probelight.build.frame.progress import hide_bars, tracked
 from probelight.build.frame.registry import builder_of
 from probelight.build.frame.write import write_probe
-from probelight.io.config.ranges import Within
+from probelight.io.ranges import Within
 
 Processes = Annotated[int, Within(1, 4)]
 

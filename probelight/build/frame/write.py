@@ -12,8 +12,8 @@ from probelight.build.frame.builder import Builder, S
 from probelight.build.frame.card import data_card
 from probelight.build.hygiene.finding import check_records, check_splits
 from probelight.build.hygiene.shown import said
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import write_text_atomic
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 

@@ -21,7 +21,7 @@ from probelight.build.olmpics.frequency import frequent_words
 from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
 from probelight.build.taxonomy import countable_words
 from probelight.build.wordnet_probes.builders import WORDNET
-from probelight.io.config.ranges import NumItems
+from probelight.io.ranges import NumItems
 from probelight.probes.record import MASK, Record
 
 _PARTS: tuple[Part, ...] = get_args(Part)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 from probelight.build.drafts import SPLITS, article
 from probelight.build.frame.builder import BuildSettings
-from probelight.io.config.ranges import NumItems, Within
 from probelight.io.errors import UsageError
+from probelight.io.ranges import NumItems, Within
 
 T = TypeVar("T")
 NumItemsOrNone = Annotated[int, Within(0, 10_000_000)]

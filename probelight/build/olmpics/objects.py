@@ -14,9 +14,9 @@ from probelight.build.drafts import Draft, Probe, finish, split_groups
 from probelight.build.frame.builder import Builder, Source
 from probelight.build.olmpics.frame import OlmpicsSettings, at_most, in_order, masked, with_articles
 from probelight.build.prediction_grids import SIZES, Wording, grid_of
-from probelight.io.config.ranges import Within
 from probelight.io.errors import RecordError
 from probelight.io.files import read_lines
+from probelight.io.ranges import Within
 
 OBJECTS_PATH = Path(__file__).with_name("objects.csv")
 _COLUMNS = ("object", "metres", "kind", "source")

@@ -16,8 +16,8 @@ from probelight.build.sources.vocabulary import read_vocabulary
 from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
 from probelight.build.taxonomy import EVALUATION_ROOTS, Rules, taxonomy_conjunction
 from probelight.build.wordnet_probes.builders import WORDNET
-from probelight.io.config.ranges import NumItems
 from probelight.io.errors import UsageError
+from probelight.io.ranges import NumItems
 
 # "A seam and a gridiron are both a type of instrumentation": what nobody says.
 _NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())

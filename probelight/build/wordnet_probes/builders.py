@@ -20,7 +20,7 @@ from probelight.build.wordnet_probes.deal import Deal
 from probelight.build.wordnet_probes.distractors import Distractors
 from probelight.build.wordnet_probes.graph import Graph, read_graph
 from probelight.build.wordnet_probes.questions import Kind, Question, Questions
-from probelight.io.config.ranges import NumItems, Within
+from probelight.io.ranges import NumItems, Within
 from probelight.probes.record import Record
 
 _FEW_PERTURBATIONS = 2  # of a question of test: many concepts rather than each many times

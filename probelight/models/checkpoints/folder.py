@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 
 T = TypeVar("T")
 CONFIG = "config.json"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.io.package import ASSETS
 from probelight.models.checkpoints.folder import PretrainedError, one_error
 

@@ -14,8 +14,8 @@ import json
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from probelight.io.atomic import write_bytes_atomic
 from probelight.io.errors import RecordError
-from probelight.io.files import write_bytes_atomic
 from probelight.probes.importers.ai2_row import LABELS, MAX_CHOICES, parse_row, record_from_row
 from probelight.probes.importers.items import ItemFile, read_items
 from probelight.probes.record import Record, Setup, validate

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from probelight.io.errors import RecordError
-from probelight.io.json_object import json_object, kind_of
+from probelight.io.typed import json_object, kind_of
 from probelight.probes.record import Record, Setup, validate
 
 MAX_CHOICES = 5

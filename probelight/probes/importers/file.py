@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from probelight.io.cells import delimiter_of
+from probelight.io.tables import delimiter_of
 from probelight.probes.importers.ai2 import read_ai2
 from probelight.probes.importers.items import ItemFile
 from probelight.probes.importers.minimal_pairs import read_pairs

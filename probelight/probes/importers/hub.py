@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from probelight.io.download import ADVICE, DownloadError, is_offline
 from probelight.io.errors import RecordError
 from probelight.io.limits import MAX_ITEMS
-from probelight.io.web.download import ADVICE, DownloadError, is_offline
 from probelight.probes.catalog import HubSource, ProbeConfig
 from probelight.probes.importers.ai2_row import LABELS, record_from_row
 from probelight.probes.importers.items import refuse_repeated_ids

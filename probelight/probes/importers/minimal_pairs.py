@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probelight.io.cells import cells_of, delimiter_of
 from probelight.io.errors import RecordError, nearest
+from probelight.io.tables import cells_of, delimiter_of
 from probelight.probes.importers.ai2_row import LABELS, label_text, parse_row, record_from_row
 from probelight.probes.importers.items import ItemFile, read_items
 from probelight.probes.record import META_FIELDS, Record

@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from probelight.io.cells import cells_of, delimiter_of
 from probelight.io.errors import RecordError, nearest
+from probelight.io.tables import cells_of, delimiter_of
 from probelight.probes.importers.ai2_row import meta_of
 from probelight.probes.importers.items import ItemFile, read_items
 from probelight.probes.record import MASK, OTHER_MASK, Record, Setup, validate

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from probelight.build.sources.wordnet import DEFAULT_DIR
-from probelight.io.config.ranges import PathText
 from probelight.io.errors import UsageError
+from probelight.io.ranges import PathText
 from probelight.protocols.analyses.jobs import DISTANCE, GRID, distance_job, grid_job
 from probelight.protocols.analyses.settings import DEFAULT_GRID, GridSettings, Measure
 from probelight.protocols.analyses.taxonomy import RESULTS, WORDNET, taxonomy_runs, wordnet_of

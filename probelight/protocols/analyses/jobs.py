@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 from probelight.build.prediction_grids import PredictionGrid
+from probelight.io.artifacts import check_left
 from probelight.io.files import sha256_of
-from probelight.io.left_files import check_left
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import TrainerSettings
 from probelight.protocols.jobs.job import Job

@@ -13,8 +13,8 @@ from probelight.build.prediction_grids import (
     age_grids,
     size_grid,
 )
-from probelight.io.config.ranges import Settings, Within
 from probelight.io.errors import UsageError
+from probelight.io.ranges import Settings, Within
 
 Panel = Literal["A", "B", "C", "D", "sizes"]
 Measure = Literal["zero_shot", "max"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from probelight.io.config.ranges import PathText
 from probelight.io.errors import UsageError, nearest
+from probelight.io.ranges import PathText
 from probelight.probes.catalog import probe_names
 from probelight.protocols.audit.data import AuditData, checksums, config_of, load_audit
 from probelight.protocols.audit.jobs import audit_jobs, is_trained

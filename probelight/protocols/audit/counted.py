@@ -17,7 +17,7 @@ from probelight.build.giveaways.words import (
     words_of,
 )
 from probelight.build.hygiene.finding import asked_stems
-from probelight.io.config.ranges import settings_from
+from probelight.io.ranges import settings_from
 from probelight.probes.record import chance_of
 from probelight.probes.splits import groups_of
 from probelight.protocols.audit.data import AuditData, read_audit

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.web.download import NotThereError
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.importers.file import FORMS, read_file

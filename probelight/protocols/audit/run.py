@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from probelight.io.config.ranges import settings_from
+from probelight.io.ranges import settings_from
 from probelight.models.scorers.base import Scorer
 from probelight.models.scorers.trained import TrainedScorer
 from probelight.probes.controls import STANDARD

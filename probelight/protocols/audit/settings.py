@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
-from probelight.io.config.ranges import NotEmpty, Seed, Settings, Share
 from probelight.io.errors import UsageError
+from probelight.io.ranges import NotEmpty, Seed, Settings, Share
 from probelight.protocols.curve.settings import ESIM_FIT
 from probelight.protocols.engine.kinds import KINDS
 from probelight.protocols.engine.settings import FitSettings

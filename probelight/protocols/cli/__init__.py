@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, cast
 
-from probelight.io.config.yaml_file import check_configs
 from probelight.io.errors import nearest
 from probelight.io.stop_signals import (
     INTERRUPTED,
@@ -21,6 +20,7 @@ from probelight.io.stop_signals import (
     follow_first_process,
     say_stopped,
 )
+from probelight.io.yaml_file import check_configs
 from probelight.protocols.cli.command import declared
 from probelight.protocols.cli.errors import BROKEN_PIPE, USAGE_ERROR, report_error, stdout_is_closed
 from probelight.protocols.cli.fit_help import LIGHTNING, fit_help

@@ -7,7 +7,7 @@ import select
 import sys
 import traceback
 
-from probelight.io.disk import disk_error, line_of
+from probelight.io.atomic import disk_error, line_of
 from probelight.io.escaping import visible
 
 USAGE_ERROR, FAILURE, BROKEN_PIPE = 2, 1, 141

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from probelight.io.config.ranges import (
+from probelight.io.ranges import (
     GradNorm,
     Minutes,
     NumDevices,

@@ -17,10 +17,9 @@ from probelight.callbacks.last_state import LAST_NAME, SCORES, LastState, scores
 from probelight.callbacks.predictions.writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.callbacks.step_seed import StepSeed
-from probelight.io.config.ranges import check_settings
+from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.io.files import write_text_atomic
-from probelight.io.leftovers import remove_leftovers
+from probelight.io.ranges import check_settings
 from probelight.models.checkpoints.folder import PretrainedError
 from probelight.models.checkpoints.weights import model_fingerprint
 from probelight.protocols.cli.fit_ranges import lightning_options

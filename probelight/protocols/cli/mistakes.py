@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from probelight.io.config.ranges import NotBlank
 from probelight.io.errors import nearest
 from probelight.io.package import PACKAGE
+from probelight.io.ranges import NotBlank
 
 # Groups that people give a value, and the option of the group that they mean.
 MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from jsonargparse import ArgumentParser
 from jsonargparse.typing import register_type
 
-from probelight.io.config.ranges import NotBlank
 from probelight.io.escaping import visible
+from probelight.io.ranges import NotBlank
 from probelight.protocols.cli.mistakes import explained
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from jsonargparse import SUPPRESS
 
-from probelight.io.config.ranges import Settings, check_settings
 from probelight.io.package import PACKAGE
+from probelight.io.ranges import Settings, check_settings
 from probelight.protocols.cli.command import Command, declared
 from probelight.protocols.cli.help import Option, short_help
 from probelight.protocols.cli.parser import OneLineErrors

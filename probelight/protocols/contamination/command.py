@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probelight.io.config.ranges import NumItems, ShareOrNone, Within
 from probelight.io.errors import UsageError
+from probelight.io.ranges import NumItems, ShareOrNone, Within
 from probelight.protocols.cli.command import Command, command
 
 
@@ -52,7 +52,7 @@ def contamination(
     Raises:
         UsageError: If there is nothing to look in, or no such probe.
     """
-    from probelight.io.bounded import regular_file
+    from probelight.io.limits import regular_file
     from probelight.protocols.contamination.items import held_out
     from probelight.protocols.contamination.look import Looked
     from probelight.protocols.contamination.scores import answers_of, scored

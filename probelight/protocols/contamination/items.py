@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
-from probelight.io.web.download import NotThereError
 from probelight.probes.catalog import GroupBy, load_probe_config, probe_names
 from probelight.probes.importers.file import read_file
 from probelight.probes.record import Record

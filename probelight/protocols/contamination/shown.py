@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text, visible
-from probelight.io.files import write_text_atomic
 from probelight.protocols.contamination.look import Found, Looked
 from probelight.reports.contamination.tables import Counted, counts_table
 from probelight.reports.kit.forms.plain import to_csv

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from probelight.io.config.ranges import PathText
 from probelight.io.errors import UsageError
+from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.curve.data import check_rows
 from probelight.protocols.curve.settings import (

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from probelight.io.config.ranges import settings_from
+from probelight.io.ranges import settings_from
 from probelight.lightning_modules.modes import HeadMode
 from probelight.probes.controls import CONTROLS, STANDARD
 from probelight.probes.source import ProbeData

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, UsageError
-from probelight.io.web.download import NotThereError
 from probelight.metrics.intervals import group_indices
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, draw_substitutes

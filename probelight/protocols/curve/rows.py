@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from probelight.io.files import write_text_atomic
+from probelight.io.atomic import write_text_atomic
 from probelight.metrics.balance import majority_accuracy
 from probelight.probes.controls import CONTROLS, STANDARD
 from probelight.probes.record import Record

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
-from probelight.io.config.ranges import (
+from probelight.io.errors import ConfigError, UsageError
+from probelight.io.ranges import (
     BatchSize,
     LearningRate,
     NotEmpty,
@@ -16,7 +17,6 @@ from probelight.io.config.ranges import (
     Settings,
     Share,
 )
-from probelight.io.errors import ConfigError, UsageError
 from probelight.lightning_modules.modes import HeadMode
 from probelight.probes.controls import STANDARD, control_named
 from probelight.protocols.engine.kinds import KINDS

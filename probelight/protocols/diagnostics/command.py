@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from probelight.io.config.ranges import NumShuffles, PathText
 from probelight.io.errors import UsageError, nearest
+from probelight.io.ranges import NumShuffles, PathText
 from probelight.probes.diagnostics.sets import SETS, load_set
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.diagnostics.jobs import (

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
-from probelight.io.files import write_text_atomic
 from probelight.probes.diagnostics.sets import SETS, SetSource
 from probelight.probes.record import MASK
 from probelight.protocols.diagnostics.jobs import label_of

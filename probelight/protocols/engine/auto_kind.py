@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.lightning_modules.baselines.word_settings import is_word_folder
 from probelight.models.checkpoints.folder import PretrainedError, check_config
 from probelight.models.checkpoints.source import EMBEDDED, resolve

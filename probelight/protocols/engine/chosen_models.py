@@ -10,7 +10,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from probelight.io.errors import UsageError
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.io.package import CONFIGS
 from probelight.protocols.engine.auto_kind import with_kind
 from probelight.protocols.engine.kinds import AUTO, kind_of

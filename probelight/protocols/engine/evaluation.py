@@ -9,7 +9,7 @@ from typing import Any
 from probelight.callbacks.agreed_stop import stoppable
 from probelight.callbacks.freed_memory import FreedMemory
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.io.web.download import cache_folder
+from probelight.io.download import cache_folder
 from probelight.models.batches import gather_scores, scores_by_item
 from probelight.models.scorers.asked import Asked
 from probelight.models.scorers.base import Question, Scorer

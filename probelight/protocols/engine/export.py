@@ -14,8 +14,8 @@ from transformers import BertTokenizer
 
 from probelight.callbacks.checkpoint_io import read_state
 from probelight.datamodules.pretraining.dictionary_text import DictionaryText
-from probelight.io.files import sha256_of, write_text_atomic
-from probelight.io.folders import whole_folder
+from probelight.io.atomic import whole_folder, write_text_atomic
+from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
 from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
 from probelight.protocols.engine.training import make_trainer

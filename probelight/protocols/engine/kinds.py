@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.lightning_modules.baselines.word_settings import (
     WORD_SETTINGS,
     is_word_folder,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.encoding.words.source import vectors_label
-from probelight.io.folders import user_path
+from probelight.io.files import user_path
 from probelight.protocols.engine.kinds import kind_of
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import OriginalTask

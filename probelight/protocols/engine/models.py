@@ -10,8 +10,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
+from probelight.io.artifacts import check_model
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.left_files import check_model
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.kinds import (
     KINDS,

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from probelight.encoding.words.source import vectors_label
-from probelight.io.config.ranges import (
+from probelight.io.errors import UsageError
+from probelight.io.escaping import visible
+from probelight.io.ranges import (
     BatchSize,
     GradNorm,
     LearningRate,
@@ -19,8 +21,6 @@ from probelight.io.config.ranges import (
     Share,
     WeightDecay,
 )
-from probelight.io.errors import UsageError
-from probelight.io.escaping import visible
 from probelight.probes.record import Setup
 from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
 from probelight.results.row import Role, Row

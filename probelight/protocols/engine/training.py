@@ -30,9 +30,9 @@ from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.callbacks.step_seed import StepSeed
 from probelight.callbacks.wandb.ending import follow
 from probelight.datamodules.choices import ChoiceDataModule
+from probelight.io.atomic import mend_folder
+from probelight.io.download import cache_folder
 from probelight.io.errors import UsageError
-from probelight.io.folders import mend_folder
-from probelight.io.web.download import cache_folder
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import Fit

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from probelight.io.config.ranges import (
+from probelight.io.errors import UsageError
+from probelight.io.ranges import (
     BatchSize,
     LearningRate,
     NotEmpty,
@@ -22,7 +23,6 @@ from probelight.io.config.ranges import (
     Settings,
     Within,
 )
-from probelight.io.errors import UsageError
 from probelight.protocols.engine.auto_kind import question_model, with_kind
 from probelight.protocols.engine.kinds import AUTO
 from probelight.protocols.engine.settings import ModelSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from probelight.io.left_files import check_left
+from probelight.io.artifacts import check_left
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.inoculation.rows import Scored, SetOf

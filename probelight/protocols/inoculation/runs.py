@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import candidate_of
-from probelight.io.config.ranges import settings_from
+from probelight.io.ranges import settings_from
 from probelight.metrics.aggregate import best_checkpoint
 from probelight.probes.controls import STANDARD
 from probelight.protocols.engine.predictions import (

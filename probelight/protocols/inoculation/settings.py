@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from probelight.io.config.ranges import (
+from probelight.io.errors import ConfigError, UsageError
+from probelight.io.ranges import (
     NumChoices,
     NumEpochs,
     NumItems,
@@ -15,7 +16,6 @@ from probelight.io.config.ranges import (
     Share,
     ShareOrNone,
 )
-from probelight.io.errors import ConfigError, UsageError
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.protocols.engine.own_files import OwnFiles, measured_split
 from probelight.protocols.engine.settings import Fit, ModelSettings

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from probelight.io.config.ranges import PathText
+from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.inoculation.grid import SweepGrid
 from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
-from probelight.io.config.ranges import (
+from probelight.io.errors import UsageError
+from probelight.io.ranges import (
     BatchSize,
     Minutes,
     NumDevices,
@@ -18,7 +19,6 @@ from probelight.io.config.ranges import (
     Settings,
     Share,
 )
-from probelight.io.errors import UsageError
 from probelight.probes.catalog import ProbeConfig
 from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 

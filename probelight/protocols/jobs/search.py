@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from probelight.io.atomic import write_text_once
 from probelight.io.errors import UsageError
-from probelight.io.files import write_text_once
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.protocols.jobs.job import DRAWN_NAME
 from probelight.results.record import RunRecord

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
-from probelight.io.config.ranges import Seconds, Settings, Within
 from probelight.io.errors import UsageError
+from probelight.io.ranges import Seconds, Settings, Within
 
 
 @dataclass(frozen=True)

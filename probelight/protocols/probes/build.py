@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 
 from probelight.build.frame.builder import Builder, BuildSettings, S
 from probelight.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
-from probelight.io.config.ranges import PathText, Seed
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
+from probelight.io.ranges import PathText, Seed
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.source import load_probe
 from probelight.probes.splits import groups_of

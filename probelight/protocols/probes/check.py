@@ -15,8 +15,8 @@ from probelight.build.hygiene.senses import check_senses
 from probelight.build.hygiene.shown import said
 from probelight.build.hygiene.stats import stats_of, table
 from probelight.build.sources.wordnet import DEFAULT_DIR
-from probelight.io.config.ranges import PathText
 from probelight.io.errors import UsageError
+from probelight.io.ranges import PathText
 from probelight.probes.importers.file import FORMS, read_file
 from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command

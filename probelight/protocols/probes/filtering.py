@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from probelight.build.drafts import Probe
 from probelight.build.frame.progress import tracked
-from probelight.io.config.ranges import NotEmpty, NumItems, Seed, Settings, Within
 from probelight.io.errors import UsageError
+from probelight.io.ranges import NotEmpty, NumItems, Seed, Settings, Within
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
 from probelight.protocols.engine.settings import FitSettings, ModelSettings

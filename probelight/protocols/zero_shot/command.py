@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probelight.io.config.ranges import PathText
 from probelight.io.errors import UsageError, nearest
+from probelight.io.ranges import PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.source import ProbeData

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.web.download import NotThereError
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.importers.file import told_setup
 from probelight.probes.record import Setup

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from probelight.io.web import download
+from probelight.io import download
 from tests.io.web.server import Server
 
 

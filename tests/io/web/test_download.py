@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from probelight.io import download
+from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.limits import Limit
-from probelight.io.web import download, paced_http
-from probelight.io.web.download import DownloadError, NotThereError, fetch, is_offline
 from tests.io.web.server import BODY, SHA256, Server
 
 
@@ -206,7 +206,7 @@ def test_a_body_without_an_end_is_given_up(
 def test_a_server_that_trickles_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paced_http, "HTTP_PATIENCE", 0.2)
+    monkeypatch.setattr(download, "HTTP_PATIENCE", 0.2)
     monkeypatch.setattr(download, "RETRIES", 1)
     server.pause = 0.02
     with pytest.raises(DownloadError, match=r"/x: .*fewer than 4,096 bytes a second over"):

@@ -9,8 +9,8 @@ from urllib.request import Request
 
 import pytest
 
-from probelight.io.web import paced_http
-from probelight.io.web.paced_http import TooSlowError, open_url
+from probelight.io import download
+from probelight.io.download import TooSlowError, open_url
 from tests.io.web.server import BODY, Server
 
 
@@ -46,19 +46,19 @@ def read(url: str) -> bytes:
 def test_what_comes_fast_enough_is_read_whole_however_often_it_is_measured(
     patience: float, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paced_http, "HTTP_PATIENCE", patience)
+    monkeypatch.setattr(download, "HTTP_PATIENCE", patience)
     assert read(f"{server.url}/x") == BODY
 
 
 def test_a_body_that_trickles_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced_http, "HTTP_PATIENCE", 0.2)
+    monkeypatch.setattr(download, "HTTP_PATIENCE", 0.2)
     server.pause = 0.02
     with pytest.raises(TooSlowError, match=r"fewer than 4,096 bytes a second over 0\.2 seconds"):
         read(f"{server.url}/x")
 
 
 def test_a_header_that_trickles_is_given_up(trickle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced_http, "HTTP_PATIENCE", 0.2)
+    monkeypatch.setattr(download, "HTTP_PATIENCE", 0.2)
     with pytest.raises(OSError, match="fewer than 4,096 bytes a second"):
         read(trickle)
 

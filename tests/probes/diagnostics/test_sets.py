@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import RecordError
-from probelight.io.web.download import NotThereError
 from probelight.probes.diagnostics.sets import SETS, load_set
 from tests.fixtures.diagnostics import write_released
 

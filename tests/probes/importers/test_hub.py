@@ -7,8 +7,8 @@ from typing import Any
 import datasets
 import pytest
 
+from probelight.io.download import DownloadError
 from probelight.io.errors import RecordError
-from probelight.io.web.download import DownloadError
 from probelight.probes.catalog import HubSource, ProbeConfig
 from probelight.probes.importers.hub import read_hub
 from probelight.probes.record import Record

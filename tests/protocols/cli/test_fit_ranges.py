@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probelight.io.config.ranges import RangeError, check_settings
+from probelight.io.ranges import RangeError, check_settings
 from probelight.protocols.cli.fit_ranges import lightning_options
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.config.ranges import NumItems, RangeError
+from probelight.io.ranges import NumItems, RangeError
 from probelight.protocols.cli.command import Command, command, declared
 from probelight.protocols.cli.run import command_parser, run_command
 

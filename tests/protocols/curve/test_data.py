@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, RecordError, UsageError
-from probelight.io.web.download import NotThereError
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.splits import group_of

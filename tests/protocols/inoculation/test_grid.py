@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.config.ranges import RangeError
 from probelight.io.errors import UsageError
+from probelight.io.ranges import RangeError
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.grid import (
     DEFAULT_DOSES,

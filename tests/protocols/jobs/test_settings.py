@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from probelight.io.config.ranges import RangeError
 from probelight.io.errors import UsageError
+from probelight.io.ranges import RangeError
 from probelight.protocols import cli
 from probelight.protocols.jobs.settings import EngineSettings, RaySettings
 

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from probelight.io.artifacts import RESULT
+from probelight.io.atomic import part_of, write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.io.files import read_json, write_text_atomic
+from probelight.io.files import read_json
 from probelight.io.host import Process, this_process
-from probelight.io.left_files import RESULT
-from probelight.io.leftovers import part_of
 from probelight.io.stop_signals import is_first_process
 from probelight.protocols.jobs.cells.driver_claim import check_driver
 from probelight.results.folder_claim import CONFIG

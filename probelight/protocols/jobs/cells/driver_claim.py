@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
-from probelight.io.files import read_json, write_text_atomic
+from probelight.io.files import read_json
 from probelight.io.host import Process, host_id, this_process
 
 DRIVER = "driver.json"

@@ -11,11 +11,11 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from probelight.io.config.yaml_file import read_yaml
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.files import write_text_atomic
 from probelight.io.stop_signals import is_first_process
+from probelight.io.yaml_file import read_yaml
 from probelight.protocols.jobs.cells.attempt import (
     LOST,
     AttemptLostError,

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from probelight.io.files import read_json, write_text_atomic
-from probelight.io.left_files import RESULT
+from probelight.io.artifacts import RESULT
+from probelight.io.atomic import write_text_atomic
+from probelight.io.files import read_json
 from probelight.protocols.jobs.cells.attempt import Attempt, newest_attempt
 from probelight.protocols.jobs.cells.driver_claim import last_driver
 from probelight.protocols.jobs.job import Job

@@ -20,9 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from probelight.io.atomic import is_abandoned, remove, write_text_atomic, writer
 from probelight.io.errors import UsageError
-from probelight.io.files import write_text_atomic
-from probelight.io.leftovers import is_abandoned, remove, writer
 from probelight.io.package import PACKAGE
 from probelight.protocols.jobs.on_ray.ray_process import end_session
 from probelight.protocols.jobs.on_ray.resources import Need

@@ -9,9 +9,9 @@ from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
-from probelight.io.config.yaml_file import read_yaml
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
-from probelight.io.files import write_text_atomic
+from probelight.io.yaml_file import read_yaml
 from probelight.protocols.jobs.cells.attempt import check_folder, newest_attempt
 from probelight.protocols.jobs.cells.driver_claim import check_driver, drive_alone
 from probelight.protocols.jobs.cells.process import ERROR_NAME

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from probelight.io.files import write_text_atomic
+from probelight.io.atomic import write_text_atomic
 from probelight.io.package import PACKAGE
 from probelight.io.stop_signals import TERMINATED
 from probelight.protocols.jobs.cells.attempt import LOST, Attempt, begin_attempt, end_attempt

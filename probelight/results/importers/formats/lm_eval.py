@@ -20,8 +20,8 @@ from typing import Any
 
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import DataFile, content_sha256, read_json, read_lines
-from probelight.io.json_object import json_object, kind_of
 from probelight.io.limits import SAMPLES
+from probelight.io.typed import json_object, kind_of
 from probelight.results.importers.answers import Answer, Imported, at, plain, score_of
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from probelight.io.errors import RecordError
 from probelight.io.files import DataFile, content_sha256
+from probelight.io.tables import Table, read_table
 from probelight.results.importers.answers import Answer, Imported, at, plain, score_of
-from probelight.results.importers.columns import Table, read_table
 
 ITEM, SCORE = ("item", "id"), ("score", "surprisal")
 LONG = {

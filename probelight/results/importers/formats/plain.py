@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from probelight.io.cells import delimiter_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, read_lines
-from probelight.io.json_object import json_object, kind_of
+from probelight.io.tables import Table, delimiter_of, read_table
+from probelight.io.typed import json_object, kind_of
 from probelight.results.importers.answers import (
     Answer,
     Gold,
@@ -27,7 +27,6 @@ from probelight.results.importers.answers import (
     plain,
     score_of,
 )
-from probelight.results.importers.columns import Table, read_table
 
 NAMED = {"id": ("id",), "text": ("text", "question"), "gold": ("gold",)}
 LONG = {**NAMED, "candidate": ("candidate",), "score": ("score",)}

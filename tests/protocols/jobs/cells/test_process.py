@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from probelight.io.config.ranges import RangeError
 from probelight.io.errors import UsageError
+from probelight.io.ranges import RangeError
 from probelight.protocols.jobs.cells import process as module
 from probelight.protocols.jobs.cells.attempt import LOST, begin_attempt
 from probelight.protocols.jobs.cells.driver_claim import drive_alone

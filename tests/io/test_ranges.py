@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
@@ -5,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from probelight.io.config.ranges import (
+from probelight.io.ranges import (
     LearningRate,
     NotEmpty,
     NumDevices,

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import os
@@ -5,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io import bounded
-from probelight.io.bounded import Meter, regular_file
+from probelight.io import limits
 from probelight.io.errors import RecordError
-from probelight.io.limits import Limit
+from probelight.io.limits import Limit, Meter, regular_file
 
 
 def test_a_file_and_a_link_to_one_have_an_end(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_a_meter_stops_at_what_no_text_of_that_size_unpacks_to(
     (tmp_path / "a.gz").write_bytes(b"x" * 10)
     limit = Limit("toys", num_bytes=10**6, line_bytes=20)
     Meter(tmp_path / "a.gz", limit).count(b"x" * 5_000)  # as much as any file may hold
-    monkeypatch.setattr(bounded, "RATIO_FREE", 100)
+    monkeypatch.setattr(limits, "RATIO_FREE", 100)
     meter = Meter(tmp_path / "a.gz", limit)
     meter.count(b"x" * 2_000)  # 200 times its size
     with pytest.raises(RecordError, match=r"a\.gz:1: it unpacks to more than 200 times its size"):

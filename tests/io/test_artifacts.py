@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.left_files import MODEL, check_left, check_model, left_files, read_result
+from probelight.io.artifacts import MODEL, check_left, check_model, left_files, read_result
 
 KEPT = ("predictions.jsonl", f"{MODEL}/model.safetensors", f"{MODEL}/tokenizer.json")
 

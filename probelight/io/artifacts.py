@@ -13,8 +13,7 @@ from typing import Any
 
 from typing_extensions import TypedDict  # of typing's own pydantic reads none before Python 3.12
 
-from probelight.io.files import read_json, sha256_of
-from probelight.io.folders import user_path
+from probelight.io.files import read_json, sha256_of, user_path
 
 RESULT = "result.json"
 MODEL = "checkpoints/best"

@@ -1,11 +1,13 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from probelight.io.config.yaml_file import check_configs, read_yaml
 from probelight.io.errors import ConfigError
+from probelight.io.yaml_file import check_configs, read_yaml
 
 
 def test_a_file_is_what_it_holds(tmp_path: Path) -> None:

@@ -1,0 +1,242 @@
+"""Files and folders that are written whole or not at all, and what a killed writer left of them.
+
+What is being written has a temporary name beside its final one; the name says which process
+writes, so that another process can tell whether that one may still be alive.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from probelight.io.host import Process, host_id, this_process
+
+DAY = 86400.0
+# .NAME.HOST-PID-START-RANDOM.tmp: a folder's name has no dot before it, nor RANDOM.
+_WRITER = re.compile(r".+\.([0-9a-f]{8})-(\d+)-(\d+)(?:-[0-9a-f]{8})?\.(?:tmp|old)")
+_REPLACED = re.compile(r"(.+)\.[0-9a-f-]+\.old")
+# Names of earlier versions did not say who writes.
+_EARLIER_FILE = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
+_EARLIER_FOLDER = re.compile(r".+\.\d+\.(tmp|old)")
+
+_MAKE_ROOM = "make room there; the same command then goes on"
+_MAKE_WRITABLE = "make it writable, or choose another folder"
+ADVICE = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.EROFS: _MAKE_WRITABLE,
+    errno.EACCES: _MAKE_WRITABLE,
+    errno.EPERM: _MAKE_WRITABLE,
+}
+# How libraries that are not Python's put it: Rust's (safetensors, tokenizers), SQLite.
+_NUMBER_IN_MESSAGE = re.compile(r"os error (\d+)|\bcode: (\d+)")
+_MESSAGES = {
+    "database or disk is full": errno.ENOSPC,
+    "No space left on device": errno.ENOSPC,
+    "readonly database": errno.EROFS,
+    "Read-only file system": errno.EROFS,
+}
+
+
+def write_bytes_atomic(path: str | Path, data: bytes) -> None:
+    """Write `data` so that a reader sees the old file or the whole new one, never a part.
+
+    Missing parent folders are made. Two writers at once do not disturb each other: the last wins.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A sibling, because a rename is atomic only within one file system.
+    part = part_of(path)
+    try:
+        with written_to(path):
+            with part.open("xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(path)
+    finally:
+        remove(part)
+
+
+def write_text_atomic(path: str | Path, text: str) -> None:
+    """Write text as UTF-8 with the line ends it has, as `write_bytes_atomic` does."""
+    write_bytes_atomic(path, text.encode())
+
+
+def write_text_once(path: str | Path, text: str) -> bool:
+    """Write a file whole unless it is there; return False if it is.
+
+    Of any number of processes, also one that was stopped before its write and goes on long after,
+    the first one decides what the file holds.
+    """
+    path = Path(path)
+    part = part_of(path)
+    try:
+        write_text_atomic(part, text)
+        path.hardlink_to(part)  # unlike a rename it never replaces
+    except FileExistsError:
+        return False
+    finally:
+        remove(part)
+    return True
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into that takes its final name only when all of it is on the disk."""
+    fresh = folder.with_name(f"{folder.name}.{writer()}.tmp")
+    replaced = folder.with_name(f"{folder.name}.{writer()}.old")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        with written_to(folder):
+            yield fresh
+            for path in [*fresh.rglob("*"), fresh]:
+                _sync(path)
+        if folder.exists():
+            folder.replace(replaced)
+        fresh.replace(folder)
+        _sync(folder.parent)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        _restore(replaced, folder)
+
+
+def mend_folder(folder: Path) -> None:
+    """Clear away what killed processes left while they wrote folders with `whole_folder`.
+
+    Unfinished folders are removed, and one that was about to be replaced gets its name back. What
+    a process that lives is writing there stays.
+    """
+
+    def is_left(path: Path) -> bool:
+        return _EARLIER_FOLDER.fullmatch(path.name) is not None or is_abandoned(path)
+
+    for part in list(folder.rglob("*.tmp")):
+        if is_left(part):
+            remove(part)
+    newest_first = sorted(folder.glob("*.old"), key=lambda p: p.stat().st_mtime, reverse=True)
+    for replaced in filter(is_left, newest_first):
+        if found := _REPLACED.fullmatch(replaced.name):
+            _restore(replaced, folder / found[1])
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove, in a folder and all below it, what killed processes were writing.
+
+    Whoever may still be alive keeps its files: a process of this host is looked up; one of another
+    host, or of this one before it was started anew, is given a day since its last write.
+    """
+    for path in list(folder.rglob("*.tmp")):
+        if is_abandoned(path):
+            remove(path)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Return whether a temporary name is one of ours and nobody can be writing there any more."""
+    found = _WRITER.fullmatch(path.name)
+    if found is not None and found[1] == _host_hash():
+        return Process(host_id(), int(found[2]), int(found[3])).known_dead()
+    if found is None and _EARLIER_FILE.fullmatch(path.name) is None:
+        return False
+    try:
+        inside = [path, *path.rglob("*")]
+        return time.time() - max(part.lstat().st_mtime for part in inside) > DAY
+    except FileNotFoundError:
+        return False  # its writer has just finished it
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there and may be removed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):  # a folder that is read only: there is nothing to be mended in it
+        path.unlink(missing_ok=True)
+
+
+def part_of(path: Path) -> Path:
+    """Return a new temporary name beside `path` to write to; it says which process does."""
+    return path.with_name(f".{path.name}.{writer()}-{secrets.token_hex(4)}.tmp")
+
+
+def writer() -> str:
+    """Return this process as temporary names call it."""
+    return _writer(os.getpid())  # asked anew: a forked process is another one
+
+
+@cache
+def _writer(pid: int) -> str:
+    return f"{_host_hash()}-{pid}-{this_process().started}"
+
+
+@cache
+def _host_hash() -> str:
+    return hashlib.sha256(host_id().encode()).hexdigest()[:8]
+
+
+def _restore(replaced: Path, folder: Path) -> None:
+    """Give a replaced folder its name back if nothing took it; else remove it."""
+    if folder.exists():
+        remove(replaced)
+    elif replaced.exists():
+        replaced.replace(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def written_to(path: str | Path) -> Iterator[None]:
+    """Turn a refusal of the disk inside the block into an OSError that names `path`.
+
+    A disk that is full or may not be written to is met by several libraries, each with its own
+    exception.
+
+    Args:
+        path: The file or folder that is to be there; the error may name a temporary one, or none.
+    """
+    try:
+        yield
+    except Exception as error:
+        found = disk_error(error)
+        if found is None:
+            raise
+        raise OSError(found.errno, found.strerror, str(path)) from error
+
+
+def disk_error(error: BaseException) -> OSError | None:
+    """Return the disk's refusal that an exception is or comes from; None if there was none.
+
+    It is a new one, without a path, where a library says it in words only.
+    """
+    step: BaseException | None = error
+    while step is not None:
+        if isinstance(step, OSError) and step.errno in ADVICE:
+            return step
+        step = step.__cause__ or step.__context__
+    if found := _NUMBER_IN_MESSAGE.search(str(error)):
+        number = int(found[1] or found[2])
+    else:
+        number = next((n for text, n in _MESSAGES.items() if text in str(error)), 0)
+    return OSError(number, os.strerror(number)) if number in ADVICE else None
+
+
+def line_of(error: OSError) -> str:
+    """Return one line about a disk error: the path, what is wrong with it and what to do."""
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror}; {ADVICE[error.errno or 0]}"

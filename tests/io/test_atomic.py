@@ -1,0 +1,308 @@
+""""""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from probelight.callbacks.checkpoint_io import AtomicCheckpointIO
+from probelight.io.atomic import (
+    DAY,
+    disk_error,
+    is_abandoned,
+    line_of,
+    mend_folder,
+    part_of,
+    remove_leftovers,
+    whole_folder,
+    write_bytes_atomic,
+    write_text_atomic,
+    writer,
+    written_to,
+)
+from probelight.protocols import cli
+from probelight.protocols.cli.errors import FAILURE
+from probelight.results.run_folder import CommandFolder
+from tests.fixtures.checkout import ROOT
+from tests.fixtures.small_disk import fill
+
+WEIGHTS = {"weights": torch.zeros(100_000)}
+
+
+def write_state(folder: Path) -> None:
+    AtomicCheckpointIO().save_checkpoint({"state_dict": WEIGHTS}, folder / "what")
+
+
+def write_folder(folder: Path) -> None:
+    with whole_folder(folder / "what") as fresh:
+        save_file(WEIGHTS, fresh / "model.safetensors")
+
+
+def write_database(folder: Path) -> None:
+    with written_to(folder / "what"), closing(sqlite3.connect(folder / "what")) as database:
+        database.execute("create table t (x)")
+
+
+def write_file(folder: Path) -> None:
+    write_bytes_atomic(folder / "what", bytes(100_000))
+
+
+WRITERS = [write_file, write_state, write_folder, write_database]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_full_disk_is_one_error_that_names_the_file(
+    write: Callable[[Path], None], disk: Path
+) -> None:
+    fill(disk / "ballast")
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        write(disk)
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, str(disk / "what"))
+    (disk / "ballast").unlink()
+    (disk / "what").unlink(missing_ok=True)  # an empty database
+    assert list(disk.iterdir()) == []
+    write(disk)
+    assert (disk / "what").exists()
+
+
+@pytest.mark.parametrize("write", [write_file, write_state])
+def test_a_read_only_disk_is_one_error_that_names_the_file(
+    write: Callable[[Path], None], disk: Path
+) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    with pytest.raises(OSError, match="Read-only file system") as raised:
+        write(disk)
+    assert raised.value.filename == str(disk / "what")
+
+
+def test_what_libraries_say_of_a_disk() -> None:
+    rust = RuntimeError('Error: IoError(Os { code: 28, kind: StorageFull, message: "..." })')
+    database = sqlite3.OperationalError("attempt to write a readonly database")
+    chained = RuntimeError("PytorchStreamWriter failed writing file")
+    chained.__context__ = PermissionError(errno.EACCES, "Permission denied")
+    for error, number in ((rust, errno.ENOSPC), (database, errno.EROFS), (chained, errno.EACCES)):
+        found = disk_error(error)
+        assert found is not None
+        assert found.errno == number
+    assert disk_error(FileNotFoundError(errno.ENOENT, "not there")) is None
+    assert disk_error(RuntimeError("code: 2")) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "make room there; the same command then goes on"),
+        (errno.EDQUOT, "make room there; the same command then goes on"),
+        (errno.EROFS, "make it writable, or choose another folder"),
+        (errno.EACCES, "make it writable, or choose another folder"),
+    ],
+)
+def test_a_command_that_the_disk_refuses_says_one_line(
+    number: int,
+    advice: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refused(*_: object) -> None:
+        with written_to("runs/x/last.ckpt"):
+            try:
+                raise OSError(number, os.strerror(number))
+            except OSError:
+                raise RuntimeError("PytorchStreamWriter failed writing file") from None
+
+    monkeypatch.setattr(cli, "call", refused)
+    assert cli.main(["report"]) == FAILURE
+    said = capsys.readouterr().err
+    assert said == f"train.py report: failed: runs/x/last.ckpt: {os.strerror(number)}; {advice}\n"
+
+
+def test_a_line_without_a_path() -> None:
+    assert line_of(OSError(errno.ENOSPC, "Full")).startswith("Full; make room")
+
+
+def test_a_report_into_a_full_disk_says_one_line(
+    disk: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    zero = ["zero-shot", "--probes=age_small", f"--output_dir={disk / 'out'}"]
+    fill(disk / "ballast")
+    assert cli.main([*zero, "--trainer.progress_bar=false"]) == FAILURE
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said[-1].startswith("train.py zero-shot: failed: ")
+    assert str(disk / "out") in said[-1]
+    assert "make room" in said[-1]
+    assert not any("Traceback" in line for line in said)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    def killed_half_way() -> None:
+        with whole_folder(tmp_path / "out") as fresh:
+            (fresh / "half").touch()
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        killed_half_way()
+    assert names(tmp_path) == []
+    with whole_folder(tmp_path / "out") as fresh:
+        (fresh / "all").touch()
+    assert names(tmp_path) == ["out", "out/all"]
+    with pytest.raises(RuntimeError, match="killed"):
+        killed_half_way()
+    assert names(tmp_path) == ["out", "out/all"]
+
+
+def test_a_folder_may_be_written_whole_inside_another(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        with whole_folder(tmp_path / "out") as outer:
+            with whole_folder(outer) as inner:
+                (inner / "all").write_text(text)
+            (outer / "more").touch()
+        assert names(tmp_path) == ["out", "out/all", "out/more"]
+    assert (tmp_path / "out" / "all").read_text() == "second"
+
+
+def test_the_old_folder_stays_if_the_new_one_can_not_take_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    rename = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        if self.suffix == ".tmp":
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(OSError, match="no"), whole_folder(tmp_path / "out") as fresh:
+        (fresh / "new").touch()
+    assert names(tmp_path) == ["out", "out/old"]
+
+
+def test_everything_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with whole_folder(tmp_path / "out") as fresh:
+        (fresh / "part").mkdir()
+        (fresh / "part" / "file").touch()
+    fresh_names = [fresh / "part", fresh / "part" / "file", fresh, tmp_path]
+    assert synced == [str(path) for path in fresh_names]
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / "last.ckpt.12.tmp").touch()
+    (tmp_path / "best.12.tmp" / "deep.34.tmp").mkdir(parents=True)
+    (tmp_path / "best.12.old" / "weights").mkdir(parents=True)
+    (tmp_path / "best" / "part.56.tmp").mkdir(parents=True)
+    (tmp_path / "notes.old").touch()
+    mend_folder(tmp_path)
+    assert names(tmp_path) == ["best", "notes.old"]
+    mend_folder(tmp_path / "missing")
+
+
+def test_a_folder_that_was_being_replaced_gets_its_name_back(tmp_path: Path) -> None:
+    for age, name in ((100, "best.7.old"), (50, "best.12.old")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / str(age)).touch()
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    (tmp_path / "best.12.tmp").mkdir()
+    mend_folder(tmp_path)
+    assert names(tmp_path) == ["best", "best/50"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from probelight.io.atomic import write_bytes_atomic
+from probelight.io.atomic import whole_folder
+os.fsync = lambda descriptor: os.kill(os.getpid(), int(sys.argv[2]))
+folder = Path(sys.argv[1])
+with whole_folder(folder / "best") as fresh:
+    (fresh / "weights").write_text("half")
+    write_bytes_atomic(folder / "result.json", b"{}")
+"""
+
+
+def killed_in(folder: Path, signum: int = signal.SIGKILL) -> None:
+    """Leaves what a process leaves that is killed in the middle of two writes."""
+    done = subprocess.run([sys.executable, "-c", KILLED, folder, str(int(signum))], cwd=ROOT)
+    assert done.returncode == -signum
+
+
+def test_what_a_killed_process_was_writing_goes_at_the_next_start(tmp_path: Path) -> None:
+    run = CommandFolder(tmp_path, {"a": 1}).runs_dir / "run-1"
+    run.mkdir()
+    killed_in(run)
+    assert len(list(run.glob("*.tmp"))) == 2
+    (run / "mine.tmp").write_text("somebody's own")
+    CommandFolder(tmp_path, {"a": 1})
+    assert [path.name for path in run.iterdir()] == ["mine.tmp"]
+
+
+def test_what_a_living_process_is_writing_stays(tmp_path: Path) -> None:
+    mine = part_of(tmp_path / "result.json")
+    mine.write_text("")
+    folder = tmp_path / f"best.{writer()}.tmp"
+    folder.mkdir()
+    remove_leftovers(tmp_path)
+    mend_folder(tmp_path)
+    assert mine.exists()
+    assert folder.exists()
+
+
+def test_another_host_has_a_day(tmp_path: Path) -> None:
+    name = re.sub(r"[0-9a-f]{8}-", "00000000-", part_of(tmp_path / "a").name, count=1)
+    path = tmp_path / name
+    path.write_text("")
+    assert not is_abandoned(path)
+    folder = tmp_path / "best.00000000-1-1.tmp"
+    folder.mkdir()
+    (folder / "weights").write_text("")
+    for old in (path, folder):
+        os.utime(old, times=(time.time() - 2 * DAY,) * 2)
+    remove_leftovers(tmp_path)
+    assert sorted(tmp_path.iterdir()) == [folder]  # written to today
+
+
+def test_a_process_that_has_the_number_of_a_dead_one_is_another(tmp_path: Path) -> None:
+    host, pid, started = writer().split("-")
+    path = tmp_path / f".a.{host}-{pid}-{int(started) + 1}-0123abcd.tmp"
+    path.write_text("")
+    assert is_abandoned(path)
+
+
+@pytest.mark.parametrize("name", ["a.tmp", ".a.tmp", ".a.12.tmp", "best.old"])
+def test_names_of_others_are_left_alone(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("")
+    os.utime(tmp_path / name, times=(0, 0))
+    remove_leftovers(tmp_path)
+    assert (tmp_path / name).exists()
+
+
+def test_a_write_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    write_text_atomic(tmp_path / "a", "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
