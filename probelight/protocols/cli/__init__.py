@@ -33,7 +33,7 @@ PROTOCOLS = {
     "inoculate": "probelight.protocols.inoculation.command:inoculate",
     "curve": "probelight.protocols.curve.command:curve",
     "grid": "probelight.protocols.analyses.command:prediction_grid",
-    "diagnose": "probelight.protocols.diagnostics.command:diagnose",
+    "diagnose": "probelight.protocols.diagnostics.diagnose:diagnose",
     "taxonomy-distance": "probelight.protocols.analyses.command:taxonomy_distance",
     "unigrams": "probelight.protocols.analyses.command:unigrams",
     "demo": "probelight.protocols.demo:demo",

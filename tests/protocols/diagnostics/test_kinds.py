@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from probelight.models.scorers.base import Scorer
-from probelight.protocols.diagnostics.ask import ask_words
+from probelight.protocols.diagnostics.word_predictions import predict_words
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import TrainerSettings
@@ -39,12 +39,12 @@ def check(
     entry: Callable[[str], int | None],
     read: Callable[[int], str | None],
 ) -> None:
-    found = ask_words(scorer, CONTEXTS, QUIET)
+    found = predict_words(scorer, CONTEXTS, QUIET)
     known = 0
     for context, words in CONTEXTS.items():
         expected = plain(context)
         entries = {word: entry(word) for word in words}
-        said = found.behind[context]
+        said = found.by_context[context]
         assert said.split == {word for word, one in entries.items() if one is None}
         for word, one in entries.items():
             if one is not None:

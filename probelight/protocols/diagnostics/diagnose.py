@@ -1,0 +1,388 @@
+"""`train.py diagnose`: the psycholinguistic diagnostics of what models predict.
+
+The command makes a job of each model and set: models of ours are asked (`measure_model`), outputs
+that another program recorded are read (`measure_recorded`). Both are measured alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from probelight.io.errors import UsageError, nearest
+from probelight.io.ranges import NumShuffles, PathText
+from probelight.probes.diagnostics.perturbations import perturbations_of
+from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.diagnostics.measures import (
+    Comparisons,
+    PerturbedSet,
+    comparisons_of,
+    diagnostic_rows,
+    known_completions,
+    known_contrasts,
+    perturbed_lines,
+    perturbed_rows,
+    perturbed_sets,
+)
+from probelight.protocols.diagnostics.word_predictions import (
+    file_name,
+    predict_words,
+    write_recorded_files,
+)
+from probelight.protocols.engine.chosen_models import chosen_models
+from probelight.protocols.engine.kinds import refuse_untrained
+from probelight.protocols.engine.model_source import source_of
+from probelight.protocols.engine.models import check_scorer, scorer_for
+from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
+from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
+from probelight.results.importers.recorded import Recorded, find_recorded, read_recorded
+from probelight.results.load import load_results
+from probelight.results.model_outputs import ModelOutputs
+from probelight.results.provenance import FromFiles, changed_since, check_data, data_files
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+
+PROTOCOL = "diagnose"
+RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
+SHUFFLES = "shuffles"  # in the config of a job
+MODEL_RUNNER = "probelight.protocols.diagnostics.diagnose:measure_model"
+RECORDED_RUNNER = "probelight.protocols.diagnostics.diagnose:measure_recorded"
+
+
+@command(
+    Command(
+        "psycholinguistic diagnostics",
+        example="train.py diagnose --models embedded --output_dir runs/diagnose",
+        shown="output_dir models model.name_or_path random_weights sets recorded mirror "
+        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
+    )
+)
+def diagnose(
+    output_dir: PathText,
+    models: str | list[str] = "",
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    sets: str | list[str] = "",
+    recorded: PathText | None = None,
+    mirror: str | None = None,
+    shuffles: NumShuffles = 100,
+    write_recorded: PathText | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
+) -> list[Row]:
+    """Word prediction and sensitivity on CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP.
+
+    The same command goes on where it stopped: a set that a model has answered is not asked again.
+
+    Args:
+        output_dir: Folder of the results.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`; none is asked where `recorded` alone is given.
+        random_weights: Also every model with random weights (the architecture control).
+        sets: Which of cprag, role, neg_simp, neg_nat, role_1500, neg_1500_simp_temp and
+            neg_1500_simp_gen, by commas; none takes all.
+        recorded: Folder of outputs that another program recorded, as modelpreds-SET-MODEL and
+            modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or negnat), or as SET/MODEL.txt
+            (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
+        mirror: Folder or address that stands for the addresses of the released files.
+        shuffles: In how many random orders the words of CPRAG-102's first sentences are put, for
+            the mean accuracy and its standard deviation; 0 leaves these perturbations out.
+        write_recorded: Folder in which the outputs of `models` or `model` are written too, in the
+            forms that `recorded` reads, so that the sets' authors' programs can score them.
+        trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
+
+    Returns:
+        The rows of results.csv.
+
+    Raises:
+        UsageError: If there is no such set, a model is a baseline, there are no recorded outputs,
+            or one of their files is missing.
+        RecordError: If a file is malformed.
+    """
+    from probelight.reports.terminal import print_tables
+
+    names = _chosen_sets(sets)
+    chosen: list[ModelSettings] = []
+    if listed(models) or model != DEFAULT_MODEL or random_weights or recorded is None:
+        chosen = chosen_models(models, model, random_weights)
+        refuse_untrained(chosen, "diagnose")
+    if write_recorded is not None:
+        _check_written(write_recorded, recorded, [one.label for one in chosen])
+    found = [] if recorded is None else _recorded_outputs(recorded, names)
+    if not chosen:
+        names = list(dict.fromkeys(name for name, _ in found))
+    loaded = {name: load_set(name, mirror) for name in names}
+    for name, outputs in found:  # all of them, before the first is measured
+        read_recorded(outputs, prompt_pairs(loaded[name]))
+    for one in chosen:
+        check_scorer(one, "mc_mlm", [])
+    jobs = [recorded_job(loaded[name], outputs) for name, outputs in found]
+    jobs += [model_job(data, one, trainer, shuffles) for one in chosen for data in loaded.values()]
+    config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
+    files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in found)]
+    folder = CommandFolder(Path(output_dir), config, files)
+    missing = {job.key for job in unfinished(jobs, folder)}
+    for job in jobs:
+        if job.key not in missing:
+            print(f"{job.config['probe']}, {_label_of(job)}: complete")
+    paths = {} if recorded is None else {RECORDED: recorded}
+    context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
+    run_jobs([Part([job]) for job in jobs], folder, context)
+    if write_recorded is not None:
+        _write_outputs(folder.path, jobs[len(found) :], Path(write_recorded))
+        print(f"recorded outputs: {write_recorded}")
+    print_tables(folder.path, PROTOCOL)
+    return folder.rows()
+
+
+def _chosen_sets(sets: str | list[str]) -> list[str]:
+    chosen = listed(sets) or list(SETS)
+    for name in chosen:
+        if name not in SETS:
+            near = nearest(name.lower(), list(SETS))
+            raise UsageError(
+                f"--sets {name}: there is no such set{near}; choose from {', '.join(SETS)}"
+            )
+    return list(dict.fromkeys(chosen))
+
+
+def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
+    """Return the recorded outputs on some sets, each with the set's name."""
+    sets = {source.recorded_as: name for name, source in SETS.items()}
+    every = find_recorded(Path(recorded), list(sets))
+    found = [(sets[one.recorded_as], one) for one in every if sets[one.recorded_as] in names]
+    if not found:
+        there = ", ".join(dict.fromkeys(sets[one.recorded_as] for one in every))
+        raise UsageError(f"{recorded}: recorded are {there}, and none of --sets {','.join(names)}")
+    return found
+
+
+def _check_written(folder: str, recorded: PathText | None, labels: list[str]) -> None:
+    """Refuse outputs of several models that would have one name when they are read again."""
+    if not labels:
+        raise UsageError("--write_recorded writes what models say; give --models or --model")
+    if recorded is not None and Path(folder).resolve() == Path(recorded).resolve():
+        raise UsageError(f"--write_recorded {folder} is where --recorded reads; give another one")
+    names = [file_name(label) for label in labels]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise UsageError(
+            f"--write_recorded: two models would be called {min(repeated)!r}; give them names "
+            "(`name:` in a config of a model)"
+        )
+
+
+def _label_of(job: Job) -> str:
+    """Return what tables call the model of a job."""
+    model = job.config["model"]
+    return model if isinstance(model, str) else ModelSettings(**model).label
+
+
+def _write_outputs(results: Path, jobs: list[Job], folder: Path) -> None:
+    """Write the outputs of finished jobs of models of ours in the recorded form."""
+    found = load_results(results)
+    runs = {run.key: run for run in found.runs}
+    for job in jobs:
+        lines = found.read(runs[job.key], "predictions.jsonl")
+        write_recorded_files(folder, SETS[job.config["probe"]], _label_of(job), lines or [])
+
+
+def model_job(
+    data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
+) -> Job:
+    """Return the job that asks a model.
+
+    Args:
+        data: The set.
+        model: The model.
+        trainer: How it is run; its precision changes numbers.
+        shuffles: How often the words of sentences are put in another order.
+    """
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "probe": data.source.name,
+        "data": [file.sha256 for file in data.files],
+        "precision": trainer.precision,
+        **({SHUFFLES: shuffles} if any(one.is_drawn for one in perturbations_of(data)) else {}),
+    }
+    return Job(f"diagnose-{data.source.name}-{model.label}", config, MODEL_RUNNER)
+
+
+def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Make the run of a model of ours.
+
+    Raises:
+        UsageError: If the set is another one than when the run was planned, or this model type
+            has no probabilities over a vocabulary.
+        RecordError: If a context cannot be posed.
+    """
+    start = time.perf_counter()
+    data, model = _planned_set(config, context), ModelSettings(**config["model"])
+    # A model is loaded once, for all sets that come one after the other.
+    scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
+    perturbed = perturbed_sets(data, config.get(SHUFFLES, 0))
+    words = predict_words(scorer, words_of(data, perturbed), context.trainer)
+    outputs = words.outputs(data.prompts)
+    row = replace(model.row, protocol=PROTOCOL, probe=data.source.name)
+    record = _measured(run, data, outputs, row)
+    rows = [made for one in perturbed for made in perturbed_rows(one, words, outputs, row)]
+    if perturbed:
+        lines = (line for one in perturbed for line in perturbed_lines(one, data, words))
+        run.write_lines("perturbations.jsonl", lines)
+    name = f"{model.label} on {data.source.title}"
+    run.finish(
+        replace(
+            record,
+            rows=(*record.rows, *rows),
+            seeds=tuple(range(config.get(SHUFFLES, 0))),
+            notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
+            data=data_files([data]),
+            model_sha256=scorer.fingerprint(),
+            source=source_of(model),
+            seconds=round(time.perf_counter() - start, 3),
+        )
+    )
+
+
+def words_of(data: DiagnosticSet, perturbed: Sequence[PerturbedSet] = ()) -> dict[str, list[str]]:
+    """Return for each context the words whose probability matters: targets and expected ones.
+
+    Args:
+        data: The set.
+        perturbed: The set under perturbations, whose contexts are asked about too.
+    """
+    words: dict[str, list[str]] = {}
+    for prompt in data.prompts:
+        words.setdefault(prompt.context, []).append(prompt.target)
+    for one in comparisons_of(data).completions:
+        words[data.prompts[one.prompt].context] += one.expected
+    for other in perturbed:
+        for context, expected in other.words.items():
+            words.setdefault(context, []).extend(expected)
+    return words
+
+
+def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
+    """Return the job that measures what another program recorded of a model on a set."""
+    config = {
+        "protocol": PROTOCOL,
+        "probe": data.source.name,
+        "model": outputs.model,
+        "data": [file.sha256 for file in data.files],
+        "recorded": [file.sha256 for file in outputs.files],
+    }
+    return Job(f"diagnose-{data.source.name}-{outputs.model}", config, RECORDED_RUNNER)
+
+
+def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Make the run of outputs that another program recorded.
+
+    Raises:
+        UsageError: If a file is another one than when the run was planned.
+        RecordError: If a file is malformed.
+    """
+    start = time.perf_counter()
+    data, model = _planned_set(config, context), config["model"]
+    folder, set_name = context.paths[RECORDED], data.source.recorded_as
+    for recorded in find_recorded(Path(folder), [one.recorded_as for one in SETS.values()]):
+        if (recorded.recorded_as, recorded.model) == (set_name, model):
+            break
+    else:
+        raise changed_since([folder])
+    if [file.sha256 for file in recorded.files] != config["recorded"]:
+        raise changed_since(file.path for file in recorded.files)
+    outputs = read_recorded(recorded, prompt_pairs(data))
+    row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
+    record = _measured(run, data, outputs, row)
+    files = data_files([data, recorded])
+    run.finish(replace(record, data=files, seconds=round(time.perf_counter() - start, 3)))
+
+
+def _planned_set(config: Mapping[str, Any], context: RunContext) -> DiagnosticSet:
+    name = config["probe"]
+    load = partial(load_set, name, context.mirror)
+    data = context.remembered(f"diagnostic {name}", context.mirror, load)
+    check_data(config["data"], [data])
+    return data
+
+
+def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:
+    """Return context and target of each prompt."""
+    return [(prompt.context, prompt.target) for prompt in data.prompts]
+
+
+def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row) -> RunRecord:
+    """Return what a run records of a model's outputs, and write its files."""
+    comparisons = comparisons_of(data)
+    rows = diagnostic_rows(comparisons, outputs, row)
+    run.write_lines("predictions.jsonl", prediction_lines(data, comparisons, outputs))
+    run.write_metrics(rows)
+    name = f"{row.model} on {data.source.title}"
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=row.model,
+        probe=row.probe,
+        rows=tuple(rows),
+        counts={"items": len(data.items), "prompts": len(data.prompts)},
+        notices=(*data.notices, *_left_out(comparisons, outputs, name)),
+    )
+
+
+def prediction_lines(
+    data: DiagnosticSet, comparisons: Comparisons, outputs: ModelOutputs
+) -> list[dict[str, Any]]:
+    """Return the lines of predictions.jsonl: what was predicted of each prompt, what is right.
+
+    `split` are those of its words that the vocabulary does not have as one, where it has not all.
+    """
+    expected = {one.prompt: one.expected for one in comparisons.completions}
+    probabilities = outputs.probabilities or (None,) * len(data.prompts)
+    lines: list[dict[str, Any]] = []
+    for place, (prompt, words, probability) in enumerate(
+        zip(data.prompts, outputs.predictions, probabilities, strict=True)
+    ):
+        right = list(expected.get(place, ()))
+        split = [word for word in dict.fromkeys([prompt.target, *right]) if word in outputs.split]
+        line = {
+            "context": prompt.context,
+            "target": prompt.target,
+            "expected": right,
+            "predictions": list(words),
+            "probability": probability,
+        }
+        lines.append({**line, "split": split} if split else line)
+    return lines
+
+
+def _left_out(comparisons: Comparisons, outputs: ModelOutputs, name: str) -> list[str]:
+    """Say how many items are left out, as the vocabulary splits a word of theirs."""
+    notices = []
+    num_contexts, num_contrasts = len(comparisons.completions), len(comparisons.contrasts)
+    if number := num_contexts - len(known_completions(comparisons.completions, outputs)):
+        notices.append(
+            f"{name}: {number} of {num_contexts} contexts left out of the accuracies, as the "
+            "vocabulary has none of their expected words as one entry"
+        )
+    if outputs.probabilities:
+        known = known_contrasts(comparisons, outputs.probabilities)
+        if number := num_contrasts - len(known):
+            notices.append(
+                f"{name}: {number} of {num_contrasts} comparisons left out of the sensitivities, "
+                "as a word has no probability"
+            )
+    if outputs.split:
+        notices.append(
+            f"{name}: {len(outputs.split)} words asked for are not one entry of the vocabulary: "
+            f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
+        )
+    return notices

@@ -1,0 +1,396 @@
+"""What is compared on each diagnostic set, and the rows of results.csv that come of it.
+
+How a number is counted stands in `metrics.diagnostics`; here stands what is compared with what, and
+which parts of a set are measured alone. The parts are those of Ettinger (2020), tables 4 to 14;
+perturbed contexts are those of tables 4 and 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from probelight.metrics.diagnostics import (
+    ARTICLES,
+    MARGIN,
+    in_top,
+    keeps_word,
+    obeys_article,
+    prefers,
+    says,
+)
+from probelight.metrics.intervals import accuracy_interval
+from probelight.probes.diagnostics.items import (
+    CONSTRAINTS,
+    InferenceItem,
+    NegatedPair,
+    NegationItem,
+    RoleItem,
+    SentencePair,
+)
+from probelight.probes.diagnostics.perturbations import perturbations_of
+from probelight.probes.diagnostics.sets import DiagnosticSet
+from probelight.protocols.diagnostics.word_predictions import WordPredictions
+from probelight.results.model_outputs import ModelOutputs
+from probelight.results.row import Row
+from probelight.results.subset import Article, ClozeBin, Constraint, Statements, Subset
+
+NATURALNESS = {"Y": "natural", "N": "less natural"}
+TOPS = (1, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A prompt whose completion is held against those that people expect.
+
+    Attributes:
+        prompt: Its place.
+        expected: Words that count as right: an expected completion counts by its first word.
+        parts: The parts of the set that it belongs to.
+        subject: The noun that the statement is about; empty where repeating it is not counted.
+    """
+
+    prompt: int
+    expected: tuple[str, ...]
+    parts: tuple[Subset, ...] = ()
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Prompts of which one has a target that is better than those of the others.
+
+    Attributes:
+        good: Place of the better one.
+        bad: Places of the others.
+        parts: The parts of the set that it belongs to.
+    """
+
+    good: int
+    bad: tuple[int, ...]
+    parts: tuple[Subset, ...] = ()
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A context that ends in an article, which calls for a vowel or a consonant.
+
+    Attributes:
+        prompt: Its place; of prompts with one context that of the first.
+        article: The article, in lower case.
+    """
+
+    prompt: int
+    article: str
+
+    @property
+    def parts(self) -> tuple[Subset, ...]:
+        """The parts of the set that it belongs to."""
+        return (Article(self.article),)
+
+
+@dataclass(frozen=True)
+class Negation:
+    """A statement and its negation, with the same article at their ends where there is one.
+
+    Attributes:
+        first: Place of the statement.
+        second: Place of its negation.
+        parts: The parts of the set that they belong to.
+    """
+
+    first: int
+    second: int
+    parts: tuple[Subset, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Everything that is compared on a set.
+
+    Attributes:
+        completions: For accuracy, and for errors that repeat the subject.
+        contrasts: For sensitivity.
+        negated: Places of a context and its negation, for negation sensitivity.
+        articles: For obedience to "a" and "an", in the sets of Ettinger (2020).
+        negations: For words that "not" leaves as they are, in NEG-136.
+    """
+
+    completions: list[Completion] = field(default_factory=list)
+    contrasts: list[Contrast] = field(default_factory=list)
+    negated: list[tuple[int, int]] = field(default_factory=list)
+    articles: list[Continuation] = field(default_factory=list)
+    negations: list[Negation] = field(default_factory=list)
+
+
+def comparisons_of(data: DiagnosticSet) -> Comparisons:
+    """Return what is compared on a set's prompts.
+
+    CPRAG-102 has three prompts of one context: the first stands for it. The accuracy of negations
+    is that of their affirmative statements, since for a negated one hardly any word is wrong.
+    """
+    found, numbers = Comparisons(), count()
+    cloze = [item.cloze for item in data.items if isinstance(item, RoleItem)]
+    quarters = np.percentile(cloze, [25, 50, 75, 100]).tolist() if cloze else []
+    roles: dict[tuple[str, str], int] = {}
+    for item in data.items:
+        places = [next(numbers) for _ in item.prompts]
+        if isinstance(item, SentencePair):
+            pair = [
+                Completion(place, (prompt.target,))
+                for place, prompt in zip(places, item.prompts, strict=True)
+            ]
+            if isinstance(item, NegatedPair):
+                found.completions.append(pair[0])
+                found.negated.append((places[0], places[1]))
+            else:
+                found.completions.extend(pair)
+            continue
+        if isinstance(item, InferenceItem):
+            constraint = (Constraint(CONSTRAINTS[item.constraint]),)
+            expected = _first_words(item.expected)
+            found.completions.append(Completion(places[0], expected, constraint))
+            found.contrasts.append(Contrast(places[0], tuple(places[1:]), constraint))
+        elif isinstance(item, RoleItem):
+            quarter = ClozeBin(next(upper for upper in quarters if item.cloze <= upper))
+            expected = _first_words(*item.expected)
+            found.completions.append(Completion(places[0], expected, (quarter,)))
+            roles[item.pair, item.role] = places[0]
+        elif isinstance(item, NegationItem):
+            _add_negation(found, item, places)
+        contexts: dict[str, int] = {}
+        for place, prompt in zip(places, item.prompts, strict=True):
+            contexts.setdefault(prompt.context, place)
+        for context, place in contexts.items():
+            if (article := context.split()[-1].lower()) in ARTICLES:
+                found.articles.append(Continuation(place, article))
+    pairs = dict.fromkeys(pair for pair, _ in roles)
+    found.contrasts.extend(Contrast(roles[pair, "a"], (roles[pair, "b"],)) for pair in pairs)
+    return found
+
+
+def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> None:
+    """Add what is compared of a statement of NEG-136 and its negation."""
+    true_affirmative, false_negative, false_affirmative, true_negative = places
+    naturalness = () if item.licensing is None else (NATURALNESS[item.licensing],)
+    natural = tuple(Statements("", own) for own in naturalness)
+    if item.licensing is None:
+        words = item.negative.split()
+        verb = words.index("not") - 1 if "not" in words else 0
+        subject = words[verb - 1] if verb >= 1 else ""  # the noun before the verb
+        expected = _first_words(item.true_affirmative)
+        found.completions.append(Completion(places[0], expected, subject=subject))
+    for polarity, true, false in (
+        ("affirmative", true_affirmative, false_affirmative),
+        ("negative", true_negative, false_negative),
+    ):
+        parts: tuple[Subset, ...] = (Statements(polarity),)
+        parts += (*natural, *(Statements(polarity, own) for own in naturalness))
+        found.contrasts.append(Contrast(true, (false,), parts))
+    # Once, or once an article where the item's two words call for both.
+    found.negations.append(Negation(true_affirmative, false_negative, natural))
+    if item.prompts[2].context != item.prompts[0].context:
+        found.negations.append(Negation(false_affirmative, true_negative, natural))
+
+
+def _first_words(*completions: str) -> tuple[str, ...]:
+    return tuple(completion.split()[0] for completion in completions)
+
+
+def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -> list[Row]:
+    """Return accuracy as far down as the model's words go, and sensitivities of probabilities.
+
+    Args:
+        comparisons: What is compared on the set.
+        outputs: The model's words and, where it has them, probabilities.
+        row: The columns that all rows share.
+    """
+    words = outputs.predictions
+    completions = known_completions(comparisons.completions, outputs)
+    rows: list[Row] = []
+    for k in (k for k in TOPS if k <= outputs.depth):
+        right = [in_top(words[one.prompt], one.expected, k) for one in completions]
+        rows += _rows_by_part(completions, right, replace(row, metric=f"accuracy@{k}"))
+    if outputs.probabilities is not None:
+        known = known_contrasts(comparisons, outputs.probabilities)
+        contrasts = [contrast for contrast, *_ in known]
+        for metric, margin in (("sensitivity", 0.0), ("sensitivity_margin", MARGIN)):
+            better = [prefers(good, bad, margin) for _, good, bad in known]
+            rows += _rows_by_part(contrasts, better, replace(row, metric=metric))
+    if comparisons.negated and outputs.depth:
+        changed = [words[first][:1] != words[second][:1] for first, second in comparisons.negated]
+        rows.append(share_row(changed, replace(row, metric="negation_sensitivity")))
+    return rows + (_best_word_rows(comparisons, outputs, row) if outputs.depth else [])
+
+
+def _best_word_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -> list[Row]:
+    """Return what else the best words tell, as Ettinger (2020) describes in sections 9.1 to 9.4.
+
+    `repeated_subject`: of the statements whose best word is not the expected one, the share in
+    which it repeats the subject ("A daisy is a daisy"); no row where there is no such error.
+    `article_obedience`: of the contexts that end in "a" or "an", the share whose best word can
+    stand there. `unchanged_by_not`: of the statements, the share whose best word "not" leaves as
+    it is.
+    """
+    words = outputs.predictions
+    statements = [one for one in known_completions(comparisons.completions, outputs) if one.subject]
+    errors = [one for one in statements if not in_top(words[one.prompt], one.expected, 1)]
+    repeated = [says(words[one.prompt], one.subject) for one in errors]
+    obeyed = [obeys_article(words[one.prompt], one.article) for one in comparisons.articles]
+    kept = [keeps_word(words[one.first], words[one.second]) for one in comparisons.negations]
+    return [
+        *_rows_by_part(errors, repeated, replace(row, metric="repeated_subject")),
+        *_rows_by_part(comparisons.articles, obeyed, replace(row, metric="article_obedience")),
+        *_rows_by_part(comparisons.negations, kept, replace(row, metric="unchanged_by_not")),
+    ]
+
+
+def known_completions(completions: Sequence[Completion], outputs: ModelOutputs) -> list[Completion]:
+    """Return the completions of which the vocabulary, as far as known, has an expected word."""
+    return [one for one in completions if not outputs.split.issuperset(one.expected)]
+
+
+def known_contrasts(
+    comparisons: Comparisons, probabilities: Sequence[float | None]
+) -> list[tuple[Contrast, float, list[float]]]:
+    """Return the contrasts whose targets all have a probability: the good one's, the bad ones'."""
+    known = []
+    for contrast in comparisons.contrasts:
+        good, *bad = (probabilities[place] for place in (contrast.good, *contrast.bad))
+        values = [value for value in bad if value is not None]
+        if good is not None and len(values) == len(bad):
+            known.append((contrast, good, values))
+    return known
+
+
+def _rows_by_part(
+    compared: Sequence[Completion | Contrast | Continuation | Negation],
+    outcomes: Sequence[bool],
+    row: Row,
+) -> list[Row]:
+    """Return the share of the whole set and that of each of its parts."""
+    if not compared:
+        return []
+    parts: dict[Subset, list[bool]] = {}
+    for one, outcome in zip(compared, outcomes, strict=True):
+        for part in one.parts:
+            parts.setdefault(part, []).append(outcome)
+    rows = [share_row(own, replace(row, subset=part)) for part, own in parts.items()]
+    return [share_row(outcomes, row), *rows]
+
+
+def share_row(outcomes: Sequence[float], row: Row) -> Row:
+    """Return a share with Wilson's interval (Ettinger 2020); an outcome may count in part."""
+    value, low, high = accuracy_interval([float(one) for one in outcomes])
+    return replace(row, value=value, ci_low=low, ci_high=high, num_items=len(outcomes))
+
+
+@dataclass(frozen=True)
+class PerturbedSet:
+    """A set under one perturbation.
+
+    Attributes:
+        name: What tables of results call the perturbation.
+        completions: What is held against the model's words; their prompts say of which item.
+        contexts: (R, N) of each draw, the context of each completion; one draw where none is drawn.
+    """
+
+    name: str
+    completions: Sequence[Completion]
+    contexts: Sequence[Sequence[str]]
+
+    @property
+    def words(self) -> dict[str, list[str]]:
+        """For each context the words that count as right."""
+        found: dict[str, list[str]] = {}
+        for draw in self.contexts:
+            for context, one in zip(draw, self.completions, strict=True):
+                found.setdefault(context, []).extend(one.expected)
+        return found
+
+    def right(self, place: int, predictions: WordPredictions, k: int) -> list[bool]:
+        """(R,) in which draws a completion, by its place, is among the model's k best words."""
+        expected = self.completions[place].expected
+        best = (predictions.by_context[draw[place]].best for draw in self.contexts)
+        return [in_top(words, expected, k) for words in best]
+
+
+def perturbed_sets(data: DiagnosticSet, shuffles: int) -> list[PerturbedSet]:
+    """Return a set under each of its perturbations.
+
+    Args:
+        data: The set.
+        shuffles: How often what is drawn at random is drawn, with seeds from 0; 0 leaves the
+            perturbations out that are drawn.
+    """
+    completions = comparisons_of(data).completions
+    found = []
+    for perturbation in perturbations_of(data):
+        draws = [
+            [perturbation.context(item, seed) for item in data.items]
+            for seed in range(shuffles if perturbation.is_drawn else 1)
+        ]
+        if draws:
+            found.append(PerturbedSet(perturbation.name, completions, draws))
+    return found
+
+
+def perturbed_rows(
+    perturbed: PerturbedSet, predictions: WordPredictions, outputs: ModelOutputs, row: Row
+) -> list[Row]:
+    """Return accuracy@k under a perturbation, and what is left of items that were right without it.
+
+    `accuracy@k`: where orders are drawn, the mean over the draws, beside it as `accuracy@k_sd` the
+    standard deviation of the draws' accuracies (of a sample, n - 1). An item counts the share of
+    draws in which it is right, and the interval is Wilson's over the items: it says how sure the
+    accuracy is for other items, which more draws do not make surer.
+    `survival@k`: of the items that are right unperturbed, the mean share of draws in which they
+    still are; no row where none is.
+
+    Args:
+        perturbed: The set under the perturbation.
+        predictions: What the model predicts in these contexts.
+        outputs: What it predicts unperturbed.
+        row: The columns that all rows share.
+    """
+    rows, row = list[Row](), replace(row, perturbation=perturbed.name)
+    known = known_completions(perturbed.completions, outputs)
+    places = [place for place, one in enumerate(perturbed.completions) if one in known]
+    for k in (k for k in TOPS if known and k <= predictions.depth):
+        right = [perturbed.right(place, predictions, k) for place in places]
+        shares = [fmean(draws) for draws in right]
+        rows.append(share_row(shares, replace(row, metric=f"accuracy@{k}")))
+        if len(perturbed.contexts) > 1:
+            spread = stdev(fmean(draw) for draw in zip(*right, strict=True))
+            sd = replace(row, metric=f"accuracy@{k}_sd", value=spread, num_items=len(known))
+            rows.append(sd)
+        survived = [
+            share
+            for share, one in zip(shares, known, strict=True)
+            if in_top(outputs.predictions[one.prompt], one.expected, k)
+        ]
+        if survived:
+            rows.append(share_row(survived, replace(row, metric=f"survival@{k}")))
+    return rows
+
+
+def perturbed_lines(
+    perturbed: PerturbedSet, data: DiagnosticSet, predictions: WordPredictions
+) -> Iterator[dict[str, Any]]:
+    """Yield of each item the first draw's context and words, and in what share it was right."""
+    tops = [k for k in TOPS if k <= predictions.depth]
+    pairs = zip(perturbed.completions, perturbed.contexts[0], strict=True)
+    for place, (one, context) in enumerate(pairs):
+        yield {
+            "perturbation": perturbed.name,
+            "context": data.prompts[one.prompt].context,
+            "perturbed": context,
+            "expected": list(one.expected),
+            "predictions": list(predictions.by_context[context].best),
+            **{f"right@{k}": fmean(perturbed.right(place, predictions, k)) for k in tops},
+        }

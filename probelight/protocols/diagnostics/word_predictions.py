@@ -1,0 +1,209 @@
+"""What a model of ours predicts behind contexts: its best words, and the probabilities of others.
+
+A context is posed as Ettinger (2020) poses it: the context, a mask, and a full stop after a space,
+so that a model which reads both ways knows that one word ends the sentence. A model type that reads
+from left to right predicts what comes next behind the context. Probabilities are over the whole
+vocabulary. No case is folded but by a model's own tokenizer.
+
+Words are compared by their entries in the vocabulary: a word is predicted where the model's entry
+is the one that the word has in this place, and is then shown in its own spelling. A word that is
+more than one entry there has no probability and is never predicted; nothing is cut to its first
+piece. How the other entries are shown stands in `probelight.models.scorers.words.read_out`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probelight.io.atomic import write_text_atomic
+from probelight.io.errors import UsageError
+from probelight.probes.diagnostics.items import Prompt
+from probelight.probes.diagnostics.sets import SetSource
+from probelight.probes.record import MASK, Record
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.results.importers.recorded import LISTS, PREDICTIONS, PROBABILITIES, SPLIT
+from probelight.results.model_outputs import ModelOutputs
+
+if TYPE_CHECKING:
+    from probelight.models.scorers.base import Scorer
+
+DEPTH = 20  # as far down as Shivagunde et al. (2023) look
+
+Words = Mapping[str, Collection[str]]  # context -> words
+
+
+@dataclass(frozen=True)
+class WordPrediction:
+    """What a model predicts behind a context.
+
+    Attributes:
+        best: Its most probable words, the best one first; none if its numbers are none (NaN).
+        probabilities: Of the words asked for, those that are one entry.
+        split: The others.
+    """
+
+    best: tuple[str, ...]
+    probabilities: Mapping[str, float]
+    split: frozenset[str]
+
+
+@dataclass(frozen=True)
+class WordPredictions:
+    """What a model predicts behind several contexts.
+
+    Attributes:
+        by_context: The prediction behind each.
+        depth: How many words it was asked for.
+        notices: What was skipped or went wrong, readable.
+    """
+
+    by_context: Mapping[str, WordPrediction]
+    depth: int
+    notices: tuple[str, ...]
+
+    def outputs(self, prompts: Sequence[Prompt]) -> ModelOutputs:
+        """Return the predictions behind prompts, in the form that recorded ones have."""
+        found = [self.by_context[prompt.context] for prompt in prompts]
+        return ModelOutputs(
+            tuple(prediction.best for prediction in found),
+            self.depth,
+            tuple(
+                prediction.probabilities.get(prompt.target)
+                for prediction, prompt in zip(found, prompts, strict=True)
+            ),
+            frozenset().union(*(prediction.split for prediction in found)),
+        )
+
+
+def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> WordPredictions:
+    """Return a model's best words behind contexts, and the probabilities of words asked for.
+
+    Args:
+        scorer: The model.
+        words: For each context the words whose probabilities are asked for.
+        settings: How it is run; the predictions are the same for any of it.
+
+    Raises:
+        UsageError: If this model type has no probabilities over a vocabulary.
+        RecordError: If a context cannot be posed.
+    """
+    # Only now: they import torch.
+    from probelight.models.scorers.words import best_entries, entries_of, read_out, tokenizer_of
+    from probelight.protocols.engine.evaluation import ask_about
+
+    vocabulary = scorer.vocabulary()
+    tokenizer = tokenizer_of(vocabulary)
+    stems = {context: f"{context} {MASK} ." for context in words}
+    places = [(context, word) for context, own in words.items() for word in dict.fromkeys(own)]
+    found = entries_of(vocabulary, [(stems[context], word) for context, word in places])
+    entries: dict[str, dict[str, int | None]] = {context: {} for context in words}
+    for (context, word), entry in zip(places, found, strict=True):
+        entries[context][word] = entry
+    depth = min(DEPTH, len(tokenizer))
+    known = [[entry for entry in own.values() if entry is not None] for own in entries.values()]
+    records = [Record(context, stem, (), 0) for context, stem in stems.items()]
+    rows, notices = ask_about(scorer, best_entries(scorer, depth, known), records, settings)
+    best = [[int(entry) for entry in rows[i][:depth]] for i in range(len(records))]
+    spelling = _Spelling(entries.values(), read_out(tokenizer, {e for own in best for e in own}))
+    by_context = {}
+    for i, (context, own) in enumerate(entries.items()):
+        whole = [word for word, entry in own.items() if entry is not None]
+        by_context[context] = WordPrediction(
+            () if any(map(math.isnan, rows[i])) else spelling.of(best[i], own),
+            {
+                word: min(math.exp(logarithm), 1.0)  # in this order NaN stays NaN
+                for word, logarithm in zip(whole, rows[i][2 * depth :], strict=False)
+            },
+            frozenset(own) - set(whole),
+        )
+    if lost := sum(not prediction.best for prediction in by_context.values()):
+        notices += (
+            f"behind {lost} of {len(by_context)} contexts the model's numbers are none (NaN): they "
+            "count as wrong",
+        )
+    return WordPredictions(by_context, depth, notices)
+
+
+class _Spelling:
+    """How entries are shown: in the spelling of the words asked for, else as they read."""
+
+    def __init__(
+        self, asked_for: Collection[Mapping[str, int | None]], read: Mapping[int, str]
+    ) -> None:
+        self.read = read
+        self.words = {word for own in asked_for for word in own}
+        self.known: dict[int, str] = {}
+        for own in asked_for:
+            for word, entry in own.items():
+                if entry is not None:
+                    self.known.setdefault(entry, word)
+
+    def of(self, entries: Iterable[int], own: Mapping[str, int | None]) -> tuple[str, ...]:
+        """Return the words of entries behind a context, for which `own` words are asked."""
+        first = {entry: word for word, entry in reversed([*own.items()])}
+        shown = []
+        for entry in entries:
+            word, read = first.get(entry) or self.known.get(entry), self.read[entry]
+            # What reads like a word that was asked for is another entry than that word's.
+            shown.append(word or (f"##{read}" if read in self.words else read))
+        return tuple(shown)
+
+
+def file_name(model: str) -> str:
+    """Return a model's name as the files have it: `-` for what no file of this form can have."""
+    return re.sub(r"[/\\]|[^\S ]", "-", model)
+
+
+def write_recorded_files(
+    folder: Path, source: SetSource, model: str, lines: Sequence[Mapping[str, Any]]
+) -> None:
+    """Write a model's predictions on one set in the form that `results.importers.recorded` reads.
+
+    The files have no ending, as the programs of Ettinger (2020) look for them, but for the lists of
+    Shivagunde et al. (2023). Each is written whole; those that are there are replaced. Where there
+    is no probability stands `nan`, as the authors' program writes it of a word that is not in the
+    vocabulary.
+
+    Args:
+        folder: The folder of all sets and models.
+        source: The set.
+        model: The model.
+        lines: predictions.jsonl of its run.
+
+    Raises:
+        UsageError: If the model predicts nothing behind a context, which no form has a place for.
+    """
+    words = [line["predictions"] for line in lines]
+    if not all(words):
+        raise UsageError(
+            f"{model} on {source.title}: its numbers are none (NaN) behind some contexts, which "
+            "recorded outputs cannot say"
+        )
+    set_name = source.recorded_as
+    ending = f"{set_name}-{file_name(model)}"
+    if source.in_lists:
+        _write(folder / set_name / f"{file_name(model)}.txt", map(repr, words))
+    else:
+        contexts, targets = (folder / f"{set_name}-{kind}" for kind in LISTS)
+        _write(contexts, (f"{line['context']} {MASK}" for line in lines))
+        _write(targets, (line["target"] for line in lines))
+        numbers = (line["probability"] for line in lines)
+        _write(
+            folder / f"{PROBABILITIES}-{ending}",
+            ("nan" if number is None else repr(number) for number in numbers),
+        )
+        _write(folder / f"{PREDICTIONS}-{ending}", map(" ".join, words))
+    split_path = folder / f"{SPLIT}-{ending}"
+    if split := {word for line in lines for word in line.get("split", ())}:
+        _write(split_path, sorted(split))
+    else:
+        split_path.unlink(missing_ok=True)  # of another model of this name
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    write_text_atomic(path, "".join(f"{line}\n" for line in lines))
