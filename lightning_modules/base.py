@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytorch_lightning as pl
 import torch
@@ -55,6 +55,12 @@ class ChoiceModule(pl.LightningModule, ABC):
         self.max_grad_norm = max_grad_norm
         self.accuracies = nn.ModuleDict()
         self.evaluation_names = [""]
+
+    @classmethod
+    def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Self:
+        """Loads a state, whatever module this class was in when it was saved."""
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        return super().load_from_checkpoint(*args, **{"_class_path": name, **kwargs})
 
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jsonargparse import ArgumentParser
+import yaml
+from jsonargparse import ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
+from probelight.io.aliases import current_class_path, with_current_class_paths
 from probelight.io.escaping import visible
 from probelight.io.ranges import NotBlank
 from probelight.protocols.cli.mistakes import explained
@@ -24,6 +26,9 @@ def _path(text: str) -> Path:
 
 register_type(Path, str, _path, fail_already_registered=False)
 
+_load_yaml = get_loader("yaml")
+set_loader("yaml", lambda text: with_current_class_paths(_load_yaml(text)), (yaml.YAMLError,))
+
 
 class OneLineErrors(ArgumentParser):
     """A parser that says what is wrong and what was meant, without the list of all options."""
@@ -31,6 +36,18 @@ class OneLineErrors(ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Part of an option's name stands for none: what it stands for would change with new ones.
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def parse_args(self, args: Any = None, *rest: Any, **options: Any) -> Any:
+        """Parses a command line; the class paths in it may be those of an earlier version."""
+        words = [
+            "".join([*word.rpartition("=")[:2], current_class_path(word.rpartition("=")[2])])
+            for word in (sys.argv[1:] if args is None else args)
+        ]
+        return super().parse_args(words, *rest, **options)
+
+    def parse_object(self, obj: Any, *rest: Any, **options: Any) -> Any:
+        """Parses a config in memory, such as the arguments that a checkpoint holds."""
+        return super().parse_object(with_current_class_paths(obj), *rest, **options)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Ends the command with the line, on stderr, and the exit code of a usage error."""

@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from probelight.callbacks.wandb.settings import PENDING, WandbSettings
+from probelight.io.aliases import current_runner
 from probelight.io.files import read_json
 from probelight.io.stop_signals import is_first_process
 from probelight.protocols.jobs.cells.attempt import AttemptLostError
@@ -73,8 +74,8 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def load_runner(name: str) -> Runner:
-    """The function that "module:function" names."""
-    runner: Runner = resolve_name(name)
+    """Return the function that "module:function" names, in a plan of an earlier version too."""
+    runner: Runner = resolve_name(current_runner(name))
     return runner
 
 

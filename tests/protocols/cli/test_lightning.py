@@ -5,7 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+import yaml
 
+from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
 from tests.fixtures.checkout import ROOT
@@ -72,3 +75,34 @@ def test_a_model_of_another_kind_is_refused_in_one_line(
     [line] = [own for own in capsys.readouterr().err.splitlines() if own.startswith("train.py")]
     assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
     assert "Subtypes" not in line
+
+
+@pytest.mark.parametrize("by", ["config", "options"])
+def test_a_config_and_a_state_from_before_the_modules_moved_are_read(
+    by: str, fitted: Path, tmp_path: Path
+) -> None:
+    old = {"model": "lightning_modules.masked_choice.MaskedChoice"}
+    old["data"] = "datamodules.probe.ProbeDataModule"
+    state = torch.load(fitted / "checkpoints" / "last.ckpt", weights_only=True)
+    state["hyper_parameters"]["_class_path"] = old["model"]
+    torch.save(state, tmp_path / "old.ckpt")
+    config = yaml.safe_load((fitted / "config.yaml").read_text())
+    for name, class_path in old.items():
+        config[name]["class_path"] = class_path
+    given = []
+    if by == "options":
+        model, data = config.pop("model")["init_args"], config.pop("data")["init_args"]
+        given = [f"--model={old['model']}", "--data", old["data"]]
+        given += [
+            f"--model.learning_rate={model['learning_rate']}",
+            f"--data.probe={data['probe']}",
+        ]
+        given += [
+            "--data.eval_split=dev",
+            "--trainer.callbacks+=callbacks.freed_memory.FreedMemory",
+        ]
+    (tmp_path / "old.yaml").write_text(yaml.safe_dump(config))
+    given += [f"--config={tmp_path / 'old.yaml'}", f"--ckpt_path={tmp_path / 'old.ckpt'}"]
+    assert cli.main(["predict", *given, f"--output_dir={tmp_path}"]) == 0
+    assert len((tmp_path / "predictions.jsonl").read_text().splitlines()) == 150
+    assert isinstance(MaskedChoice.load_from_checkpoint(tmp_path / "old.ckpt"), MaskedChoice)
