@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from probelight.encoding.encoded_set import Ids
-from probelight.encoding.special_tokens import Template
+from probelight.encoding.tokens import Template
 from probelight.lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
 from probelight.lightning_modules.baselines.token_vectors import TokenVectors
 from probelight.models.checkpoints.forms import ENCODER

@@ -12,7 +12,7 @@ from collections import OrderedDict
 import torch
 from torch import Tensor, nn
 
-from probelight.encoding.words.source import EMBEDDED
+from probelight.encoding.vector_source import EMBEDDED
 from probelight.io.ranges import (
     GradNorm,
     LearningRate,

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from probelight.encoding.encoded_set import Ids
-from probelight.encoding.words.tokens import PADDING_ID
-from probelight.encoding.words.vectors import WordVectorsError
+from probelight.encoding.word_vectors import WordVectorsError
+from probelight.encoding.words import PADDING_ID
 
 _MOST_KEPT = 2**28  # numbers; a GiB
 

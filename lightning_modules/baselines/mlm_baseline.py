@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.encoding.words.source import EMBEDDED
-from probelight.encoding.words.vectors import word_vectors
+from probelight.encoding.vector_source import EMBEDDED
+from probelight.encoding.word_vectors import word_vectors
 from probelight.io.ranges import GradNorm, LearningRate, Seed, WeightDecay, Width
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
@@ -137,7 +137,7 @@ class MLMBaseline(WordModule):
         return "mode zero_shot trains nothing; choose mlp or linear"
 
     def encoder(self) -> ChoiceEncoder:
-        from probelight.encoding.words.encoding import WordMaskedEncoder
+        from probelight.encoding.words import WordMaskedEncoder
 
         return WordMaskedEncoder(self.words, self.head.decoder, self.num_tokens)
 

@@ -26,7 +26,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from probelight.encoding.words.source import EMBEDDED
+from probelight.encoding.vector_source import EMBEDDED
 from probelight.io.ranges import (
     GradNorm,
     LearningRate,

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import Ids
-from probelight.encoding.words.source import vectors_kind
-from probelight.encoding.words.tokens import PADDING_ID, words_of
-from probelight.encoding.words.vectors import WordVectors, word_vectors
+from probelight.encoding.vector_source import vectors_kind
+from probelight.encoding.word_vectors import WordVectors, word_vectors
+from probelight.encoding.words import PADDING_ID, words_of
 from probelight.lightning_modules.baselines.word_rows import VectorRows, WordRows
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class TokenVectors(nn.Module, ABC):
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
         """What turns records into batches of ids; see `WordPairEncoder`."""
-        from probelight.encoding.words.encoding import WordPairEncoder
+        from probelight.encoding.words import WordPairEncoder
 
         return WordPairEncoder(self, max_length, num_choices, self.split)
 

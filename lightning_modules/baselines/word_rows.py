@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.encoding.encoded_set import Ids
-from probelight.encoding.words.vectors import WordVectors
+from probelight.encoding.word_vectors import WordVectors
 from probelight.probes.record import MASK
 
 _PADDING_WORD = ""

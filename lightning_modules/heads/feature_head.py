@@ -94,7 +94,7 @@ class FrozenFeatures(nn.Module):
 
     def encoder(self) -> ChoiceEncoder:
         """What poses records, with the places of their candidates among the words."""
-        from probelight.encoding.numbered import NumberedEncoder
+        from probelight.encoding.candidates import NumberedEncoder
 
         return NumberedEncoder(self.question.encoder, self.words)
 

@@ -1,15 +1,25 @@
-"""Which one vocabulary item stands for an answer word in a sentence."""
+"""Candidates of items: entries of a tokenizer's vocabulary, or places in a list of words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from probelight.encoding.token_store import TokenStore
+from probelight.encoding.encoded_set import (
+    ChoiceEncoder,
+    EncodedSet,
+    Ids,
+    Skipped,
+    existing_choices,
+)
+from probelight.encoding.tokens import TokenStore
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
@@ -50,31 +60,47 @@ class CandidateTable:
     "a younger" has beyond "a". That gives `Ġyounger`, `▁younger` or `younger` as the tokenizer has
     it, and `younger` without the space at the start of a sentence where the tokenizer cuts it so.
     Any other prefix is put before the candidate as it is.
+
+    First `add` all candidates, then tokenise `texts`, then look up.
     """
 
     tokenizer: Any
     answer_prefix: str
     texts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, carrier: str, candidate: str) -> None:
-        """Notes the texts that `pieces` will need."""
-        for text in self._texts(carrier, candidate):
-            self.texts.setdefault(text, len(self.texts))
+    def add(self, carrier: str, candidates: Iterable[str]) -> None:
+        """Note the texts that `pieces` will need."""
+        for candidate in candidates:
+            for text in self._texts(carrier, candidate):
+                self.texts.setdefault(text, len(self.texts))
+
+    def _texts(self, carrier: str, candidate: str) -> tuple[str, str]:
+        """Return what stands before a candidate, and the same text with the candidate."""
+        if self.answer_prefix == "auto":
+            return carrier.rstrip(), carrier + candidate
+        return "", self.answer_prefix + candidate
 
     def pieces(self, carrier: str, candidate: str, tokens: TokenStore) -> NDArray[np.int32]:
-        """Ids of a candidate, given the tokens of `texts`."""
+        """Return the ids of a candidate, given the tokens of `texts`."""
         base, whole = (tokens[self.texts[t]] for t in self._texts(carrier, candidate))
         if np.array_equal(whole[: len(base)], base):
             return whole[len(base) :]
         return whole
 
-    def _texts(self, carrier: str, candidate: str) -> tuple[str, str]:
-        if self.answer_prefix == "auto":
-            return carrier.rstrip(), carrier + candidate
-        return "", self.answer_prefix + candidate
+    def single_entries(
+        self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
+    ) -> tuple[list[int], list[Skipped]]:
+        """Return the places of records whose candidates are one entry each, and the others."""
+        kept, others = [], []
+        for place, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
+            if problems := list(self.problems(record, carrier, tokens)):
+                others.append(Skipped(place, record.name, "; ".join(problems)))
+            else:
+                kept.append(place)
+        return kept, others
 
     def problems(self, record: Record, carrier: str, tokens: TokenStore) -> Iterator[str]:
-        """What keeps a record's candidates from being one vocabulary item each."""
+        """Say what keeps a record's candidates from being one vocabulary entry each."""
         unknown = self.tokenizer.unk_token_id
         for candidate in record.choices:
             pieces = self.pieces(carrier, candidate, tokens)
@@ -84,12 +110,28 @@ class CandidateTable:
             elif unknown is not None and pieces[0] == unknown:
                 yield f"the candidate {candidate!r} is not in the vocabulary, {shown}"
 
-    def token_ids(self, record: Record, carrier: str, tokens: TokenStore) -> list[int]:
-        """(K,) the vocabulary item of each choice of a record without `problems`.
+    def entries(
+        self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
+    ) -> tuple[Ids, NDArray[np.bool_]]:
+        """Return the vocabulary entries (N, K) of choices, 0 where none is, and which exist.
+
+        Args:
+            records: N records without `problems`.
+            carriers: What stands before the candidates of each.
+            tokens: Of `texts`.
 
         Raises:
-            RecordError: If two different candidates are the same vocabulary item.
+            RecordError: If two different candidates of a record are the same entry.
         """
+        exists = existing_choices(records)
+        ids = np.zeros(exists.shape, dtype=np.int64)
+        for row, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
+            found = self.token_ids(record, carrier, tokens)
+            ids[row, : len(found)] = found
+        return ids, exists
+
+    def token_ids(self, record: Record, carrier: str, tokens: TokenStore) -> list[int]:
+        """Return the vocabulary entry of each of a record's choices, refusing equal ones."""
         ids = [int(self.pieces(carrier, c, tokens)[0]) for c in record.choices]
         seen: dict[int, str] = {}
         for candidate, token in zip(record.choices, ids, strict=True):
@@ -100,3 +142,76 @@ class CandidateTable:
                     f"same vocabulary item, {self.tokenizer.convert_ids_to_tokens(token)!r}"
                 )
         return ids
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberedSet(EncodedSet):
+    """Texts as another encoder posed them, and which words are their candidates.
+
+    Attributes:
+        posed: The texts.
+        candidate_ids: (N, K) places in the list of words, 0 where there is no choice.
+        choice_mask: (N, K) which choices exist.
+    """
+
+    posed: EncodedSet
+    candidate_ids: Ids
+    choice_mask: NDArray[np.bool_]
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """The inputs of the texts, and `candidate_ids` and `choice_mask` (B, K)."""
+        return {
+            **self.posed.inputs(items),
+            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
+            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+        }
+
+
+class NumberedEncoder:
+    """Poses the stems of records alone: what a text gives does not depend on its candidates.
+
+    Args:
+        encoder: Poses the stems; it is given records without choices.
+        words: The candidates of all records that will come, as they are without space around.
+    """
+
+    def __init__(self, encoder: ChoiceEncoder, words: Sequence[str]) -> None:
+        self.encoder = encoder
+        self.places = {word: place for place, word in enumerate(words)}
+
+    @property
+    def cache_dir(self) -> str | Path | None:
+        """Folder in which tokens are kept between runs; None for no cache."""
+        return self.encoder.cache_dir
+
+    @cache_dir.setter
+    def cache_dir(self, folder: str | Path | None) -> None:
+        self.encoder.cache_dir = folder
+
+    def encode(self, records: Sequence[Record]) -> NumberedSet:
+        """Tokenises records.
+
+        Raises:
+            RecordError: If the tokenizer can't pose a stem.
+            KeyError: If a candidate is none of the words.
+        """
+        posed = self.encoder.encode([replace(one, choices=(), answer=0) for one in records])
+        kept = [records[place] for place in posed.kept]
+        exists = existing_choices(kept)
+        candidates = np.zeros(exists.shape, dtype=np.int64)
+        for row, record in enumerate(kept):
+            places = [self.places[choice.strip()] for choice in record.choices]
+            candidates[row, : len(places)] = places
+        return NumberedSet(
+            labels=np.array([record.answer for record in kept], dtype=np.int64),
+            lengths=posed.lengths,
+            num_sequences=posed.num_sequences,
+            num_choices=exists.shape[1],
+            kept=posed.kept,
+            skipped=posed.skipped,
+            notices=posed.notices,
+            padding=posed.padding,
+            posed=posed,
+            candidate_ids=candidates,
+            choice_mask=exists,
+        )

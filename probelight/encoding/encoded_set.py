@@ -1,4 +1,4 @@
-"""A set of items as token ids, from which batches are made; shared by both kinds of question."""
+"""A set of items as token ids, from which batches are made, and what all encoders share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Skipped:
 
 
 def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...]:
-    """What is said of records with a candidate that is not one vocabulary item; none of none."""
+    """Say how many records were skipped for a candidate that is not one vocabulary item."""
     if not skipped:
         return ()
     names = ", ".join(one.name for one in skipped[:5]) + (", ..." if skipped[5:] else "")
@@ -48,8 +48,8 @@ def skip_notices(num_records: int, skipped: Sequence[Skipped]) -> tuple[str, ...
 def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
     """Say how many records have white space around a text that likelihoods leave out.
 
-    It is that behind a choice, behind a stem without a mask (one space stands there), and around a
-    whole sentence.
+    That is white space behind a choice, behind a stem without a mask (one space stands there), and
+    around a whole sentence.
     """
     concerned = [
         record
@@ -166,12 +166,18 @@ class EncodedSet(ABC):
 
 
 def stacked(rows: Iterable[Ids], fill: int) -> Tensor:
-    """Rows of unlike length as one tensor (R, L), filled on the right."""
+    """Stack rows of unequal length into one tensor (R, L), filled on the right."""
     return pad_sequence(list(map(torch.from_numpy, rows)), batch_first=True, padding_value=fill)
 
 
+def existing_choices(records: Sequence[Record]) -> NDArray[np.bool_]:
+    """Return which choices exist, (N, K): an item may have fewer than the most choices."""
+    sizes = np.array([len(record.choices) for record in records], dtype=np.int64)
+    return np.arange(sizes.max(initial=0)) < sizes[:, None]
+
+
 def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
-    """The distinct codes (P,) of choices, and (B, K) the place of each choice's among them.
+    """Return the distinct codes (P,) of choices, and the place (B, K) of each choice's code.
 
     Args:
         codes: (B, K).
@@ -186,7 +192,7 @@ def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
 def distinct_texts(
     records: Sequence[Record], stem: Callable[[Record], str], num_choices: int | None
 ) -> tuple[list[str], Ids, Ids]:
-    """The distinct questions and answers of records, each text once.
+    """Return the distinct questions and answers of records, each text once.
 
     Args:
         records: N of them.
@@ -231,7 +237,7 @@ def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[
 
 
 def masked_stem(record: Record) -> str:
-    """The sentence of an MC-MLM record, or of one that has no choices, or a single one.
+    """Return the sentence of an MC-MLM record, refused unless it has exactly one mask.
 
     Raises:
         RecordError: If it has not exactly one mask; the message names the record's place.

@@ -1,4 +1,7 @@
-"""Records to whole texts with an answer in them, for scoring by pseudo-log-likelihood."""
+"""Records to whole texts with an answer in them, for scoring by pseudo-log-likelihood.
+
+Shapes: B items, K choices, P distinct texts, L tokens, N items of a set.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from probelight.encoding.encoded_set import (
     distinct,
     white_space_notice,
 )
-from probelight.encoding.special_tokens import Template, longest_first
+from probelight.encoding.tokens import Template, longest_first
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
@@ -58,7 +61,7 @@ class LikelihoodSet(EncodedSet):
     template: Template
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """`input_ids` etc. (P, L) of the distinct texts; `answer_mask` (P, L), True on answers.
+        """Return `input_ids` etc. and `answer_mask` (P, L) of the distinct texts, True on answers.
 
         Also `pair_index` and `choice_mask` (B, K).
         """
@@ -116,7 +119,7 @@ class LikelihoodEncoder:
         self.padding = padding or Padding.of(tokenizer)
 
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
-        """Of each record, the number of tokens of each of its choices, whose sum is its score.
+        """Return the number of tokens of each choice of each record, which its score sums.
 
         Raises:
             RecordError: As `encode`.
@@ -128,7 +131,7 @@ class LikelihoodEncoder:
         ]
 
     def encode(self, records: Sequence[Record]) -> LikelihoodSet:
-        """Tokenises records.
+        """Tokenise records.
 
         Raises:
             RecordError: If an answer has no tokens, or alone is longer than `max_length`.
@@ -147,13 +150,25 @@ class LikelihoodEncoder:
         sizes = np.array([len(t.ids) for t in texts] + [0])  # -1, no choice, has no tokens
         num_scored = np.array([t.end - t.begin for t in texts] + [0])[choice_text].sum(axis=1)
         lengths = sizes[choice_text].max(axis=1, initial=0) + self.template.num_special
+        notices: tuple[str, ...] = ()
+        if num_cut := sum(text.was_cut for text in texts):
+            notices += (
+                f"{num_cut} of {len(texts)} texts were cut to {self.max_length} tokens around "
+                "their answer",
+            )
+        unknown = self.tokenizer.unk_token_id
+        if num_unknown := sum(unknown in text.ids[text.begin : text.end] for text in texts):
+            notices += (
+                f"{num_unknown} of {len(texts)} answers hold a piece that the tokenizer does not "
+                f"know and are scored with {self.tokenizer.unk_token} in its place",
+            )
         return self.makes(
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=lengths,
             num_sequences=self._num_sequences(num_scored, lengths),
             num_choices=width,
             kept=list(range(len(records))),
-            notices=self._notices(texts) + white_space_notice(records),
+            notices=notices + white_space_notice(records),
             padding=self.padding,
             texts=tuple(texts),
             choice_text=choice_text,
@@ -161,26 +176,11 @@ class LikelihoodEncoder:
         )
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
-        """(N,) sequences that are run of each item: here, one for each token of an answer."""
+        """Return how many sequences (N,) each item takes: here, one for each token of an answer."""
         return num_scored
 
-    def _notices(self, texts: Sequence[FilledText]) -> tuple[str, ...]:
-        lines = []
-        if num_cut := sum(text.was_cut for text in texts):
-            lines.append(
-                f"{num_cut} of {len(texts)} texts were cut to {self.max_length} tokens around "
-                "their answer"
-            )
-        unknown = self.tokenizer.unk_token_id
-        if num_unknown := sum(unknown in text.ids[text.begin : text.end] for text in texts):
-            lines.append(
-                f"{num_unknown} of {len(texts)} answers hold a piece that the tokenizer does not "
-                f"know and are scored with {self.tokenizer.unk_token} in its place"
-            )
-        return tuple(lines)
-
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
-        """The text with the choice in its place, and the characters that are scored."""
+        """Return the text with the choice in its place, and the characters that are scored."""
         before, mask, after = stem.rpartition(MASK)
         if not mask and stem:
             before, after = stem.rstrip() + " ", ""
@@ -207,7 +207,7 @@ class LikelihoodEncoder:
     def _window(
         self, ids: Ids, spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
     ) -> FilledText:
-        """Finds the answer's tokens by its characters, and cuts what is too long around them."""
+        """Find the answer's tokens by its characters, and cut what is too long around them."""
         record, choice = owner
         first, last = tokens_of(spans, answer)
         if first == last:
@@ -224,7 +224,7 @@ class LikelihoodEncoder:
 
 
 def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
-    """Begin and end of the tokens that hold a character of the answer; equal where none does.
+    """Return begin and end of the tokens that hold a character of the answer; equal without any.
 
     Args:
         spans: The characters of each token, from and to.
@@ -233,3 +233,85 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
     begin, end = answer
     inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
     return (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+
+@dataclass(frozen=True)
+class WordwiseText(FilledText):
+    """A text with an answer in it.
+
+    Attributes:
+        word_ends: Of each of the answer's tokens, the token behind the last of its word.
+    """
+
+    word_ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordwiseSet(LikelihoodSet):
+    """Texts with an answer in them, and where the words of the answer end."""
+
+    texts: tuple[WordwiseText, ...]
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Add `masked_until` (P, L): of each token of an answer, the place behind its word."""
+        batch = super().inputs(items)
+        choices = self.choice_text[items]
+        found, _ = distinct(choices, choices >= 0)
+        until = torch.zeros_like(batch["input_ids"])
+        offset = len(self.template.parts[0])
+        for row, text in enumerate(self.texts[i] for i in found):
+            answer = slice(offset + text.begin, offset + text.end)
+            until[row, answer] = offset + torch.tensor(text.word_ends)
+        return {**batch, "masked_until": until}
+
+
+class WordwiseEncoder(LikelihoodEncoder):
+    """Encodes texts for the pseudo-log-likelihoods of Kauf and Ivanova (2023).
+
+    With a piece the later pieces of its word are masked, also those behind the answer. Words are
+    the tokenizer's own (`word_ids()`; to some, punctuation is part of the word before it), but
+    white space always ends one: some tokenizers count a whole text as a word. What a tokenizer
+    counts to no word is one by itself.
+    """
+
+    makes = WordwiseSet
+
+    def _tokenised(
+        self, places: Sequence[tuple[str, int, int]], owners: Sequence[tuple[Record, str]]
+    ) -> list[FilledText]:
+        texts = super()._tokenised(places, owners)
+        if not texts:
+            return texts
+        encoded = self.tokenizer(
+            [text for text, _, _ in places],
+            add_special_tokens=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+        found: list[FilledText] = []
+        for row, (text, (whole, *answer)) in enumerate(zip(texts, places, strict=True)):
+            spans = encoded["offset_mapping"][row]
+            first, last = tokens_of(spans, (answer[0], answer[1]))
+            cut = first - text.begin
+            ends = word_ends(whole, spans, encoded.word_ids(row))[first:last]
+            kept = tuple(min(end - cut, len(text.ids)) for end in ends)
+            found.append(WordwiseText(text.ids, text.begin, text.end, text.was_cut, kept))
+        return found
+
+
+def word_ends(text: str, spans: Spans, words: Sequence[int | None]) -> list[int]:
+    """Return, of each token, the token behind the last of its word; see `WordwiseEncoder`.
+
+    Args:
+        text: The text.
+        spans: The characters of each token, from and to.
+        words: The tokenizer's number of each token's word, none for a token of no word.
+    """
+    ends = list(range(1, len(spans) + 1))
+    for i in reversed(range(len(spans) - 1)):
+        # A token that brings its leading space along begins with it, or right behind it.
+        between = text[spans[i][1] : spans[i + 1][0] + 1]
+        same = words[i] is not None and words[i] == words[i + 1]
+        if same and not any(map(str.isspace, between)):
+            ends[i] = ends[i + 1]
+    return ends

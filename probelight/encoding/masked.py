@@ -21,8 +21,7 @@ from probelight.encoding.encoded_set import (
     masked_stem,
     skip_notices,
 )
-from probelight.encoding.special_tokens import Template, longest_first
-from probelight.encoding.token_store import TokenStore, tokenise, unknown_notice
+from probelight.encoding.tokens import Template, TokenStore, longest_first, tokenise, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
 
@@ -48,7 +47,7 @@ class MaskedSet(EncodedSet):
     template: Template
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """`input_ids` etc. (B, L), `mask_position` (B,), `candidate_ids`, `choice_mask` (B, K)."""
+        """Return `input_ids` etc. (B, L), `mask_position` (B,), and both (B, K) of the choices."""
         windows = self.windows[items]
         rows = [self.template.assemble(self.store.ids[a:b]) for a, b in windows]
         return {
@@ -97,19 +96,21 @@ class MaskedChoiceEncoder:
             raise ValueError(f"max_length={max_length} leaves no room for the mask")
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Tokenises records; see the class for what happens to those that do not fit.
+        """Tokenise records; see the class for what happens to those that do not fit.
 
         Raises:
             RecordError: If a stem has not exactly one mask, two candidates are the same vocabulary
                 item, or a candidate is not one and `multi_token` is "error".
         """
-        blanks, table = self._table(records)
+        blanks, carriers, table = self._table(records)
         texts = dict(table.texts)
         for blank in blanks:
             texts.setdefault(blank.text, len(texts))
         store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
-        kept, skipped, marked = self._sort_out(records, blanks, table, store)
-        candidates, exists = self._candidates(records, blanks, table, store, kept)
+        kept, skipped, marked = self._sort_out(records, carriers, table, store)
+        candidates, exists = table.entries(
+            [records[i] for i in kept], [carriers[i] for i in kept], store
+        )
         windows = np.zeros((len(kept), 2), dtype=np.int64)
         mask_position = np.zeros(len(kept), dtype=np.int64)
         num_cut = 0
@@ -119,9 +120,19 @@ class MaskedChoiceEncoder:
             num_cut += last - first < len(store[text])
             windows[row] = store.starts[text] + np.array([first, last])
             mask_position[row] = at - first + len(self.template.parts[0])
-        notices += self._notices(len(records), num_cut, skipped, marked)
-        own = [[texts[blanks[i].text]] for i in kept]
-        notices += unknown_notice(self.tokenizer, store, own, "sentences")
+        if num_cut:
+            notices += (
+                f"{num_cut} of {len(records)} sentences were cut to {self.max_length} tokens "
+                "around their mask",
+            )
+        notices += skip_notices(len(records), skipped)
+        if marked:
+            notices += (
+                f"{len(marked)} of {len(records)} records have a candidate that is not one "
+                "vocabulary item and are scored by pseudo-log-likelihood",
+            )
+        sentences = [[texts[blanks[i].text]] for i in kept]
+        notices += unknown_notice(self.tokenizer, store, sentences, "sentences")
         return MaskedSet(
             labels=np.array([records[i].answer for i in kept], dtype=np.int64),
             lengths=windows[:, 1] - windows[:, 0] + self.template.num_special,
@@ -141,58 +152,34 @@ class MaskedChoiceEncoder:
         )
 
     def check(self, records: Sequence[Record]) -> list[int]:
-        """Places of the records that `encode` would keep; the sentences are not tokenised.
+        """Return the places of the records that `encode` would keep, without their sentences.
 
         Raises:
             RecordError: As `encode`, for a stem or a candidate.
         """
-        blanks, table = self._table(records)
+        _, carriers, table = self._table(records)
         store, _ = tokenise(self.tokenizer, list(table.texts))
-        kept, _, _ = self._sort_out(records, blanks, table, store)
-        for i in kept:
-            table.token_ids(records[i], blanks[i].carrier, store)
+        kept, _, _ = self._sort_out(records, carriers, table, store)
+        table.entries([records[i] for i in kept], [carriers[i] for i in kept], store)
         return kept
 
-    def _table(self, records: Sequence[Record]) -> tuple[list[Blank], CandidateTable]:
-        """The blank of each record, and the texts that its candidates are read off."""
+    def _table(self, records: Sequence[Record]) -> tuple[list[Blank], list[str], CandidateTable]:
+        """Return each record's blank, what stands before it, and the table of candidates."""
         blanks = [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
         table = CandidateTable(self.tokenizer, self.answer_prefix)
         for record, blank in zip(records, blanks, strict=True):
-            for choice in record.choices:
-                table.add(blank.carrier, choice)
-        return blanks, table
-
-    def _candidates(
-        self,
-        records: Sequence[Record],
-        blanks: Sequence[Blank],
-        table: CandidateTable,
-        store: TokenStore,
-        kept: Sequence[int],
-    ) -> tuple[Ids, NDArray[np.bool_]]:
-        """(N, K) vocabulary items of the choices of the records kept, and which choices exist."""
-        shape = (len(kept), max((len(records[i].choices) for i in kept), default=0))
-        ids, exists = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
-        for row, i in enumerate(kept):
-            found = table.token_ids(records[i], blanks[i].carrier, store)
-            ids[row, : len(found)], exists[row, : len(found)] = found, True
-        return ids, exists
+            table.add(blank.carrier, record.choices)
+        return blanks, [blank.carrier for blank in blanks], table
 
     def _sort_out(
         self,
         records: Sequence[Record],
-        blanks: Sequence[Blank],
+        carriers: Sequence[str],
         table: CandidateTable,
         store: TokenStore,
     ) -> tuple[list[int], list[Skipped], list[int]]:
-        """Places of the records with one-item candidates, the others with their reason."""
-        kept, unfit = [], []
-        for i, (record, blank) in enumerate(zip(records, blanks, strict=True)):
-            reasons = list(table.problems(record, blank.carrier, store))
-            if reasons:
-                unfit.append(Skipped(i, record.name, "; ".join(reasons)))
-            else:
-                kept.append(i)
+        """Return the places of the records kept, those skipped, and those left to pieces."""
+        kept, unfit = table.single_entries(records, carriers, store)
         if unfit and self.multi_token == "error":
             where = records[unfit[0].position].where
             raise RecordError(
@@ -202,10 +189,10 @@ class MaskedChoiceEncoder:
             )
         if self.multi_token == "skip":
             return kept, unfit, []
-        return kept, [], [one.position for one in unfit]
+        return kept, [], [record.position for record in unfit]
 
     def _window(self, record: Record, ids: NDArray[np.int32]) -> tuple[int, int, int]:
-        """Begin and end of what is kept of a sentence, and where its mask is."""
+        """Return the begin and end of what is kept of a sentence, and where its mask is."""
         masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
         if len(masks) != 1:
             raise RecordError(
@@ -216,20 +203,3 @@ class MaskedChoiceEncoder:
         room = self.max_length - self.template.num_special - 1
         before, after = longest_first(at, len(ids) - at - 1, room)
         return at - before, at + after + 1, at
-
-    def _notices(
-        self, num_records: int, num_cut: int, skipped: list[Skipped], marked: list[int]
-    ) -> tuple[str, ...]:
-        lines = []
-        if num_cut:
-            lines.append(
-                f"{num_cut} of {num_records} sentences were cut to {self.max_length} tokens "
-                "around their mask"
-            )
-        lines += skip_notices(num_records, skipped)
-        if marked:
-            lines.append(
-                f"{len(marked)} of {num_records} records have a candidate that is not one "
-                "vocabulary item and are scored by pseudo-log-likelihood"
-            )
-        return tuple(lines)

@@ -19,8 +19,14 @@ from probelight.encoding.encoded_set import (
     distinct_texts,
     padding_notice,
 )
-from probelight.encoding.special_tokens import Template, cut, longest_first
-from probelight.encoding.token_store import TokenStore, tokenise, unknown_notice
+from probelight.encoding.tokens import (
+    Template,
+    TokenStore,
+    cut,
+    longest_first,
+    tokenise,
+    unknown_notice,
+)
 from probelight.probes.record import MASK, Record
 
 
@@ -47,24 +53,25 @@ class SentenceSet(EncodedSet):
     truncation_side: str
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """`input_ids` etc. (P, L) of the distinct pairs; `pair_index`, `choice_mask` (B, K)."""
+        """Return `input_ids` etc. (P, L) of distinct pairs; `pair_index`, `choice_mask` (B, K)."""
         choices = self.choice_text[items]
         mask = choices >= 0
         codes = self.stem_text[items, None] * len(self.store) + choices
         pairs, pair_index = distinct(codes, mask)
-        rows = [self._pair(*divmod(int(code), len(self.store))) for code in pairs]
+        rows = []
+        for code in pairs:
+            first, second = (self.store[text] for text in divmod(int(code), len(self.store)))
+            keep = longest_first(len(first), len(second), self.room, self.odd_to_first)
+            kept = (
+                cut(text, num, self.truncation_side)
+                for text, num in zip((first, second), keep, strict=True)
+            )
+            rows.append(self.template.assemble(*kept))
         return {
             **self.padding.apply(rows),
             "pair_index": pair_index,
             "choice_mask": torch.from_numpy(mask),
         }
-
-    def _pair(self, stem: int, choice: int) -> tuple[Ids, Ids]:
-        first, second = self.store[stem], self.store[choice]
-        keep = longest_first(len(first), len(second), self.room, self.odd_to_first)
-        return self.template.assemble(
-            cut(first, keep[0], self.truncation_side), cut(second, keep[1], self.truncation_side)
-        )
 
 
 class SentenceChoiceEncoder:
@@ -96,12 +103,15 @@ class SentenceChoiceEncoder:
             raise ValueError(f"max_length={max_length} leaves no room for a question and an answer")
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Tokenises records.
+        """Tokenise records.
 
         Raises:
             RecordError: If a record has more choices than `num_choices`.
         """
-        texts, stems, choices = distinct_texts(records, self._stem, self.num_choices)
+        mask = self.tokenizer.mask_token or MASK
+        texts, stems, choices = distinct_texts(
+            records, lambda record: record.stem.replace(MASK, mask), self.num_choices
+        )
         store, notices = tokenise(self.tokenizer, texts, self.cache_dir)
         notices += padding_notice(records, self.num_choices)
         room = self.max_length - self.template.num_special
@@ -113,8 +123,8 @@ class SentenceChoiceEncoder:
                 "pair, the longer of question and answer first",
             )
             notices += self._lost_masks(store, stems, choices, room)
-        own = np.column_stack([stems, choices]).tolist()
-        notices += unknown_notice(self.tokenizer, store, own, "questions")
+        questions = np.column_stack([stems, choices]).tolist()
+        notices += unknown_notice(self.tokenizer, store, questions, "questions")
         return SentenceSet(
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=np.minimum(longest, room) + self.template.num_special,
@@ -151,6 +161,3 @@ class SentenceChoiceEncoder:
         if not num_lost:
             return ()
         return (f"{num_lost} of {len(stems)} questions lost their mask where they were cut",)
-
-    def _stem(self, record: Record) -> str:
-        return record.stem.replace(MASK, self.tokenizer.mask_token or MASK)

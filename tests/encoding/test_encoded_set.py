@@ -1,3 +1,5 @@
+"""Batches of encoded items: padding, absent choices and distinct texts."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

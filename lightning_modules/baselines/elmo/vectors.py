@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.encoding.encoded_set import Ids
-from probelight.encoding.words.tokens import words_of
+from probelight.encoding.words import words_of
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of, user_path
 from probelight.lightning_modules.baselines.elmo.bilm import BiLM, text_characters

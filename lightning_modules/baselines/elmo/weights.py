@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from probelight.encoding.words.vectors import WordVectorsError
+from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
 from probelight.models.checkpoints.folder import read_settings

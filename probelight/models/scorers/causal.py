@@ -106,12 +106,12 @@ class CausalScorer(Scorer):
         return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
 
     def _stems(self, blank: str | None) -> Any:
-        from probelight.encoding.stem import StemEncoder
+        from probelight.encoding.causal import StemEncoder
 
         return StemEncoder(self.tokenizer, self.max_length, blank, self.answer_prefix)
 
     def _likelihoods(self, normalise: Normalise) -> Question:
-        from probelight.encoding.continuation import ContinuationEncoder
+        from probelight.encoding.causal import ContinuationEncoder
 
         def answer(batch: Batch) -> Tensor:
             counts = batch["answer_mask"].sum(dim=1)

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from probelight.encoding.candidates import INSIDE, CandidateTable
-from probelight.encoding.token_store import tokenise
+from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError
 
 
@@ -42,8 +42,7 @@ def word_rows(
     """
     decoder = model.get_output_embeddings()
     table = CandidateTable(tokenizer, answer_prefix)
-    for word in words:
-        table.add(INSIDE, word)
+    table.add(INSIDE, words)
     store, _ = tokenise(tokenizer, list(table.texts))
     weight = decoder.weight.detach()
     bias = weight.new_zeros(len(weight))

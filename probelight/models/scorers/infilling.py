@@ -11,7 +11,7 @@ from probelight.models.checkpoints.folder import PretrainedError, one_error
 from probelight.models.checkpoints.forms import FILLED_SENTENCE
 
 if TYPE_CHECKING:
-    from probelight.encoding.infilling.infilling_set import Infilling
+    from probelight.encoding.infilling import Infilling
 
 _SENTINELS = ("<extra_id_0>", "<extra_id_1>")
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # as SentencePiece writes it
@@ -24,7 +24,7 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     Raises:
         PretrainedError: If the tokenizer lacks what the family's form needs.
     """
-    from probelight.encoding.infilling.infilling_set import Infilling
+    from probelight.encoding.infilling import Infilling
 
     source = str(model.config.name_or_path)
     name = f"{source}: {model.config.model_type} fills blanks by"

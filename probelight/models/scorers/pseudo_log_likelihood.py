@@ -121,8 +121,7 @@ class PseudoLogLikelihood(Scorer):
         return self._question("sum")
 
     def _question(self, normalise: Normalise) -> Question:
-        from probelight.encoding.likelihood import LikelihoodEncoder
-        from probelight.encoding.wordwise import WordwiseEncoder
+        from probelight.encoding.likelihood import LikelihoodEncoder, WordwiseEncoder
 
         def answer(batch: Batch) -> Tensor:
             return scores_of_choices(batch, *self.token_scores(batch), normalise)

@@ -44,8 +44,7 @@ from probelight.models.scorers.ranks import log_probabilities
 from probelight.models.scorers.sums import Normalise, scores_of_choices
 
 if TYPE_CHECKING:
-    from probelight.encoding.infilling.encoder import InfillingEncoder
-    from probelight.encoding.infilling.texts import Asks
+    from probelight.encoding.infilling import Asks, InfillingEncoder
     from probelight.probes.record import Setup
 
 # Targets are run in groups of so many logits: 64 million are 256 MB.
@@ -122,7 +121,7 @@ class Seq2SeqScorer(Scorer):
         return model_fingerprint(self.model)
 
     def _encoder(self, asks: Asks) -> InfillingEncoder:
-        from probelight.encoding.infilling.encoder import InfillingEncoder
+        from probelight.encoding.infilling import InfillingEncoder
 
         return InfillingEncoder(
             self.tokenizer, self.form, self.max_length, self.answer_prefix, asks

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from probelight.encoding.candidates import INSIDE, CandidateTable
 from probelight.encoding.masked import MaskedChoiceEncoder
-from probelight.encoding.token_store import tokenise
+from probelight.encoding.tokens import tokenise
 from probelight.io.errors import UsageError
 from probelight.models.checkpoints.description import load_tokenizer
 from probelight.probes.catalog import ProbeConfig

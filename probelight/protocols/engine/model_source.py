@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from probelight.encoding.words.source import vectors_label
+from probelight.encoding.vector_source import vectors_label
 from probelight.io.files import user_path
 from probelight.protocols.engine.kinds import kind_of
 from probelight.protocols.engine.settings import ModelSettings

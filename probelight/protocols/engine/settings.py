@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from probelight.encoding.words.source import vectors_label
+from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.ranges import (

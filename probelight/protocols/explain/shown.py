@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
-from probelight.encoding.token_store import tokenise
+from probelight.encoding.tokens import tokenise
 from probelight.models.batches import Batch
 from probelight.models.scorers.base import Question
 from probelight.models.scorers.words import GOES_ON, read_out, tokenizer_of

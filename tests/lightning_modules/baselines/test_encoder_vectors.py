@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
-from probelight.encoding.words.source import vectors_label
-from probelight.encoding.words.vectors import WordVectorsError
+from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.word_vectors import WordVectorsError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
 from probelight.lightning_modules.baselines.token_vectors import token_vectors
 from probelight.lightning_modules.baselines.vec_similarity import load

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from probelight.encoding.words.vectors import WordVectorsError
+from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.vec_similarity import check, load
 from probelight.probes.record import Record

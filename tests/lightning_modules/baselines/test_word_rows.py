@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from probelight.encoding.words.vectors import WordVectors
+from probelight.encoding.word_vectors import WordVectors
 from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
 from probelight.models.checkpoints.weights import model_fingerprint
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from probelight.encoding.words.source import vectors_label
-from probelight.encoding.words.vectors import WordVectorsError
+from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.elmo.vectors import ElmoVectors
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from probelight.encoding.words.source import EMBEDDED, located, vectors_label
+from probelight.encoding.vector_source import EMBEDDED, located, vectors_label
 from probelight.io.files import read_lines, sha256_of
 from probelight.io.limits import WORDS
 

@@ -2,13 +2,83 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 import pytest
 
 from probelight.encoding.batches import PADDING_ITEM
-from probelight.encoding.words.encoding import WordMaskedEncoder, WordPairEncoder
+from probelight.encoding.encoded_set import Ids
+from probelight.encoding.words import (
+    WordMaskedEncoder,
+    WordPairEncoder,
+    candidate_word,
+    unknown_words,
+    words_of,
+)
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
-from tests.encoding.words.numbered import Numbered
+
+
+class Numbered:
+    """Rows in the order in which words come; words with a z have no vector."""
+
+    def __init__(self, notices: tuple[str, ...] = ()) -> None:
+        self.notices = notices
+        self.rows: dict[str, int] = {}
+        self.calls = 0
+
+    def ids(self, words: Sequence[str]) -> Ids:
+        self.calls += any(word not in self.rows for word in words)
+        found = [self.rows.setdefault(word, len(self.rows) + 1) for word in words]
+        return np.array(found, dtype=np.int64)
+
+    def unknown(self, words: Iterable[str]) -> set[str]:
+        return {word for word in words if "z" in word}
+
+    def spell(self, ids: Iterable[int]) -> list[str]:
+        names = {row: word for word, row in self.rows.items()}
+        return [names[row] for row in ids if row]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("A 24 year-old, isn't it?", "a 24 year - old , isn't it ?"),
+        ("The dog is [MASK] than a CAT.", "the dog is [MASK] than a cat ."),
+        ("He paid 1,000.50 (twice).", "he paid 1,000.50 ( twice ) ."),
+        ("snake_case x[MASK]y", "snake _ case x [MASK] y"),
+        ("Über 'café'", "über ' café '"),
+        ("  ", ""),
+    ],
+)
+def test_words_of_a_text(text: str, words: str) -> None:
+    assert words_of(text) == words.split()
+
+
+def test_a_candidate_is_one_word_whatever_it_is_made_of() -> None:
+    assert candidate_word("  Ice   Cream ") == "ice cream"
+
+
+def test_unknown_words_are_counted_and_the_most_frequent_shown() -> None:
+    # Of 8 words without the mask, 2 + 3 are zebra and zoo.
+    counts = Counter({"[MASK]": 9, "a": 3, "zebra": 2, "zoo": 3})
+    assert unknown_words(counts, Numbered()) == (
+        "2 of 3 distinct words have no word vector (62.5% of the words read): zoo, zebra",
+    )
+
+
+def test_words_as_frequent_as_each_other_are_in_order_and_five_are_enough() -> None:
+    counts = Counter(dict.fromkeys(["zf", "ze", "zd", "zc", "zb", "za"], 1))
+    [said] = unknown_words(counts, Numbered())
+    assert said.endswith("(100.0% of the words read): za, zb, zc, zd, ze, ...")
+
+
+def test_where_all_are_known_only_the_vectors_own_notices_are_left() -> None:
+    words = Numbered(notices=("the file was not there",))
+    assert unknown_words(Counter({"a": 1}), words) == ("the file was not there",)
+    assert len(unknown_words(Counter({"z": 1}), words)) == 2
 
 
 def test_masked_sentences_are_padded_and_cut_to_twenty_words() -> None:

@@ -1,9 +1,10 @@
-"""Distinct texts tokenised once, kept in flat arrays and in an on-disk cache keyed by content."""
+"""Texts to tokens: each distinct text once, cached on disk, with special tokens around it."""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import tempfile
 import zipfile
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class TokenStore:
 def unknown_notice(
     tokenizer: Any, store: TokenStore, texts: Sequence[Sequence[int]], what: str
 ) -> tuple[str, ...]:
-    """Says how many items hold a piece that stands for whatever the tokenizer does not know.
+    """Say how many items hold a piece that stands for whatever the tokenizer does not know.
 
     Args:
         tokenizer: The tokenizer.
@@ -71,7 +72,7 @@ def unknown_notice(
 def tokenise(
     tokenizer: Any, texts: Sequence[str], cache_dir: str | Path | None = None
 ) -> tuple[TokenStore, tuple[str, ...]]:
-    """Tokenises texts without special tokens, or takes them from the cache.
+    """Tokenise texts without special tokens, or take them from the cache.
 
     A cache file that is cut off, damaged or made for something else is built anew, and one that
     can't be written is done without; the notices say so.
@@ -86,7 +87,11 @@ def tokenise(
     """
     if cache_dir is None or not texts:
         return _tokenised(tokenizer, texts), ()
-    key = _content_key(tokenizer, texts)
+    digest = hashlib.sha256(f"{_FORMAT} {tokenizer_fingerprint(tokenizer)}\n".encode())
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    key = digest.hexdigest()
     path = Path(cache_dir).expanduser() / "tokens" / f"{key}.npz"
     notices: tuple[str, ...] = ()
     if path.exists():
@@ -96,8 +101,11 @@ def tokenise(
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             notices = (f"token cache {path} is unusable ({error}); it was built anew",)
     store = _tokenised(tokenizer, texts)
+    packed = io.BytesIO()
+    name = np.frombuffer(key.encode(), dtype=np.uint8)
+    np.savez(packed, ids=store.ids, starts=store.starts, key=name)
     try:
-        write_bytes_atomic(path, _packed(store, key))
+        write_bytes_atomic(path, packed.getvalue())
         remove_leftovers(path.parent)
     except OSError as error:
         notices += (f"token cache {path} can't be written ({error}); going on without it",)
@@ -105,7 +113,7 @@ def tokenise(
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """Hex SHA-256 of all that decides how a tokenizer cuts text: rules, vocabulary, versions."""
+    """Return the SHA-256 of all that decides how a tokenizer cuts: rules, vocabulary, versions."""
     digest = hashlib.sha256()
     for package in ("tokenizers", "transformers"):
         digest.update(f"{package} {version(package)}\n".encode())
@@ -140,21 +148,6 @@ def _tokenised(tokenizer: Any, texts: Sequence[str]) -> TokenStore:
     return TokenStore(ids=flat, starts=starts)
 
 
-def _content_key(tokenizer: Any, texts: Sequence[str]) -> str:
-    digest = hashlib.sha256(f"{_FORMAT} {tokenizer_fingerprint(tokenizer)}\n".encode())
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()
-
-
-def _packed(store: TokenStore, key: str) -> bytes:
-    stream = io.BytesIO()
-    name = np.frombuffer(key.encode(), dtype=np.uint8)
-    np.savez(stream, ids=store.ids, starts=store.starts, key=name)
-    return stream.getvalue()
-
-
 def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
     with np.load(path, allow_pickle=False) as arrays:
         ids, starts, name = arrays["ids"], arrays["starts"], arrays["key"]
@@ -168,3 +161,109 @@ def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
     if len(ids) and (ids.min() < 0 or ids.max() >= vocab_size):
         raise ValueError("it holds ids that are not in the vocabulary")
     return store
+
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Template:
+    """The special tokens around one text or between two, as the tokenizer itself sets them.
+
+    Attributes:
+        parts: Ids before, between and behind the texts: 2 arrays for one text, 3 for a pair.
+        part_types: Token types of `parts`.
+        text_types: Token type of each text.
+    """
+
+    parts: tuple[Ids, ...]
+    part_types: tuple[Ids, ...]
+    text_types: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tokenizer: Any, num_texts: Literal[1, 2]) -> Template:
+        """Read the template off an encoded dummy.
+
+        Raises:
+            ValueError: If the tokenizer does not keep texts in one piece and in order.
+        """
+        dummies = ("one", "two three")[:num_texts]
+        alone = [
+            np.asarray(tokenizer(dummy, add_special_tokens=False, verbose=False)["input_ids"])
+            for dummy in dummies
+        ]
+        whole = tokenizer(*dummies, return_token_type_ids=True, verbose=False)
+        ids = np.asarray(whole["input_ids"], dtype=np.int64)
+        types = np.asarray(whole.get("token_type_ids") or [0] * len(ids), dtype=np.int64)
+        num_special = len(ids) - sum(map(len, alone))
+        special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        # All ways to split the special tokens into the places around the texts.
+        for bounds in itertools.product(range(num_special + 1), repeat=num_texts + 1):
+            if sum(bounds) != num_special:
+                continue
+            template = cls._cut(ids, types, [len(a) for a in alone], bounds)
+            is_same = np.array_equal(template.assemble(*alone)[0], ids)
+            if is_same and all(int(i) in special for part in template.parts for i in part):
+                return template
+        raise ValueError(
+            f"{type(tokenizer).__name__} changes texts when it joins them: {dummies} became "
+            f"{tokenizer.convert_ids_to_tokens(ids.tolist())}"
+        )
+
+    @classmethod
+    def _cut(cls, ids: Ids, types: Ids, lengths: list[int], bounds: tuple[int, ...]) -> Template:
+        parts, part_types, text_types, at = [], [], [], 0
+        for size, length in zip(bounds, [*lengths, 0], strict=True):
+            parts.append(ids[at : at + size])
+            part_types.append(types[at : at + size])
+            at += size
+            if len(parts) < len(bounds):
+                text_types.append(int(types[at]))
+            at += length
+        return cls(tuple(parts), tuple(part_types), tuple(text_types))
+
+    @property
+    def num_special(self) -> int:
+        """Special tokens in all."""
+        return sum(map(len, self.parts))
+
+    def assemble(self, *texts: NDArray[Any]) -> tuple[Ids, Ids]:
+        """Return ids and token types of the texts with the special tokens around them."""
+        ids, types = [self.parts[0]], [self.part_types[0]]
+        for i, text in enumerate(texts):
+            ids += [text.astype(np.int64), self.parts[i + 1]]
+            types += [np.full(len(text), self.text_types[i]), self.part_types[i + 1]]
+        return np.concatenate(ids), np.concatenate(types)
+
+
+def longest_first(
+    first: int, second: int, room: int, odd_to_first: bool = False
+) -> tuple[int, int]:
+    """Return how many tokens of two texts stay when the longer one is cut first.
+
+    Texts that are both too long get half the room each. The odd token goes to the longer one (the
+    second when they are equally long), as the `tokenizers` library has it.
+
+    Args:
+        first: Tokens of the first text.
+        second: Tokens of the second text.
+        room: Tokens that both may have together.
+        odd_to_first: The odd token goes to the first text, as in tokenizers written in Python.
+    """
+    if first + second <= room:
+        return first, second
+    short, long = sorted((first, second))
+    long = max(short, room - short)
+    if short + long > room:
+        short = room // 2
+        long = short + room % 2
+        if odd_to_first:
+            return long, short
+    return (long, short) if first > second else (short, long)
+
+
+def cut(text: NDArray[Any], keep: int, side: str) -> NDArray[Any]:
+    """Return the first `keep` tokens of a text, or the last ones when `side` is "left"."""
+    if keep >= len(text):
+        return text
+    return text[len(text) - keep :] if side == "left" else text[:keep]

@@ -1,12 +1,14 @@
-"""Records to words, for the baselines over word vectors; the words of a model grow as it reads."""
+"""Texts as words, for the baselines over word vectors; their words grow as records are read."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,19 +24,68 @@ from probelight.encoding.encoded_set import (
     masked_stem,
     padding_notice,
 )
-from probelight.encoding.words.tokens import (
-    PADDING_ID,
-    WordIndex,
-    candidate_word,
-    unknown_words,
-    words_of,
-)
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
+PADDING_ID = 0
 NUM_TOKENS = 20  # Talmor 2020, section 2.3
 
+_WORD = re.compile(r"\[MASK\]|[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:[.,]\d+)*|[^\w\s]|_")
+_NUM_EXAMPLES = 5
 _PADDING = Padding(token_id=PADDING_ID, type_id=0, with_types=False)
+
+
+class WordIndex(Protocol):
+    """The words that a model has a row for."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the results should know about where the rows come from."""
+        ...
+
+    def ids(self, words: Sequence[str]) -> Ids:
+        """(W,) rows of words, from 1 on; a word that has none gets one."""
+        ...
+
+    def unknown(self, words: Iterable[str]) -> set[str]:
+        """Those of these words, all with a row, for which there was no vector."""
+        ...
+
+
+def words_of(text: str, *, lower: bool = True) -> list[str]:
+    """Return the words of a text, in lower case unless they are wanted as they stand.
+
+    A run of letters is a word, an apostrophe inside it included; a number is one with its inner
+    commas and points; every other sign stands alone. `[MASK]` is one word, in capitals.
+    """
+    words: list[str] = _WORD.findall(text)
+    return [word.lower() if lower and word != MASK else word for word in words]
+
+
+def candidate_word(text: str) -> str:
+    """Return the name under which a candidate has its row: lower case, single spaces."""
+    return " ".join(text.lower().split())
+
+
+def unknown_words(counts: Counter[str], words: WordIndex) -> tuple[str, ...]:
+    """Say how many words have no vector, how often they occur, and the most frequent ones.
+
+    Args:
+        counts: How often each word occurs; all of them have a row.
+        words: The rows.
+    """
+    counts = Counter({word: count for word, count in counts.items() if word != MASK})
+    missing = words.unknown(counts)
+    if not missing:
+        return words.notices
+    ranked = sorted(missing, key=lambda word: (-counts[word], word))
+    share = sum(counts[word] for word in missing) / counts.total()
+    shown = ", ".join(ranked[:_NUM_EXAMPLES]) + (", ..." if len(ranked) > _NUM_EXAMPLES else "")
+    return (
+        *words.notices,
+        f"{len(missing)} of {len(counts)} distinct words have no word vector "
+        f"({share:.1%} of the words read): {shown}",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +103,7 @@ class WordMaskedSet(EncodedSet):
     choice_mask: NDArray[np.bool_]
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """`input_ids` (B, T), `candidate_ids` and `choice_mask` (B, K)."""
+        """Return `input_ids` (B, T), `candidate_ids` and `choice_mask` (B, K)."""
         return {
             "input_ids": torch.from_numpy(self.word_ids[items]),
             "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
@@ -80,7 +131,7 @@ class WordMaskedEncoder:
         self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Looks up the words of records.
+        """Look up the words of records.
 
         Raises:
             RecordError: If a stem has not exactly one mask, or two choices are the same word.
@@ -97,7 +148,12 @@ class WordMaskedEncoder:
         candidates = np.zeros((len(records), num_choices), dtype=np.int64)
         for row, (record, words) in enumerate(zip(records, sentences, strict=True)):
             word_ids[row, : len(words)] = self.words.ids(words)
-            candidates[row, : len(record.choices)] = self._candidates(record)
+            names = [candidate_word(choice) for choice in record.choices]
+            if len(set(names)) < len(names):
+                raise RecordError(
+                    f"{record.where}: two choices are the same word: {', '.join(names)}"
+                )
+            candidates[row, : len(names)] = self.candidates.ids(names)
         notices = unknown_words(counts, self.words)
         if num_cut:
             notices += (
@@ -117,12 +173,6 @@ class WordMaskedEncoder:
             choice_mask=candidates > 0,
         )
 
-    def _candidates(self, record: Record) -> Ids:
-        names = [candidate_word(choice) for choice in record.choices]
-        if len(set(names)) < len(names):
-            raise RecordError(f"{record.where}: two choices are the same word: {', '.join(names)}")
-        return self.candidates.ids(names)
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordPairSet(EncodedSet):
@@ -139,7 +189,7 @@ class WordPairSet(EncodedSet):
     choice_text: Ids
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """The distinct questions, answers and pairs of (B,) items.
+        """Return the distinct questions, answers and pairs of (B,) items.
 
         Returns:
             `question_ids` (Q, L) and `answer_ids` (A, L'), `PADDING_ID` after the last word;
@@ -195,7 +245,7 @@ class WordPairEncoder:
         self.cache_dir: str | Path | None = None  # splitting at spaces is not worth keeping
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
-        """Looks up the words of records.
+        """Look up the words of records.
 
         Raises:
             RecordError: If a record has more choices than `num_choices`.

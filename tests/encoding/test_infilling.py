@@ -1,3 +1,5 @@
+"""Texts with a blank: what the encoder reads, and what the decoder is to write."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,8 +9,7 @@ from typing import Any
 import pytest
 from transformers import T5Tokenizer
 
-from probelight.encoding.infilling.encoder import InfillingEncoder
-from probelight.encoding.infilling.infilling_set import Infilling
+from probelight.encoding.infilling import Infilling, InfillingEncoder
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
 

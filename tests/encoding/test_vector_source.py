@@ -1,10 +1,12 @@
+"""Which file of word vectors is meant, and what it is called in tables."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from probelight.encoding.words.source import EMBEDDED_PATH, located, vectors_label
+from probelight.encoding.vector_source import EMBEDDED_PATH, located, vectors_label
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from probelight.encoding.words.source import EMBEDDED_PATH
-from probelight.encoding.words.vectors import (
+from probelight.encoding.vector_source import EMBEDDED_PATH
+from probelight.encoding.word_vectors import (
     WordVectors,
     WordVectorsError,
     word_vectors,

@@ -1,0 +1,273 @@
+"""Records for causal language models: texts whose end is scored, and stems that are continued.
+
+Shapes: B items, K choices, P distinct texts, L tokens, N items of a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probelight.encoding.candidates import Blank, CandidateTable
+from probelight.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    Skipped,
+    existing_choices,
+    skip_notices,
+)
+from probelight.encoding.likelihood import (
+    TOO_LONG,
+    FilledText,
+    LikelihoodEncoder,
+    LikelihoodSet,
+    Spans,
+    tokens_of,
+)
+from probelight.encoding.tokens import Template, tokenise, unknown_notice
+from probelight.io.errors import RecordError
+from probelight.probes.record import MASK, Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuationSet(LikelihoodSet):
+    """Texts that are scored from a token on to their end; the first token of all is given.
+
+    `num_sequences` counts texts of the item's longest length that take as long as the item, whose
+    texts share their beginning.
+    """
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Return what `LikelihoodSet.inputs` does, and what the distinct texts have in common.
+
+        `shared` (P,) is how many tokens at its beginning a text shares with the other choices of
+        its item, `owner` (P,) the text that stands for all that begin with the same ones.
+        """
+        batch = super().inputs(items)
+        ids, lengths = batch["input_ids"].numpy(), batch["attention_mask"].sum(dim=1).numpy()
+        shared = np.zeros(len(ids), dtype=np.int64)
+        for places, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
+            own = np.unique(places[exists].numpy())
+            own = own[shared[own] == 0]  # a text of two items is run with the first
+            if len(own):
+                shared[own] = shared_beginning(ids[own], lengths[own])
+        owners: dict[tuple[int, bytes], int] = {}
+        keys = [
+            (size, row[:size].tobytes()) for row, size in zip(ids, shared.tolist(), strict=True)
+        ]
+        owner = [owners.setdefault(key, place) for place, key in enumerate(keys)]
+        return {**batch, "shared": torch.from_numpy(shared), "owner": torch.tensor(owner)}
+
+
+class ContinuationEncoder(LikelihoodEncoder):
+    """Encodes each choice in its place, to be scored from the choice to the end of the text.
+
+    The text is tokenised whole and cut at the boundary, which lies before the white space in front
+    of the choice; a token that straddles it belongs to the choice. The tokenizer's own special
+    tokens at the beginning of a text are kept, those at its end are not. Where it sets none, a text
+    that is scored from its first token gets the tokenizer's BOS (or EOS) token before it.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer, with or without a padding token.
+        max_length: Most tokens of a text, special tokens included. Of a longer one the beginning is
+            cut, down to one token; what is scored stays whole.
+    """
+
+    makes = ContinuationSet
+
+    def __init__(self, tokenizer: Any, max_length: int = 256) -> None:
+        super().__init__(tokenizer, max_length, beginning_of(tokenizer), right_padding(tokenizer))
+
+    def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
+        return 1 + num_scored // np.maximum(lengths, 1)
+
+    def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+        before, mask, after = stem.rpartition(MASK)
+        if not mask:
+            before, after = stem, ""
+        begin = len(before.rstrip())
+        gap = (before[begin:] if mask else " ") if begin else ""
+        text = before[:begin] + gap + choice.strip()
+        return text + after, begin, len(text)
+
+    def _window(
+        self, ids: Ids, spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
+    ) -> FilledText:
+        record, choice = owner
+        first, last = tokens_of(spans, answer)
+        if first == last:
+            raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
+        first = first if answer[0] else 0
+        num_scored = len(ids) - first
+        room = self.max_length - self.template.num_special - num_scored
+        if room < (self.template.num_special == 0):
+            raise RecordError(
+                f"{record.where}: {num_scored} tokens are scored of the choice {choice[:60]!r} and "
+                f"what follows it, more than fit into max_length={self.max_length}: {TOO_LONG}"
+            )
+        kept = min(first, room)
+        start = kept == 0 and self.template.num_special == 0
+        given = start_token(self.tokenizer) if start else ids[first - kept : first]
+        return FilledText(
+            np.concatenate([given, ids[first:]]), len(given), len(given) + num_scored, kept < first
+        )
+
+
+def beginning_of(tokenizer: Any) -> Template:
+    """Return the special tokens that a tokenizer sets before a text, without those behind it."""
+    own, none = Template.of(tokenizer, 1), np.zeros(0, dtype=np.int64)
+    return Template((own.parts[0], none), (own.part_types[0], none), own.text_types)
+
+
+def right_padding(tokenizer: Any) -> Padding:
+    """Return padding that no model looks at, whether or not the tokenizer has a token for it."""
+    token_id = tokenizer.pad_token_id
+    return Padding(0 if token_id is None else token_id, type_id=0, with_types=False)
+
+
+def start_token(tokenizer: Any) -> Ids:
+    """Return what stands before the first token (1,) where the tokenizer itself sets nothing.
+
+    Raises:
+        RecordError: If the tokenizer has neither a BOS nor an EOS token.
+    """
+    for token_id in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if token_id is not None:
+            return np.array([token_id], dtype=np.int64)
+    raise RecordError(
+        f"{type(tokenizer).__name__} has neither a BOS nor an EOS token to stand before a text "
+        "that is scored from its first word"
+    )
+
+
+def shared_beginning(ids: Ids, lengths: Ids) -> Ids:
+    """Return how many tokens of each of an item's texts (R, L) are run once for all of them: (R,).
+
+    That is the common beginning, without the last token, which is only ever predicted; a whole
+    text where there is none in common.
+    """
+    same = (ids == ids[0]).all(axis=0)[: lengths.min()]
+    common = int(same.argmin()) if not same.all() else len(same)
+    return np.full(len(ids), min(common, int(lengths.max()) - 1)) if common else lengths - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StemSet(EncodedSet):
+    """Stems, one sequence an item, and the vocabulary items of their candidates.
+
+    Attributes:
+        rows: Tokens of each stem, special tokens included.
+        candidate_ids: (N, K) vocabulary items, 0 where `choice_mask` is False.
+        choice_mask: (N, K) which choices exist.
+    """
+
+    rows: tuple[Ids, ...]
+    candidate_ids: Ids
+    choice_mask: NDArray[np.bool_]
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Return `input_ids` etc. (B, L), `place` (B,) of the last token, and the candidates."""
+        rows = [self.rows[i] for i in items]
+        return {
+            **self.padding.apply([(row, np.zeros_like(row)) for row in rows]),
+            "place": torch.tensor([len(row) - 1 for row in rows]),
+            "candidate_ids": torch.from_numpy(self.candidate_ids[items]),
+            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+        }
+
+
+class StemEncoder:
+    """Encodes the stem of each record up to its blank, or whole with the blank written out.
+
+    Up to its blank, without the white space there, is what the next token is asked for; candidates
+    are then looked up as entries of the vocabulary, and records with one that is none are skipped.
+    A record without choices has none to look up. Of a stem that is too long the beginning is cut.
+
+    Args:
+        tokenizer: A Hugging Face tokenizer.
+        max_length: Most tokens of a stem, special tokens included.
+        blank: What is written for the mask; none ends the stem before it.
+        answer_prefix: As `CandidateTable` has it.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int = 256,
+        blank: str | None = None,
+        answer_prefix: str = "auto",
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.max_length = min(max_length, tokenizer.model_max_length)
+        self.blank = blank
+        self.answer_prefix = answer_prefix
+        self.cache_dir: str | Path | None = None
+        self.template = beginning_of(tokenizer)
+        self.padding = right_padding(tokenizer)
+
+    def encode(self, records: Sequence[Record]) -> EncodedSet:
+        """Tokenise records; see the class for those that are skipped.
+
+        Raises:
+            RecordError: If two candidates are the same vocabulary item.
+        """
+        carriers = [
+            Blank.of(r.stem if MASK in r.stem else f"{r.stem} {MASK}", MASK).carrier
+            for r in records
+        ]
+        table = CandidateTable(self.tokenizer, self.answer_prefix)
+        if not self.blank:
+            for record, carrier in zip(records, carriers, strict=True):
+                table.add(carrier, record.choices)
+        texts = dict(table.texts)
+        places = [texts.setdefault(self._text(r.stem), len(texts)) for r in records]
+        store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
+        kept = list(range(len(records)))
+        skipped: list[Skipped] = []
+        if not self.blank:
+            kept, skipped = table.single_entries(records, carriers, store)
+        posed = [records[i] for i in kept]
+        if self.blank:
+            exists = existing_choices(posed)
+            candidates = np.zeros(exists.shape, dtype=np.int64)
+        else:
+            candidates, exists = table.entries(posed, [carriers[i] for i in kept], store)
+        stems = [store[places[i]] for i in kept]
+        room = self.max_length - self.template.num_special
+        rows = [self.template.assemble(ids[-max(room, 1) :])[0] for ids in stems]
+        rows = [row if len(row) else start_token(self.tokenizer) for row in rows]
+        if num_cut := sum(len(ids) > room for ids in stems):
+            notices += (
+                f"of {num_cut} of {len(records)} stems only the last {self.max_length} tokens are "
+                "read",
+            )
+        notices += skip_notices(len(records), skipped)
+        notices += unknown_notice(self.tokenizer, store, [[places[i]] for i in kept], "stems")
+        return StemSet(
+            labels=np.array([record.answer for record in posed], dtype=np.int64),
+            lengths=np.array([len(row) for row in rows], dtype=np.int64),
+            num_sequences=np.ones(len(kept), dtype=np.int64),
+            num_choices=exists.shape[1],
+            kept=kept,
+            skipped=skipped,
+            notices=notices,
+            padding=self.padding,
+            rows=tuple(rows),
+            candidate_ids=candidates,
+            choice_mask=exists,
+        )
+
+    def _text(self, stem: str) -> str:
+        """Return what is read of a stem: up to its blank, or with the blank written out."""
+        if self.blank is None:
+            before, mask, _ = stem.rpartition(MASK)
+            return (before if mask else stem).rstrip()
+        return stem.replace(MASK, self.blank).rstrip()

@@ -1,0 +1,386 @@
+"""Records for encoder-decoder models: texts with a blank, and what is to be written there.
+
+Shapes: B items, K choices, S distinct sources, P distinct targets, L and T tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probelight.encoding.candidates import Blank, CandidateTable
+from probelight.encoding.encoded_set import (
+    EncodedSet,
+    Ids,
+    Padding,
+    Skipped,
+    distinct,
+    existing_choices,
+    skip_notices,
+    stacked,
+    white_space_notice,
+)
+from probelight.encoding.likelihood import TOO_LONG, tokens_of
+from probelight.encoding.tokens import Template, longest_first, tokenise, unknown_notice
+from probelight.io.errors import RecordError
+from probelight.probes.record import MASK, Record
+
+
+@dataclass(frozen=True)
+class Infilling:
+    """How a family of encoder-decoder models was taught to fill a blank.
+
+    The encoder reads the text with a token in place of the blank. The decoder writes `opening`, the
+    text before the blank if it `repeats_context`, the answer, and `closing`.
+
+    Attributes:
+        blank: What is written into the text where the blank is.
+        blank_id: Its token.
+        opening: What the decoder is given first: its start token, then T5's sentinel or the special
+            tokens that a sentence of BART begins with.
+        closing: What it must say behind an answer for the answer to be a whole one: T5's next
+            sentinel; nothing of BART, which goes on with the text behind the blank.
+        repeats_context: Whether it writes the whole sentence (BART), or the answer alone (T5).
+    """
+
+    blank: str
+    blank_id: int
+    opening: tuple[int, ...]
+    closing: tuple[int, ...]
+    repeats_context: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the decoder is given, and what it is then asked for.
+
+    Attributes:
+        source: The text that the encoder reads, as a place among the distinct ones.
+        given: Tokens that the decoder is given.
+        asked: Tokens whose probabilities are asked for, each behind all before it.
+    """
+
+    source: int
+    given: tuple[int, ...]
+    asked: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfillingSet(EncodedSet):
+    """Texts with a blank and what may be written there; `num_sequences` counts both.
+
+    Attributes:
+        sources: The distinct texts, without special tokens.
+        targets: What is asked of the decoder, each distinct one once.
+        places: (N, M) the targets of each item, -1 where there is none: M is K, a target a choice,
+            or 1, where the next token is asked for.
+        candidate_ids: (N, K) vocabulary items, where the next token is asked for.
+        choice_mask: (N, K) which choices there are.
+        template: Special tokens around a source.
+    """
+
+    sources: tuple[Ids, ...]
+    targets: tuple[Target, ...]
+    places: Ids
+    candidate_ids: Ids | None
+    choice_mask: NDArray[np.bool_]
+    template: Template
+
+    def inputs(self, items: Ids) -> dict[str, Tensor]:
+        """Return `input_ids` and `attention_mask` (S, L) of the encoder, and the decoder's inputs.
+
+        That is `decoder_input_ids` (P, T); where `asked_mask` (P, T) is True, `asked_ids` (P, T)
+        should come next. `source_index` (P,) is the source of each target, `pair_index` (B, M) the
+        target of each choice. Also `choice_mask` and, if there are any, `candidate_ids` (B, K).
+        """
+        places = self.places[items]
+        found, pair_index = distinct(places, places >= 0)
+        chosen = [self.targets[i] for i in found]
+        sources, source_index = np.unique([t.source for t in chosen], return_inverse=True)
+        read = self.padding.apply([self.template.assemble(self.sources[i]) for i in sources])
+        written = [np.array(t.given + t.asked, dtype=np.int64) for t in chosen]
+        asked_mask = torch.zeros(len(chosen), max(map(len, written)) - 1, dtype=torch.bool)
+        for row, target in enumerate(chosen):
+            first = len(target.given) - 1
+            asked_mask[row, first : first + len(target.asked)] = True
+        batch = {
+            "input_ids": read["input_ids"],
+            "attention_mask": read["attention_mask"],
+            "decoder_input_ids": stacked([ids[:-1] for ids in written], self.padding.token_id),
+            "asked_ids": stacked([ids[1:] for ids in written], self.padding.token_id),
+            "asked_mask": asked_mask,
+            "source_index": torch.from_numpy(source_index),
+            "pair_index": pair_index,
+            "choice_mask": torch.from_numpy(self.choice_mask[items]),
+        }
+        if self.candidate_ids is not None:
+            batch["candidate_ids"] = torch.from_numpy(self.candidate_ids[items])
+        return batch
+
+
+Asks = Literal["choices", "entries", "place"]
+_ANYTHING = (0,)  # stands where all that could come next is asked for
+
+
+class Written(NamedTuple):
+    """Tokens that the decoder writes: of the text before the blank, and in the blank."""
+
+    before: tuple[int, ...]
+    answer: tuple[int, ...]
+
+
+class PosedTexts:
+    """Records with their blanks, tokenised.
+
+    Args:
+        tokenizer: The tokenizer.
+        form: How the model fills blanks.
+        records: N records.
+        answer_prefix: As in `CandidateTable`.
+        cache_dir: Folder of the tokens' cache, if they are to be kept.
+
+    Attributes:
+        texts: (N,) the text with a blank of each record, as a place in `store`.
+        store: Tokens.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        form: Infilling,
+        records: Sequence[Record],
+        answer_prefix: str,
+        cache_dir: str | Path | None,
+    ) -> None:
+        self.tokenizer, self.form = tokenizer, form
+        self._white_space = white_space_notice(records)
+        self.records = [replace(r, choices=tuple(c.strip() for c in r.choices)) for r in records]
+        self.stems = []
+        for record in records:
+            before, mask, after = record.stem.rpartition(MASK)
+            if mask:
+                self.stems.append(f"{before if before.strip() else ''}{MASK}{after}")
+            else:  # the blank stands behind a question, and alone where there is none
+                question = record.stem.rstrip()
+                self.stems.append(f"{question} {MASK}" if question else MASK)
+        blanks = [Blank.of(stem, form.blank) for stem in self.stems]
+        # A sentinel ends the word before it, so an answer attached to a word begins anew.
+        self.carriers = [
+            blank.carrier if form.repeats_context or blank.carrier[-1:] == " " else ""
+            for blank in blanks
+        ]
+        self.table = CandidateTable(tokenizer, answer_prefix)
+        for record, carrier in zip(self.records, self.carriers, strict=True):
+            self.table.add(carrier, record.choices)
+        texts = dict(self.table.texts)
+        self.texts = [texts.setdefault(blank.text, len(texts)) for blank in blanks]
+        self.store, self._notices = tokenise(tokenizer, list(texts), cache_dir)
+
+    def blank_in_text(self, i: int) -> tuple[int, int]:
+        """Return the number of tokens of a record's text, and the place of its blank."""
+        ids = self.store[self.texts[i]]
+        found = np.flatnonzero(ids == self.form.blank_id)
+        if len(found) != 1:
+            raise RecordError(
+                f"{self.records[i].where}: the text holds {len(found)} blanks once tokenised; does "
+                f"it contain {self.form.blank.strip()!r} itself?"
+            )
+        return len(ids), int(found[0])
+
+    def blanks_written(self) -> list[list[Written]]:
+        """Return what stands before the blank of each record; any token may come in it."""
+        return [
+            [Written(tuple(self.store[text][: self.blank_in_text(i)[1]].tolist()), _ANYTHING)]
+            for i, text in enumerate(self.texts)
+        ]
+
+    def choices_written(self) -> list[list[Written]]:
+        """Return what stands before the blank, and the pieces, of each choice of each record."""
+        if self.form.repeats_context:
+            rows = self._filled_texts()
+        else:
+            rows = [
+                [
+                    Written((), tuple(self.table.pieces(carrier, choice, self.store).tolist()))
+                    for choice in record.choices
+                ]
+                for record, carrier in zip(self.records, self.carriers, strict=True)
+            ]
+        for record, row in zip(self.records, rows, strict=True):
+            for choice, written in zip(record.choices, row, strict=True):
+                if not (choice and written.answer):
+                    raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
+        return rows
+
+    def _filled_texts(self) -> list[list[Written]]:
+        """Return the same where the decoder writes the whole filled sentence."""
+        texts: dict[str, int] = {}
+        filled = []
+        for record, stem in zip(self.records, self.stems, strict=True):
+            before, _, after = stem.rpartition(MASK)
+            for choice in record.choices:
+                text = before + choice + after
+                span = len(before.rstrip()), len(before) + len(choice)  # its space is its own
+                filled.append((texts.setdefault(text, len(texts)), span))
+        if not texts:
+            return [[] for _ in self.records]
+        encoded = self.tokenizer(
+            list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        written = []
+        for place, span in filled:
+            ids = tuple(encoded["input_ids"][place])
+            first, last = tokens_of(encoded["offset_mapping"][place], span)
+            written.append(Written(ids[:first], ids[first:last]))
+        rest = iter(written)
+        return [[next(rest) for _ in record.choices] for record in self.records]
+
+    def notices(self, kept: Sequence[int]) -> tuple[str, ...]:
+        """Return what there is to say of the texts of the records kept."""
+        texts = [[self.texts[i]] for i in kept]
+        unknown = unknown_notice(self.tokenizer, self.store, texts, "texts")
+        return (*self._notices, *unknown, *self._white_space)
+
+
+class InfillingEncoder:
+    """Encodes records for a model that fills blanks: the mask of a stem, or the place behind it.
+
+    In a question the blank stands behind the stem and a space; an empty stem is nothing but the
+    blank, so that a whole sentence is the answer. A stem and its blank are tokenised as the one
+    text they are. An answer gets the pieces that it has in running text: where the context is
+    repeated those of the filled sentence that hold a letter of it, or the space before it, else
+    those that it has behind a space (at the start of a text, or attached to a word: those that it
+    has alone).
+
+    Args:
+        tokenizer: The tokenizer; a fast one where the context is repeated.
+        form: How the model fills blanks.
+        max_length: Most tokens of either text, special tokens included. Of a longer one, text
+            around the blank is cut, the longer side first, for both halves of the model alike.
+        answer_prefix: As in `CandidateTable`; the pieces of filled sentences do not go by it.
+        asks: What is asked for: all pieces of the "choices"; the first token in the blank, whose
+            candidates are choices that are one of the vocabulary's "entries" (records with another
+            are skipped); or that of the "place" alone, whatever the choices are.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        form: Infilling,
+        max_length: int = 256,
+        answer_prefix: str = "auto",
+        asks: Asks = "choices",
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.form = form
+        self.max_length = min(max_length, tokenizer.model_max_length)
+        self.answer_prefix = answer_prefix
+        self.asks = asks
+        self.closing = form.closing if asks == "choices" else ()
+        self.cache_dir: str | Path | None = None
+        self.template = Template.of(tokenizer, 1)
+        self.padding = Padding.of(tokenizer)
+        if self.max_length <= max(self.template.num_special, len(form.opening)):
+            raise ValueError(f"max_length={max_length} leaves no room for the blank")
+
+    def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
+        """Return the number of tokens of each choice of each record, `closing` included.
+
+        Raises:
+            RecordError: As `encode`.
+        """
+        encoded = self.encode(records)
+        return [[len(encoded.targets[i].asked) for i in row if i >= 0] for row in encoded.places]
+
+    def encode(self, records: Sequence[Record]) -> InfillingSet:
+        """Tokenise records; see the class for what happens to those that do not fit.
+
+        Raises:
+            RecordError: If a stem has several masks, an answer has no tokens or is longer than
+                `max_length`, or two candidates are the same entry.
+        """
+        posed = PosedTexts(self.tokenizer, self.form, records, self.answer_prefix, self.cache_dir)
+        kept = list(range(len(records)))
+        skipped: list[Skipped] = []
+        if self.asks == "entries":
+            kept, skipped = posed.table.single_entries(posed.records, posed.carriers, posed.store)
+        written = posed.choices_written() if self.asks == "choices" else posed.blanks_written()
+        kept_records = [posed.records[i] for i in kept]
+        candidates, exists = None, existing_choices(kept_records)
+        if self.asks == "entries":
+            candidates, _ = posed.table.entries(
+                kept_records, [posed.carriers[i] for i in kept], posed.store
+            )
+        width = exists.shape[1]
+        places = np.full((len(kept), width if self.asks == "choices" else 1), -1, dtype=np.int64)
+        lengths = np.zeros(len(kept), dtype=np.int64)
+        sources: dict[tuple[int, int, int], int] = {}
+        targets: dict[Target, int] = {}
+        for row, i in enumerate(kept):
+            window = self._window(records[i], *posed.blank_in_text(i), written[i])
+            source = sources.setdefault((posed.texts[i], *window), len(sources))
+            lengths[row] = window[1] - window[0] + self.template.num_special
+            for column, choice in enumerate(written[i]):
+                target = self._target(source, window[0], choice)
+                places[row, column] = targets.setdefault(target, len(targets))
+                lengths[row] = max(lengths[row], len(target.given) + len(target.asked) - 1)
+        notices = posed.notices(kept) + skip_notices(len(records), skipped)
+        if num_cut := sum(end - begin < len(posed.store[text]) for text, begin, end in sources):
+            notices += (
+                f"{num_cut} of {len(sources)} texts were cut to {self.max_length} tokens around "
+                "their blank",
+            )
+        unknown = self.tokenizer.unk_token_id
+        if self.asks == "choices" and (num := sum(unknown in t.asked for t in targets)):
+            notices += (
+                f"{num} of {len(targets)} answers hold a piece that the tokenizer does not know "
+                f"and are scored with {self.tokenizer.unk_token} in its place",
+            )
+        return InfillingSet(
+            labels=np.array([records[i].answer for i in kept], dtype=np.int64),
+            lengths=lengths,
+            num_sequences=1 + (places >= 0).sum(axis=1),
+            num_choices=width,
+            kept=kept,
+            skipped=skipped,
+            notices=notices,
+            padding=self.padding,
+            sources=tuple(posed.store[text][a:b].astype(np.int64) for text, a, b in sources),
+            targets=tuple(targets),
+            places=places,
+            candidate_ids=candidates,
+            choice_mask=exists,
+            template=self.template,
+        )
+
+    def _window(
+        self, record: Record, size: int, at: int, written: Sequence[Written]
+    ) -> tuple[int, int]:
+        """Return begin and end of what is kept of a text of `size` tokens with its blank `at`."""
+        form = self.form
+        longest = max((len(choice.answer) for choice in written), default=1) + len(self.closing)
+        room = self.max_length - len(form.opening) - longest
+        if room < 0:
+            raise RecordError(
+                f"{record.where}: a choice has {longest - len(self.closing)} tokens, more than fit "
+                f"into max_length={self.max_length}: {TOO_LONG}"
+            )
+        around = self.max_length - self.template.num_special - 1
+        before, after = longest_first(at, size - at - 1, around)
+        if form.repeats_context:
+            before = min(before, room)
+        return at - before, at + after + 1
+
+    def _target(self, source: int, num_dropped: int, written: Written) -> Target:
+        form = self.form
+        before = written.before[num_dropped:] if form.repeats_context else ()
+        room = self.max_length - len(form.opening) - len(written.answer)
+        before = before[max(0, len(before) - room) :]
+        return Target(source, form.opening + before, written.answer + self.closing)

@@ -1,0 +1,229 @@
+"""Texts to tokens: the cache is whole or built anew; special tokens and cuts as the tokenizer's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from probelight.encoding.tokens import (
+    Template,
+    cut,
+    longest_first,
+    tokenise,
+    tokenizer_fingerprint,
+    unknown_notice,
+)
+
+TEXTS = ["The dog is older.", "", "antelope", "zebra cat"]
+
+
+def _rows(tokenizer: Any, texts: list[str], cache: Path | None) -> list[list[int]]:
+    store, notices = tokenise(tokenizer, texts, cache)
+    assert notices == ()
+    return [store[i].tolist() for i in range(len(store))]
+
+
+def _own(tokenizer: Any) -> list[list[int]]:
+    return [tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
+
+
+def test_tokens_are_the_tokenizers_with_and_without_cache(tokenizer: Any, tmp_path: Path) -> None:
+    for cache in (None, tmp_path, tmp_path):
+        assert _rows(tokenizer, TEXTS, cache) == _own(tokenizer)
+
+
+def test_a_second_time_nothing_is_tokenised(
+    tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = _rows(tokenizer, TEXTS, tmp_path)
+    monkeypatch.setattr("probelight.encoding.tokens._tokenised", None)
+    assert _rows(tokenizer, TEXTS, tmp_path) == first
+    with pytest.raises(TypeError):  # other texts are not in the cache
+        tokenise(tokenizer, TEXTS[:3], tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "flipped", "foreign"])
+def test_a_damaged_cache_is_built_anew_and_said(
+    tokenizer: Any, tmp_path: Path, damage: str
+) -> None:
+    tokenise(tokenizer, TEXTS, tmp_path)
+    (path,) = (tmp_path / "tokens").iterdir()
+    whole = path.read_bytes()
+    middle = whole.find(np.lib.format.magic(1, 0)) + 130  # inside of the first array
+    path.write_bytes(
+        {
+            "cut": whole[: len(whole) // 2],
+            "garbage": b"PK\x03\x04 this is no archive",
+            "empty": b"",
+            "flipped": whole[:middle] + bytes([whole[middle] ^ 0xFF]) + whole[middle + 1 :],
+            "foreign": whole,
+        }[damage]
+    )
+    texts = TEXTS
+    if damage == "foreign":  # a whole file under the name of other texts
+        texts = [*TEXTS[:3], "dog cat"]
+        tokenise(tokenizer, texts, tmp_path)
+        (other,) = set((tmp_path / "tokens").iterdir()) - {path}
+        path = path.replace(other)
+    store, notices = tokenise(tokenizer, texts, tmp_path)
+    own = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert [store[i].tolist() for i in range(len(store))] == own
+    assert len(notices) == 1
+    assert f"{path} is unusable" in notices[0]
+    assert _rows(tokenizer, texts, tmp_path) == own  # and it is whole again
+
+
+def test_a_cache_that_can_not_be_written_is_done_without(tokenizer: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    store, notices = tokenise(tokenizer, TEXTS, tmp_path / "file")
+    assert [store[i].tolist() for i in range(len(store))] == _own(tokenizer)
+    assert "can't be written" in notices[0]
+
+
+def test_the_fingerprint_is_of_the_rules_not_of_the_last_call(kind: str, tokenizer: Any) -> None:
+    before = tokenizer_fingerprint(tokenizer)
+    tokenizer("a cat", truncation=True, max_length=3, padding="max_length")
+    assert tokenizer_fingerprint(tokenizer) == before
+    tokenizer.add_tokens(["zebra"])
+    assert tokenizer_fingerprint(tokenizer) != before
+
+
+def test_a_slow_tokenizer_has_a_fingerprint_and_a_cache(
+    make_tokenizer: Callable[..., Any], tmp_path: Path
+) -> None:
+    tokenizer, again = make_tokenizer("characters"), make_tokenizer("characters")
+    assert tokenizer_fingerprint(tokenizer) == tokenizer_fingerprint(again)
+    assert _rows(tokenizer, ["a cat"], tmp_path) == [[ord(c) for c in "a cat"]]
+    assert _rows(again, ["a cat"], tmp_path) == [[ord(c) for c in "a cat"]]
+    assert len(list((tmp_path / "tokens").iterdir())) == 1
+
+
+def test_no_texts(tokenizer: Any, tmp_path: Path) -> None:
+    store, notices = tokenise(tokenizer, [], tmp_path)
+    assert (len(store), notices) == (0, ())
+
+
+def test_items_that_hold_an_unknown_piece_are_counted_once(
+    make_tokenizer: Callable[..., Any],
+) -> None:
+    tokenizer = make_tokenizer("wordpiece")
+    store, _ = tokenise(tokenizer, ["a zebra zebra", "a cat", "zebra"])
+    assert unknown_notice(tokenizer, store, [[1], [1, -1]], "items") == ()
+    [said] = unknown_notice(tokenizer, store, [[0, 2], [1, 0], [1]], "items")
+    assert said.startswith("2 of 3 items hold a piece that the tokenizer does not know")
+    assert "[UNK]" in said
+
+
+def parts_of(tokenizer: Any, template: Template) -> list[list[str]]:
+    """The special tokens before, between and behind the texts, by name."""
+    return [tokenizer.convert_ids_to_tokens(part.tolist()) for part in template.parts]
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "two", "types"),
+    [
+        ("wordpiece", [["[CLS]"], ["[SEP]"]], [["[CLS]"], ["[SEP]"], ["[SEP]"]], (0, 1)),
+        ("byte_bpe", [["<s>"], ["</s>"]], [["<s>"], ["</s>", "</s>"], ["</s>"]], (0, 0)),
+        ("sentencepiece", [["[CLS]"], ["[SEP]"]], [["[CLS]"], ["[SEP]"], ["[SEP]"]], (0, 1)),
+    ],
+)
+def test_special_tokens_stand_where_the_tokenizer_sets_them(
+    kind: str,
+    one: list[list[str]],
+    two: list[list[str]],
+    types: tuple[int, int],
+    make_tokenizer: Callable[..., Any],
+) -> None:
+    tokenizer = make_tokenizer(kind)
+    alone, pair = Template.of(tokenizer, 1), Template.of(tokenizer, 2)
+    assert parts_of(tokenizer, alone) == one
+    assert parts_of(tokenizer, pair) == two
+    assert (alone.num_special, pair.num_special) == (2, sum(map(len, two)))
+    assert pair.text_types == types
+
+
+def test_texts_are_put_between_the_special_tokens() -> None:
+    template = Template(
+        parts=(np.array([1]), np.array([2, 3]), np.array([4])),
+        part_types=(np.array([0]), np.array([0, 1]), np.array([1])),
+        text_types=(0, 1),
+    )
+    ids, types = template.assemble(np.array([10, 11]), np.array([20]))
+    assert ids.tolist() == [1, 10, 11, 2, 3, 20, 4]
+    assert types.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    ids, types = template.assemble(np.array([10]), np.array([], dtype=np.int32))
+    assert ids.tolist() == [1, 10, 2, 3, 4]
+
+
+class Odd:
+    """A tokenizer that does something to a text when it puts special tokens, 1 and 2, around it."""
+
+    unk_token_id = None
+    all_special_ids = (1, 2)
+
+    def __init__(self, change: Callable[[list[int]], list[int]]) -> None:
+        self.change = change
+
+    def __call__(self, text: str, add_special_tokens: bool = True, **_: Any) -> dict[str, Any]:
+        ids = [11, 12]
+        return {"input_ids": [1, *self.change(ids), 2] if add_special_tokens else ids}
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        return [f"t{i}" for i in ids]
+
+
+def test_a_tokenizer_that_only_adds_special_tokens_is_taken() -> None:
+    assert Template.of(Odd(list), 1).num_special == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "became"),
+    [
+        (lambda ids: ids[::-1], "'t1', 't12', 't11', 't2'"),
+        (lambda ids: [13, *ids], "'t1', 't13', 't11', 't12', 't2'"),  # a word of its own
+        (lambda ids: ids[:1], "'t1', 't11', 't2'"),
+    ],
+    ids=["reversed", "more", "less"],
+)
+def test_a_tokenizer_that_changes_texts_when_it_joins_them_is_refused(
+    change: Callable[[list[int]], list[int]], became: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"Odd changes texts .*\('one',\) became \[{became}\]"):
+        Template.of(Odd(change), 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "room", "kept"),
+    [
+        (3, 4, 7, (3, 4)),  # both fit
+        (10, 2, 8, (6, 2)),  # the long one alone is cut
+        (2, 10, 8, (2, 6)),
+        (10, 9, 8, (4, 4)),  # half the room each
+        (10, 9, 7, (4, 3)),  # and the odd token to the longer one
+        (9, 10, 7, (3, 4)),
+        (9, 9, 7, (3, 4)),  # the second where none is longer
+        (5, 0, 3, (3, 0)),
+        (4, 4, 0, (0, 0)),
+    ],
+)
+def test_the_longer_text_is_cut_first(
+    first: int, second: int, room: int, kept: tuple[int, int]
+) -> None:
+    assert longest_first(first, second, room) == kept
+
+
+def test_slow_tokenizers_give_the_odd_token_to_the_first_text() -> None:
+    assert longest_first(9, 10, 7, odd_to_first=True) == (4, 3)
+    assert longest_first(2, 10, 7, odd_to_first=True) == (2, 5)
+
+
+def test_a_text_is_cut_at_its_end_or_at_its_beginning() -> None:
+    text = np.array([1, 2, 3])
+    assert cut(text, 2, "right").tolist() == [1, 2]
+    assert cut(text, 2, "left").tolist() == [2, 3]
+    assert cut(text, 0, "left").tolist() == []
+    assert cut(text, 5, "left").tolist() == [1, 2, 3]
