@@ -20,8 +20,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock
 from benchmarks.mc_qa_training import accelerator_of
 from benchmarks.results import report
-from probelight.callbacks.checkpoint_io import AtomicCheckpointIO
-from probelight.callbacks.last_state import LastState
+from probelight.callbacks.last_state import AtomicCheckpointIO, LastState
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoints.source import EMBEDDED

@@ -1,6 +1,6 @@
-"""Keep the checkpoint with the best average of probe and original-task accuracy.
+"""Which model a fit leaves: the best one by its validations, or the last one.
 
-It is M*_k of Richardson & Sabharwal (2020).
+The best average of probe and original-task accuracy is M*_k of Richardson & Sabharwal (2020).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.strategies import FSDPStrategy
 
-from probelight.callbacks.checkpoint_io import read_state
+from probelight.callbacks.last_state import read_state
 from probelight.io.atomic import whole_folder
 from probelight.metrics.aggregate import Checkpoint as Candidate
 from probelight.metrics.aggregate import best_checkpoint
@@ -29,17 +29,17 @@ Scores = dict[str, float]
 
 
 def candidate_of(scores: Scores, learning_rate: float = 0.0) -> Candidate:
-    """A validation as a candidate of M*_k; one run's candidates have the same learning rate."""
+    """Return a validation as a candidate of M*_k; those of one run have one learning rate."""
     return Candidate(scores[PROBE], scores[ORIGINAL], learning_rate, scores["epoch"])
 
 
 def best_of(history: Sequence[Scores]) -> Scores:
-    """The validation with the best average: the model kept, and the epoch that is reported."""
+    """Return the validation with the best average: that of the model kept and reported."""
     return best_checkpoint(history, candidate_of)
 
 
 class AggregateCheckpoint(Checkpoint):
-    """Keeps the model with the best `(S_probe + S_orig) / 2` on the selection splits.
+    """Keep the model with the best `(S_probe + S_orig) / 2` on the selection splits.
 
     The rule and its ties are `probelight.metrics.aggregate.best_checkpoint`.
 
@@ -64,7 +64,7 @@ class AggregateCheckpoint(Checkpoint):
         return self._best_of(self.history)
 
     def problem(self, history: Sequence[Scores] | None = None) -> str | None:
-        """What is wrong with the folder, given the validations so far.
+        """Return what is wrong with the folder, given the validations so far.
 
         Args:
             history: Those of the state that a run is about to go on from; its own when left out.
@@ -79,9 +79,9 @@ class AggregateCheckpoint(Checkpoint):
             return None
         meant = f"the model of epoch {best['epoch']}, the best one"
         try:
-            said = json.loads((self.folder / CHOSEN_NAME).read_text(encoding="utf-8"))
-            whole = _sizes(self.folder) == said["files"]
-            epoch, step = said["epoch"], said["step"]
+            chosen = json.loads((self.folder / CHOSEN_NAME).read_text(encoding="utf-8"))
+            whole = _sizes(self.folder) == chosen["files"]
+            epoch, step = chosen["epoch"], chosen["step"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             return f"{self.folder}: {meant}, cannot be read ({type(error).__name__}: {error})"
         if not whole:
@@ -98,7 +98,7 @@ class AggregateCheckpoint(Checkpoint):
         return max(history, key=itemgetter(self.monitor))
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Compares the scores of this epoch with the best ones and keeps the better model."""
+        """Compare the scores of this epoch with the best ones and keep the better model."""
         if trainer.sanity_checking or trainer.state.fn != "fit":
             return
         known = trainer.callback_metrics
@@ -117,21 +117,52 @@ class AggregateCheckpoint(Checkpoint):
         if trainer.is_global_zero:
             with whole_folder(self.folder) as fresh:
                 pl_module.save_pretrained(fresh, **weights)  # type: ignore[operator]
-                chosen = {name: scores[name] for name in ("epoch", "step")}
-                said = {**chosen, "files": _sizes(fresh)}
-                (fresh / CHOSEN_NAME).write_text(json.dumps(said, indent=1) + "\n")
+                chosen = {k: scores[k] for k in ("epoch", "step")} | {"files": _sizes(fresh)}
+                (fresh / CHOSEN_NAME).write_text(json.dumps(chosen, indent=1) + "\n")
 
     def state_dict(self) -> dict[str, Any]:
-        """The scores of every validation so far, stored with the training state."""
+        """Return the scores of every validation so far, stored with the training state."""
         return {"history": self.history}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restores the scores of the validations before the state."""
+        """Restore the scores of the validations before the state."""
         self.history = list(state_dict["history"])
 
 
+class Patience(pl.Callback):
+    """Stop after so many validations without a better one than the checkpoint kept.
+
+    It has no state of its own: the history that the checkpoint keeps and restores decides, so a
+    run that was killed between its last validation and its end does not train another epoch.
+
+    Args:
+        keep: Keeps the best model and the scores of every validation.
+        patience: Validations without improvement that are waited for.
+    """
+
+    def __init__(self, keep: AggregateCheckpoint, patience: int) -> None:
+        if patience < 1:
+            raise ValueError(f"patience={patience}: it must be at least 1, or none")
+        self.keep = keep
+        self.patience = patience
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """End a run that goes on from a state in which it had waited long enough."""
+        self._stop_if_due(trainer)
+
+    # Not at the end of the validation: Lightning calls checkpoints after all other callbacks.
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop if the newest validation was one too many."""
+        self._stop_if_due(trainer)
+
+    def _stop_if_due(self, trainer: pl.Trainer) -> None:
+        best, history = self.keep.best, self.keep.history
+        if best is not None and len(history) - 1 - history.index(best) >= self.patience:
+            trainer.should_stop = True
+
+
 class FinalCheckpoint(pl.Callback):
-    """Leaves the model of the end of a fit in a folder, whole or not at all.
+    """Leave the model of the end of a fit in a folder, whole or not at all.
 
     What a process of a sharded fit has in memory behind it is a part of the model, which must be
     neither scored nor saved nor fingerprinted; who needs the model reads the folder.
@@ -149,12 +180,12 @@ class FinalCheckpoint(pl.Callback):
         self.saved = False
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Saves the model while its parts can be gathered."""
+        """Save the model while its parts can be gathered."""
         if self.always or is_sharded(trainer):
             self._save(trainer, pl_module, gathered_weights(trainer))
 
     def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Saves the model of a fit that went on from its end: of a shard, what the state says."""
+        """Save the model of a fit that went on from its end: a sharded one from its state."""
         if self.saved or not (self.always or is_sharded(trainer)):
             return
         weights = {}
@@ -177,7 +208,7 @@ def is_sharded(trainer: pl.Trainer) -> bool:
 
 
 def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
-    """Arguments of `save_pretrained` beside the folder: the weights, where no process has them all.
+    """Return what `save_pretrained` is given beside the folder: weights that no process has whole.
 
     Every process has to call it, as all take part in gathering; the first one gets the weights.
     """
@@ -187,5 +218,6 @@ def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
+    """Return the size of each file of a saved model."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != CHOSEN_NAME]
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in sorted(files)}

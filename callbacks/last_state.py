@@ -1,23 +1,123 @@
-"""The state a run goes on from: written when its time has come, and on SIGTERM."""
+"""The state a run goes on from: when it is written, whole or not at all; how it is read."""
 
 from __future__ import annotations
 
+import os
+import pickle
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
+from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.callbacks.lightning_internals import recount_batches, stepped
+from probelight.io.atomic import part_of, remove, written_to
 
 LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric
+PREVIOUS_SUFFIX = ".previous"
+
+
+class UnreadableCheckpointError(RuntimeError):
+    """A training state that cannot be read; the message names the file."""
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Write to a temporary name, keep the state before as `<name>.previous`, then rename.
+
+    A kill at any moment leaves the new state, the old one, or both, never half of one.
+    """
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None
+    ) -> None:
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = part_of(target)
+        try:
+            with written_to(target), temporary.open("wb") as file:
+                torch.save(checkpoint, file)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                target.replace(previous_of(target))
+            temporary.replace(target)
+        finally:
+            remove(temporary)
+
+    def load_checkpoint(
+        self,
+        path: Any,
+        map_location: Callable[..., Any] | None = lambda storage, loc: storage,
+        weights_only: bool | None = None,
+    ) -> dict[str, Any]:
+        return read_state(Path(path), map_location)
+
+    def remove_checkpoint(self, path: Any) -> None:
+        Path(path).unlink(missing_ok=True)
+
+
+def previous_of(path: Path) -> Path:
+    """Return where the state before the one at `path` is kept."""
+    return path.with_name(path.name + PREVIOUS_SUFFIX)
+
+
+def read_state(
+    path: Path, map_location: Callable[..., Any] | None = lambda storage, loc: storage
+) -> dict[str, Any]:
+    """Read a training state with `weights_only=True`.
+
+    Raises:
+        UnreadableCheckpointError: If the file is missing, truncated, garbage or holds pickled
+            objects.
+    """
+    try:
+        state = torch.load(path, map_location=map_location, weights_only=True)
+    except Exception as error:
+        cause = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        if isinstance(error, pickle.UnpicklingError):
+            # torch's own text advises to read pickles all the same
+            cause = "damaged, or of pickled objects, which are never read"
+        raise UnreadableCheckpointError(
+            f"{path}: not a readable training state ({cause}). "
+            "Without the file the run goes on from the state before, or starts again"
+        ) from error
+    if not isinstance(state, dict) or "state_dict" not in state:
+        raise UnreadableCheckpointError(f"{path}: not a training state")
+    return state
+
+
+def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
+    """Return the newest readable state of `path` and `path.previous`, and problems of others.
+
+    A state that cannot be read is put away as `<name>.unreadable`.
+    """
+    problems = []
+    for candidate in (path, previous_of(path)):
+        if not candidate.exists():
+            continue
+        try:
+            read_state(candidate)
+        except UnreadableCheckpointError as error:
+            # The next save would else move it over the good one before it. It is not deleted:
+            # another version of PyTorch, or a disk that is well again, may read it.
+            unreadable = candidate.with_name(candidate.name + ".unreadable")
+            with suppress(FileNotFoundError):  # another process of the run was faster
+                candidate.replace(unreadable)
+            problems.append(f"{error} (it is put away as {unreadable.name})")
+        else:
+            return candidate, tuple(problems)
+    return None, tuple(problems)
 
 
 class LastState(ModelCheckpoint):
-    """Keeps only the newest training state, apart from the checkpoint that is selected.
+    """Keep only the newest training state, apart from the checkpoint that is selected.
 
     A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state go
     stale, so the two are apart.
@@ -63,18 +163,18 @@ class LastState(ModelCheckpoint):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Says how many batches make a step, on which Lightning's counts depend, and the scores."""
+        """Store the scores, and how many batches make a step: Lightning's counts depend on it."""
         checkpoint["accumulate"] = trainer.accumulate_grad_batches
         checkpoint[SCORES] = scores_of(trainer)
 
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Remembers how many batches made a step."""
+        """Remember how many batches made a step."""
         self._accumulated = checkpoint.get("accumulate")
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Starts the clock; counts the epoch's batches anew if a step is made of other ones."""
+        """Start the clock; count the epoch's batches anew if a step is made of other ones."""
         super().on_train_start(trainer, pl_module)
         self._saved_at = self._clock()
         if self._accumulated not in (None, trainer.accumulate_grad_batches):
@@ -88,7 +188,7 @@ class LastState(ModelCheckpoint):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Saves within the epoch, but not where a validation is due, nor between two steps.
+        """Save within the epoch, but not where a validation is due, nor between two steps.
 
         A run that resumes from such a state would not repeat the validation behind it, or would
         miss the gradients of the micro-batches already accumulated.
@@ -102,21 +202,21 @@ class LastState(ModelCheckpoint):
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Saves behind the epoch's validation."""
+        """Save behind the epoch's validation."""
         if self.interval is None:
             self._save_if_time(trainer)
         else:
             self._save(trainer)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Saves the end of the training, if it is to be kept and is not yet."""
+        """Save the end of the training, if it is to be kept and is not yet."""
         if self.at_end and self._last_global_step_saved != trainer.global_step:
             self._save(trainer)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Saves when a SIGTERM stopped the training, which Lightning does between two batches.
+        """Save when a SIGTERM stopped the training, which Lightning does between two batches.
 
         Any other exception may come from the middle of a batch, whose state is of no step at all.
         A state of a validation that was stopped would count as one from behind it; without it the
@@ -127,7 +227,7 @@ class LastState(ModelCheckpoint):
             self._save(trainer)
 
     def _save_if_time(self, trainer: pl.Trainer) -> None:
-        """Saves if the time has come: one process looks at its clock, and all do as it says."""
+        """Save if the time has come: one process looks at its clock, and all do as it says."""
         wait = max(60 * self.minutes, self._write_seconds * (1 - self.share) / self.share)
         due = trainer.is_global_zero and self._clock() - self._saved_at >= wait
         if trainer.strategy.reduce_boolean_decision(due, all=False):
@@ -146,5 +246,5 @@ class LastState(ModelCheckpoint):
 
 
 def scores_of(trainer: pl.Trainer) -> dict[str, float]:
-    """The last value of each metric."""
+    """Return the last value of each metric."""
     return {name: float(value) for name, value in trainer.callback_metrics.items()}

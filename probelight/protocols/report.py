@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from probelight.io.errors import UsageError
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.results.planned import planned_cells
 
 if TYPE_CHECKING:
-    from probelight.callbacks.wandb.workspace import WorkspaceTemplate
+    from probelight.integrations.wandb import WorkspaceTemplate
 
 
 @command(
@@ -58,14 +58,14 @@ def report(
     page_path = build_report(folder, output_dir or folder[0], medals)
     print(said_of_page(page_path))
     if wandb.project:
-        from probelight.callbacks.wandb.publish import publish
+        from probelight.integrations.wandb import publish
 
         publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)), template)
     return page_path
 
 
 def _template(path: Path, wandb: WandbSettings) -> WorkspaceTemplate:
-    from probelight.callbacks.wandb.workspace import WorkspaceTemplate, check_library
+    from probelight.integrations.wandb import WorkspaceTemplate, check_library
 
     if not wandb.project:
         raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")

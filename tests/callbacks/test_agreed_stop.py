@@ -14,7 +14,7 @@ import pytest
 from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.checkpoint_io import read_state
+from probelight.callbacks.last_state import read_state
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.context import RunContext, TrainerSettings

@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from probelight.callbacks.checkpoint_io import AtomicCheckpointIO
+from probelight.callbacks.last_state import AtomicCheckpointIO
 from probelight.io.atomic import (
     DAY,
     disk_error,

@@ -12,8 +12,15 @@ from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveCon
 
 from probelight.callbacks.aggregate_checkpoint import is_sharded
 from probelight.callbacks.agreed_stop import AgreedStop, stoppable
-from probelight.callbacks.checkpoint_io import AtomicCheckpointIO, newest_state, read_state
-from probelight.callbacks.last_state import LAST_NAME, SCORES, LastState, scores_of
+from probelight.callbacks.last_state import (
+    LAST_NAME,
+    SCORES,
+    AtomicCheckpointIO,
+    LastState,
+    newest_state,
+    read_state,
+    scores_of,
+)
 from probelight.callbacks.predictions.writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.callbacks.step_seed import StepSeed

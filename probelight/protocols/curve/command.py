@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.curve.data import check_rows
 from probelight.protocols.curve.settings import (

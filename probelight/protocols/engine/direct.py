@@ -12,9 +12,13 @@ from typing import Any
 
 from pytorch_lightning.callbacks import Callback
 
-from probelight.callbacks.aggregate_checkpoint import HELD_OUT, AggregateCheckpoint, FinalCheckpoint
+from probelight.callbacks.aggregate_checkpoint import (
+    HELD_OUT,
+    AggregateCheckpoint,
+    FinalCheckpoint,
+    Patience,
+)
 from probelight.callbacks.learning_curve import LearningCurve
-from probelight.callbacks.patience import Patience
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import module_for, saved_module

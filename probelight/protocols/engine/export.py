@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from transformers import BertTokenizer
 
-from probelight.callbacks.checkpoint_io import read_state
+from probelight.callbacks.last_state import read_state
 from probelight.datamodules.pretraining.dictionary_text import DictionaryText
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.files import sha256_of

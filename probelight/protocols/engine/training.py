@@ -19,16 +19,17 @@ from transformers import PreTrainedModel
 
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint
 from probelight.callbacks.agreed_stop import AgreedStop, stoppable
-from probelight.callbacks.checkpoint_io import (
+from probelight.callbacks.last_state import (
+    LAST_NAME,
     AtomicCheckpointIO,
+    LastState,
     newest_state,
     previous_of,
     read_state,
 )
-from probelight.callbacks.last_state import LAST_NAME, LastState
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.callbacks.step_seed import StepSeed
-from probelight.callbacks.wandb.ending import follow
+from probelight.callbacks.wandb_logger import follow
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.atomic import mend_folder
 from probelight.io.download import cache_folder

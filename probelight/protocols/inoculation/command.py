@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from probelight.io.errors import UsageError
 from probelight.io.ranges import BatchSize, LearningRate, NumEpochs, NumItems, PathText, Seed
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.auto_kind import question_model
 from probelight.protocols.engine.own_files import own_files

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from probelight.io.ranges import PathText
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.inoculation.grid import SweepGrid
 from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB, WandbSettings
 from probelight.io.errors import UsageError
 from probelight.io.ranges import (
     BatchSize,
@@ -19,6 +18,7 @@ from probelight.io.ranges import (
     Settings,
     Share,
 )
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from probelight.callbacks.wandb.settings import PENDING, WandbSettings
 from probelight.io.aliases import current_runner
 from probelight.io.files import read_json
 from probelight.io.stop_signals import is_first_process
+from probelight.io.wandb import PENDING, WandbSettings
 from probelight.protocols.jobs.cells.attempt import AttemptLostError
 from probelight.protocols.jobs.context import RunContext
 from probelight.results.run_folder import RunFolder, run_key
 
 if TYPE_CHECKING:
-    from probelight.callbacks.wandb.guard import WandbGuard
+    from probelight.callbacks.wandb_logger import WandbGuard
 
 Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], None]
 
@@ -137,6 +137,6 @@ def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
 
 def _follow(run: RunFolder, wandb: WandbSettings) -> WandbGuard:
     # Only now: it imports Lightning.
-    from probelight.callbacks.wandb.ending import follow
+    from probelight.callbacks.wandb_logger import follow
 
     return follow(run, wandb)

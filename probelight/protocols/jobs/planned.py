@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
-from probelight.callbacks.wandb.settings import WandbSettings
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import read_json
+from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells.standing import Cell
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.settings import RaySettings

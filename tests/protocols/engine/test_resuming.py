@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
-from probelight.callbacks.checkpoint_io import read_state
-from probelight.callbacks.last_state import LastState
+from probelight.callbacks.last_state import LastState, read_state
 from probelight.protocols.engine import training
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit

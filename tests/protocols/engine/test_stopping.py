@@ -17,7 +17,7 @@ import yaml
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.checkpoint_io import read_state
+from probelight.callbacks.last_state import read_state
 from probelight.io.stop_signals import SENTENCES
 from probelight.models.scorers.asked import Asked
 from probelight.protocols import cli

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.callbacks.wandb.offline_run import (
+from tests.fixtures.checkout import ROOT
+from tests.fixtures.rows import read_results
+from tests.fixtures.wandb_offline import (
     OfflineRun,
     fresh_environment,
     points_of,
     read_offline_run,
 )
-from tests.callbacks.wandb.server import running_server
-from tests.fixtures.checkout import ROOT
-from tests.fixtures.rows import read_results
+from tests.fixtures.wandb_server import running_server
 
 
 def inoculate(config: dict[str, Any], folder: Path, *options: str, **variables: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB
+from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.plan import Plan, plan_jobs

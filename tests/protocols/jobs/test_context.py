@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from probelight.callbacks.wandb.settings import WandbSettings
 from probelight.io.errors import UsageError
+from probelight.io.wandb import WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 

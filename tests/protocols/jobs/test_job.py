@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB, PENDING, WandbSettings
+from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.protocols.jobs.cells.attempt import AttemptLostError
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import (
@@ -28,7 +28,7 @@ from probelight.results.metrics_file import METRICS_FILE, write_metrics
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder, run_key
-from tests.callbacks.wandb.offline_run import fresh_environment, points_of, read_offline_runs
+from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_runs
 from tests.protocols.jobs.tiny_training import NUM_STEPS
 from tests.protocols.jobs.trivial import RUNNER, run
 from tests.protocols.jobs.wandb_kills import PLACES
@@ -112,7 +112,7 @@ def test_what_fails_is_a_run_in_wandb_and_what_was_one_ends_there(
     def follow(run: RunFolder, wandb: WandbSettings) -> None:
         run.listeners = [heard.append]
 
-    monkeypatch.setattr("probelight.callbacks.wandb.ending.follow", follow)
+    monkeypatch.setattr("probelight.callbacks.wandb_logger.follow", follow)
     if has_begun:
         folder = RunFolder(tmp_path, how, {"end": how}).path
         (folder / "wandb").mkdir()
@@ -141,7 +141,7 @@ def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.setattr("probelight.callbacks.wandb.ending.WandbGuard", Told)
+    monkeypatch.setattr("probelight.callbacks.wandb_logger.WandbGuard", Told)
     monkeypatch.setattr(Told, "runs", [], raising=False)
     rows = [(3, "0", "val/accuracy", 0.25)]
     keys = {}

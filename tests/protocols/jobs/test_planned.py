@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from probelight.callbacks.wandb.settings import WandbSettings
 from probelight.io.errors import UsageError
+from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells.standing import Cell
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.planned import Planned, wandb_group

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from probelight.callbacks.wandb.guard import WandbGuard
-from probelight.callbacks.wandb.settings import WandbSettings
+from probelight.callbacks.wandb_logger import WandbGuard
+from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.run import Part, run_jobs
 from probelight.results.run_folder import CommandFolder, RunFolder

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from probelight.callbacks.wandb.settings import DEFAULT_WANDB
+from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.cells.standing import State, standings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job

@@ -1,3 +1,5 @@
+"""The logger of Weights & Biases: failures, offline runs, resuming, and how its runs end."""
+
 from __future__ import annotations
 
 import json
@@ -10,13 +12,17 @@ from typing import Any
 
 import pytest
 import wandb
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.wandb import guard as guard_module
-from probelight.callbacks.wandb.courier import Courier
-from probelight.callbacks.wandb.guard import WandbGuard
-from probelight.callbacks.wandb.settings import PENDING, WandbSettings
-from probelight.results.metrics_file import Logged
-from tests.callbacks.wandb.offline_run import read_offline_runs
+from probelight.callbacks import wandb_logger
+from probelight.callbacks.wandb_logger import WandbGuard
+from probelight.io.stop_signals import STOP
+from probelight.io.wandb import PENDING, Courier, WandbSettings
+from probelight.results.metrics_file import METRICS_FILE, Logged, write_metrics
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from tests.fixtures.wandb_offline import read_offline_runs
 
 ONLINE = WandbSettings(project="p", group="sweep", mode="online")
 
@@ -25,7 +31,7 @@ ONLINE = WandbSettings(project="p", group="sweep", mode="online")
 def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """W&B is not switched off, as it is for other tests, and its server answers."""
     monkeypatch.delenv("WANDB_MODE", raising=False)
-    monkeypatch.setattr("probelight.callbacks.wandb.settings.check_server", lambda wandb: None)
+    monkeypatch.setattr("probelight.io.wandb.check_server", lambda wandb: None)
 
 
 class Run:
@@ -162,7 +168,7 @@ def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(
     tmp_path: Path, slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 0.3)
+    monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 0.3)
 
     class Hanging(Run):
         def log(self, values: dict[str, Any]) -> None:
@@ -199,8 +205,8 @@ def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(
 def test_what_is_only_written_to_disk_is_waited_for_longer(
     tmp_path: Path, mode: Any, code: int, waited: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 0.1)
-    monkeypatch.setattr(guard_module, "OFFLINE_SECONDS", 0.6)
+    monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 0.1)
+    monkeypatch.setattr(wandb_logger, "OFFLINE_SECONDS", 0.6)
     release = threading.Event()
 
     class Hanging(Run):
@@ -241,7 +247,7 @@ def test_the_next_run_begins_when_the_one_before_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     courier, order = Courier(), []
-    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 0.01)
+    monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 0.01)
 
     class Ordered(Run):
         def __init__(self, offline: bool) -> None:
@@ -314,7 +320,7 @@ def test_other_processes_of_ddp_start_no_run(tmp_path: Path, monkeypatch: Any) -
 def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard_module, "FINISH_SECONDS", 60.0)  # a busy machine
+    monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 60.0)  # a busy machine
     settings = WandbSettings(project="p", group="sweep", mode="offline")
     before: list[Logged] = []
     try:
@@ -340,3 +346,74 @@ def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
     assert last.logged("trainer/global_step") == [0, 1, 2, 3, 4]
     assert last.logged("loss") == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
     assert last.logged("epoch") == [1, 1, 2, 2, 3]
+
+
+WANDB = WandbSettings(project="p")
+
+
+class Guard:
+    """What `WandbGuard` is told."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+        self.summary: dict[str, Any] = {}
+        self.codes: list[int] = []
+
+    def summarise(self, values: dict[str, Any]) -> None:
+        self.summary |= values
+
+    def close(self, exit_code: int = 0) -> None:
+        self.codes.append(exit_code)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    monkeypatch.setattr(wandb_logger, "WandbGuard", Guard)
+    return RunFolder(tmp_path, "run", {"dose": 3})
+
+
+def follow(run: RunFolder, *before: Any) -> Any:
+    return wandb_logger.follow(run, WANDB, *before)
+
+
+def test_a_finished_run_shows_what_it_reports(run: RunFolder) -> None:
+    rows = (
+        Row(protocol="x", metric="accuracy", value=0.5, split="report"),
+        Row(protocol="x", metric="accuracy", value=0.9, split="selection"),
+    )
+    replaced, logger = follow(run), follow(run)
+    run.finish(RunRecord(protocol="x", rows=rows))
+    run.tell(ValueError("after the end"))
+    assert (logger.summary, logger.codes) == ({"report/accuracy": 0.5}, [0])
+    assert (replaced.summary, replaced.codes) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("end", "noted", "code"),
+    [
+        (ValueError("no"), None, 1),
+        (SystemExit(2), None, 1),
+        (SIGTERMException(), None, 143),
+        # A library made another exception of the signal.
+        (RuntimeError("process ended"), 130, 130),
+    ],
+)
+def test_what_failed_has_failed_and_what_was_stopped_was_stopped(
+    end: BaseException,
+    noted: int | None,
+    code: int,
+    run: RunFolder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(STOP, "code", noted)
+    logger = follow(run)
+    run.tell(end)
+    assert logger.codes == [code]
+
+
+def test_a_logger_is_told_what_was_logged_before(run: RunFolder) -> None:
+    assert follow(run).arguments == (WANDB, run.key, {"dose": 3}, run.path, ())
+    rows = [(0, "0", "loss", 1.0)]
+    write_metrics(run.path / METRICS_FILE, rows)
+    assert follow(run).arguments[-1] == rows
+    assert follow(run, rows[:0]).arguments[-1] == []

@@ -12,25 +12,76 @@ from typing import Any
 
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.wandb.courier import Courier, shared_courier
-from probelight.callbacks.wandb.settings import (
+from probelight.callbacks.inoculation_cost import COST
+from probelight.io.atomic import write_text_atomic
+from probelight.io.escaping import json_text
+from probelight.io.stop_signals import SENTENCES, STOP, TERMINATED
+from probelight.io.wandb import (
     FINISH_SECONDS,
     OFFLINE_SECONDS,
     PENDING,
+    Courier,
     WandbSettings,
     not_online,
     open_run,
+    shared_courier,
     wandb_client,
     wandb_id,
 )
-from probelight.io.atomic import write_text_atomic
-from probelight.io.escaping import json_text
-from probelight.io.stop_signals import SENTENCES
-from probelight.results.metrics_file import Logged
+from probelight.results.metrics_file import METRICS_FILE, Logged, read_metrics
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
 
 CURVE = "learning_curve"
 STEP = "trainer/global_step"
+
+
+def follow(
+    run: RunFolder, wandb: WandbSettings, before: Sequence[Logged] | None = None
+) -> WandbGuard:
+    """Return the logger of a run, in place of one that followed the run until now.
+
+    The run in W&B ends as the run does that it shows: finished, failed or interrupted.
+
+    Args:
+        run: The run.
+        wandb: Where it appears.
+        before: What earlier starts of it have logged; what `metrics.csv` holds unless given.
+    """
+    if before is None:
+        path = run.path / METRICS_FILE
+        before = read_metrics(path) if path.exists() else ()
+    logger = WandbGuard(wandb, run.key, run.config, run.path, before)
+
+    def end(how: RunRecord | BaseException) -> None:
+        if isinstance(how, RunRecord):
+            logger.summarise(report_scores(how))
+            logger.close()
+        else:
+            stopped = isinstance(how, SIGTERMException | KeyboardInterrupt)
+            logger.close(STOP.code or (TERMINATED if stopped else 1))
+
+    run.listeners = [end]
+    return logger
+
+
+def report_scores(record: RunRecord) -> dict[str, float]:
+    """Return what a finished run measured on items that chose nothing, as `report/<metric>`.
+
+    A cost that the report calls not interpretable is left out.
+    """
+    inoculation = record.inoculation
+    no_cost = inoculation is not None and inoculation.cost_interpretable is False
+    return {
+        f"report/{row.metric}": row.value
+        for row in record.rows
+        if row.split != "selection"
+        and not row.subset
+        and not row.perturbation
+        and not (no_cost and row.metric == COST)
+    }
 
 
 class WandbGuard(Logger):
@@ -89,7 +140,7 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Logs values of one step; epochs count from 1, as `best_epoch` and result rows do."""
+        """Log values of one step; epochs count from 1, as `best_epoch` and result rows do."""
         values = dict(metrics)
         if "epoch" in values:
             values["epoch"] += 1
@@ -97,11 +148,11 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
-        """Nothing: the resolved config of the run, which holds them, is there from the start."""
+        """Do nothing: the resolved config of the run, which holds them, is there from the start."""
 
     @rank_zero_only
     def summarise(self, values: Mapping[str, Any]) -> None:
-        """Puts final values into the run's summary."""
+        """Put final values into the run's summary."""
         final = dict(values)
         self._summary |= final
         self._send(lambda: self._run.summary.update(final))
@@ -109,7 +160,7 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def close(self, exit_code: int = 0) -> None:
-        """Ends the W&B run, and says what went wrong with it.
+        """End the W&B run, and says what went wrong with it.
 
         A run that is only written to disk is waited for longer, as nothing else would write it;
         but not if it was interrupted: then it goes on later, and time is short.
@@ -148,7 +199,7 @@ class WandbGuard(Logger):
         self._num_lost += not self._courier.send(lambda: self._attempt(act))
 
     def _note_pending(self) -> None:
-        """Leaves, before W&B is told anything, what a later start needs to tell it again."""
+        """Leave, before W&B is told anything, what a later start needs to tell it again."""
         if self._settings.disabled:
             return
         try:
@@ -158,7 +209,7 @@ class WandbGuard(Logger):
             self._problem = self._problem or error
 
     def _start(self) -> None:
-        """Begins the run; on the courier's thread, as importing wandb alone takes time."""
+        """Begin the run; on the courier's thread, as importing wandb alone takes time."""
         wandb = self._client()
         self._is_online = not self._settings.offline()
         self._run, self._not_online = open_run(
@@ -203,7 +254,7 @@ class WandbGuard(Logger):
                         self._run.finish(exit_code=1)
 
     def _warn(self) -> None:
-        """Warns once of each, on the run's own thread, of what failed on the other one."""
+        """Warn once of each, on the run's own thread, of what failed on the other one."""
         if self._not_online is not None:
             _warn(not_online("run", self._dir, self._not_online))
             self._not_online = None

@@ -1,12 +1,17 @@
-"""Where runs appear in Weights & Biases, and how they begin there; no Lightning is imported."""
+"""Weights & Biases: where runs appear, how they begin there, and the thread that talks to it."""
 
 from __future__ import annotations
 
 import os
+import queue
 import ssl
+import threading
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,11 +19,7 @@ INIT_SECONDS = 60.0
 FINISH_SECONDS = 15.0  # online: what is not sent by then is on disk
 OFFLINE_SECONDS = 120.0  # offline: the client only writes a file, but may share a busy machine
 REACH_SECONDS = 5.0
-MAX_ID = 64  # characters; longer ones are not everywhere taken
 PENDING = "wandb/pending.json"  # in a run's folder, while W&B does not have all of the run
-HASH = 13  # a run's key ends in a hyphen and 12 digits of its config's hash
-
-Mode = Literal["online", "offline", "disabled"]
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,11 @@ DEFAULT_WANDB = WandbSettings()
 
 
 def wandb_id(key: str) -> str:
-    """The id of the run `key` in W&B: the key, or its beginning and its hash where it is long."""
-    return key if len(key) <= MAX_ID else key[: MAX_ID - HASH] + key[-HASH:]
+    """Return the id of the run `key` in W&B: at most 64 characters, longer ones may be refused.
+
+    Of a long key it has the beginning, and the end: a hyphen and 12 digits of the config's hash.
+    """
+    return key if len(key) <= 64 else key[:51] + key[-13:]
 
 
 def wandb_client() -> Any:
@@ -82,7 +86,7 @@ def not_online(what: str, folder: Path, problem: Exception) -> str:
 def open_run(
     settings: WandbSettings, wandb: Any, offline: bool, **about: Any
 ) -> tuple[Any, Exception | None]:
-    """Begins a run in W&B, offline where it cannot be online.
+    """Begin a run in W&B, offline where it cannot be online.
 
     The mode is given to the client itself. Where it is only in the environment, a client that was
     set up before does not see it, asks for a key and records nothing.
@@ -114,7 +118,7 @@ def open_run(
 
 
 def check_server(wandb: Any) -> None:
-    """Raises ConnectionError where W&B's server cannot be reached; any answer of it will do.
+    """Raise ConnectionError where W&B's server cannot be reached; any answer of it will do.
 
     The client itself tries for `INIT_SECONDS`, and a command that ends earlier waits for it.
     """
@@ -131,7 +135,7 @@ def check_server(wandb: Any) -> None:
 
 
 def client_settings(offline: bool) -> Any:
-    """Settings of W&B's client: it gives up early, and leaves the terminal alone.
+    """Return settings of W&B's client: it gives up early, and leaves the terminal alone.
 
     What it could not send is on disk; `wandb sync` sends it.
     """
@@ -160,3 +164,54 @@ def _has_api_key() -> bool:
         return bool(wandb.api.api_key)
     except wandb.Error:  # there is one, which `wandb.init` says what is wrong with
         return True
+
+
+Call = Callable[[], Any]
+
+
+class Courier:
+    """Make calls one after another on a daemon thread; sending one never blocks.
+
+    Args:
+        capacity: Calls that may wait, more than a run of many hours logs; further ones are turned
+            away.
+    """
+
+    def __init__(self, capacity: int = 5000) -> None:
+        self._calls: queue.Queue[Call] = queue.Queue(capacity)
+        self._since: float | None = None
+        self._thread: threading.Thread | None = None
+
+    def send(self, call: Call) -> bool:
+        """Queue a call that must not raise; False where the queue is full."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="wandb", daemon=True)
+            self._thread.start()
+        try:
+            self._calls.put_nowait(call)
+        except queue.Full:
+            return False
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until everything sent so far is done; False where it is not done in time.
+
+        A call that has been under way for so long already is not waited for.
+        """
+        since = self._since
+        stuck = 0.0 if since is None else time.monotonic() - since
+        done = threading.Event()
+        return self.send(done.set) and done.wait(max(0.0, seconds - stuck))
+
+    def _work(self) -> None:
+        while True:
+            call = self._calls.get()
+            self._since = time.monotonic()
+            call()
+            self._since = None
+
+
+@cache
+def shared_courier() -> Courier:
+    """Return the thread of this process: W&B has one run at a time, which ends before the next."""
+    return Courier()

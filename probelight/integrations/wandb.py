@@ -1,0 +1,248 @@
+"""A finished report as a small run in Weights & Biases, and workspaces from configs/wandb."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from probelight.io.errors import ConfigError, UsageError
+from probelight.io.escaping import from_cell
+from probelight.io.typed import STRICT, typed
+from probelight.io.wandb import Courier, WandbSettings, not_online, open_run, wandb_client, wandb_id
+from probelight.io.yaml_file import read_yaml
+
+if TYPE_CHECKING:
+    from wandb_workspaces.reports.v2 import LinePlot, ScatterPlot
+    from wandb_workspaces.workspaces import Workspace
+
+STEP = "trainer/global_step"
+
+
+def publish(
+    report_dir: Path,
+    settings: WandbSettings,
+    workspace: WorkspaceTemplate | None = None,
+    patience: float = 120.0,
+    client: Callable[[], Any] | None = None,
+) -> bool:
+    """Log all figures and tables of a report, and the page as an artifact, in the sweep's group.
+
+    The run has a fixed id, so a report that is made again goes on in the same one. It never
+    raises: what went wrong is a warning, and the files of the report are there all the same.
+
+    Args:
+        report_dir: Where `train.py report` wrote `figures/` and `tables/`.
+        settings: Project and group; the folder's name stands for a missing group.
+        workspace: A workspace to make in the project; online alone.
+        patience: Seconds to wait for W&B: only the person who asked for the report waits.
+        client: Gives the wandb package; a parameter for tests.
+
+    Returns:
+        Whether everything was logged in time.
+    """
+    failures: list[Exception] = []
+    kept_offline: list[Exception] = []
+
+    def send_all() -> None:
+        try:
+            wandb = (client or wandb_client)()
+            offline = settings.offline()
+            name = report_dir.resolve().name
+            digest = hashlib.sha256(str(report_dir.resolve()).encode()).hexdigest()[:12]
+            run, problem = open_run(
+                settings,
+                wandb,
+                offline,
+                group=settings.group or name,
+                job_type="report",
+                name=f"report-{name}",
+                id=wandb_id(f"report-{name}-{digest}"),
+                dir=str(report_dir),
+            )
+            kept_offline.extend([problem] if problem else [])
+            log_report(report_dir, run, wandb)
+            if workspace:
+                make_workspace(workspace, settings, offline or problem is not None, wandb)
+        except Exception as error:
+            failures.append(error)
+
+    courier = Courier()
+    courier.send(send_all)
+    in_time = courier.wait(patience)
+    for problem in kept_offline:
+        warnings.warn(not_online("report", report_dir, problem), RuntimeWarning, stacklevel=2)
+    if failures or not in_time:
+        reason = failures[0] if failures else f"no answer in {patience:g} s"
+        warnings.warn(
+            f"Weights & Biases did not take the report: {reason}. It is in {report_dir}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return in_time and not failures
+
+
+def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
+    """Log figures, tables, the page with what lies beside it, and the costs; end the run."""
+    logged: dict[str, Any] = {}
+    for path in sorted((report_dir / "figures").glob("*.png")):
+        logged[f"figures/{path.stem}"] = wandb.Image(str(path))
+    for path in sorted((report_dir / "tables").glob("*.csv")):
+        columns, data = read_table(path)
+        logged[f"tables/{path.stem}"] = wandb.Table(columns=columns, data=data)
+    run.log(logged)
+    page = wandb.Artifact("report", type="report")
+    for name in ("report.html", "report.md"):
+        if (path := report_dir / name).exists():
+            page.add_file(str(path), name=name)
+    if (items := report_dir / "items").is_dir():  # what the page could not hold
+        page.add_dir(str(items), name="items")
+    run.log_artifact(page)
+    run.summary.update(inoculation_costs(report_dir / "tables"))
+    run.finish()
+
+
+def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
+    """Return columns and rows of a report's csv file, each column all numbers or all text.
+
+    W&B refuses a column with values of several types, and draws numbers only from numbers.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    columns: list[list[float | str | None]] = []
+    for place in range(len(header)):
+        texts = [from_cell(row[place]) for row in rows]
+        try:
+            columns.append([float(text) if text else None for text in texts])
+        except ValueError:
+            columns.append([text or None for text in texts])
+    return header, [list(cells) for cells in zip(*columns, strict=True)]
+
+
+def inoculation_costs(tables_dir: Path) -> dict[str, float]:
+    """Return the cost of each line and dose, by name: the mean over seeds where there are several.
+
+    Two lines of a report never have the same name.
+    """
+    rows: list[dict[str, str]] = []
+    for name, chosen_only in (("inoculation_seeds.csv", False), ("inoculation.csv", True)):
+        if not rows and (path := tables_dir / name).exists():
+            with path.open(encoding="utf-8", newline="") as file:
+                found = [{k: from_cell(v) for k, v in row.items()} for row in csv.DictReader(file)]
+            rows = [row for row in found if not chosen_only or row["chosen"] == "True"]
+    parts = ("probe", "report_split", "selection", "original_task", "setup", "model")
+    costs = {}
+    for row in rows:
+        if row["inoculation_cost"] and row["cost_interpretable"] == "True":
+            line = "/".join(row[part] for part in parts if row.get(part))
+            costs[f"inoculation_cost/{line}/k={row['dose']}"] = float(row["inoculation_cost"])
+    return costs
+
+
+def make_workspace(
+    template: WorkspaceTemplate, settings: WandbSettings, offline: bool, wandb: Any
+) -> None:
+    """Make a workspace, or say why there is none."""
+    if offline or not settings.project:
+        print(f"workspace {template.name}: not made, as W&B is offline here")
+        return
+    made = template.built(settings.entity or wandb.Api().default_entity, settings.project)
+    made.save()
+    print(f"workspace {template.name}: {made.url}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelTemplate:
+    """A panel: `lines` over the steps of each run, or `points`, one a run.
+
+    Attributes:
+        title: What stands above it.
+        x: The metric of the horizontal axis.
+        lines: The metrics that are drawn against it.
+        points: The metric of each run's summary that is drawn against it.
+        log_x: Whether the horizontal axis is logarithmic.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    title: str
+    x: str = STEP
+    lines: tuple[str, ...] = ()
+    points: str = ""
+    log_x: bool = False
+
+    def built(self) -> LinePlot | ScatterPlot:
+        """Return the panel as W&B's library has it."""
+        import wandb_workspaces.reports.v2 as wr
+
+        if self.points:
+            x, y = wr.SummaryMetric(self.x), wr.SummaryMetric(self.points)
+            return wr.ScatterPlot(title=self.title, x=x, y=y, log_x=self.log_x)
+        return wr.LinePlot(title=self.title, x=self.x, y=list(self.lines), log_x=self.log_x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionTemplate:
+    """Panels below one heading."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    name: str
+    panels: tuple[PanelTemplate, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceTemplate:
+    """A workspace without the project that it is made in."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    name: str
+    sections: tuple[SectionTemplate, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> WorkspaceTemplate:
+        """Read the template in a file.
+
+        Raises:
+            ConfigError: If it cannot be read, a key is unknown or missing, or a panel has both
+                `lines` and `points`, or neither.
+        """
+        template = typed(cls, read_yaml(path), str(path), ConfigError)
+        for panel in (panel for section in template.sections for panel in section.panels):
+            if bool(panel.lines) == bool(panel.points):
+                raise ConfigError(
+                    f"{path}: the panel {panel.title!r} needs either `lines` or `points`"
+                )
+        return template
+
+    def built(self, entity: str, project: str) -> Workspace:
+        """Return the workspace in a project; `save` sends it."""
+        import wandb_workspaces.workspaces as ws
+
+        sections = [
+            ws.Section(
+                name=section.name, is_open=True, panels=[panel.built() for panel in section.panels]
+            )
+            for section in self.sections
+        ]
+        return ws.Workspace(entity=entity, project=project, name=self.name, sections=sections)
+
+
+def check_library() -> None:
+    """Refuse a workspace where W&B's library for them is not installed.
+
+    Raises:
+        UsageError: If it is not there.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("wandb_workspaces") is None:
+        raise UsageError(
+            "--workspace needs W&B's library for workspaces: pip install wandb-workspaces "
+            "(or the extra `wandb` of this project)"
+        )
