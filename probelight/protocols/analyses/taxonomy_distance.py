@@ -1,44 +1,274 @@
-"""Do models prefer the nearer hypernym? Edges in WordNet against answers (Talmor 2020, 4.4).
+"""`train.py taxonomy-distance`: do models prefer the nearer hypernym? (Talmor 2020, section 4.4).
 
 "A crow and a horse are both a type of [MASK].": bird is four edges above crow and animal seven, so
 bird is the nearer one, and the wrong one. The paper says that models choose a nearer distractor in
-80% of the items that have one.
+80% of the items that have one. A job holds the answers of one finished run against WordNet.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from math import fsum
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
-from probelight.io.files import read_lines
+from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from probelight.io.artifacts import check_left
+from probelight.io.errors import ConfigError, UsageError
+from probelight.io.files import read_lines, sha256_of
+from probelight.io.ranges import PathText
 from probelight.metrics.ties import credit_of
 from probelight.probes.controls import STANDARD
+from probelight.probes.record import Record
+from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import groups_of
-from probelight.probes.taxonomy_edges import ItemDistances, item_distances
-from probelight.protocols.analyses.jobs import DISTANCE, predictions_sha256
-from probelight.protocols.analyses.taxonomy import (
-    RESULTS,
-    WORDNET,
-    entities_of,
-    taxonomy_items,
-    taxonomy_runs,
-    wordnet_of,
-)
+from probelight.probes.taxonomy_edges import Edges, ItemDistances, item_distances
+from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import Part, run_jobs, unfinished
 from probelight.results.provenance import changed_since, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import RunFolder
+from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.results.subset import NearerDistractor
 
-Line = dict[str, Any]
+PROTOCOL = "taxonomy_distance"
+RUNNER = "probelight.protocols.analyses.taxonomy_distance:measure_distances"
+SOURCES = ("zero_shot", "curve")  # protocols whose answers are read
+RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
+
+
+@command(
+    Command(
+        "the nearer hypernym?",
+        example="train.py taxonomy-distance --results runs/zero_shot --output_dir runs/distance",
+        shown="output_dir results wordnet mirror",
+    )
+)
+def taxonomy_distance(
+    output_dir: PathText,
+    results: PathText,
+    wordnet: PathText = str(DEFAULT_DIR),
+    mirror: str | None = None,
+) -> None:
+    """How often a model answered with a hypernym nearer to one concept than the right answer is.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished zero-shot or curve runs; their predictions are read.
+        wordnet: Folder of a WordNet 3.0 database.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If no run there answered a taxonomy probe.
+    """
+    from probelight.reports.terminal import print_tables
+
+    context = RunContext(mirror=mirror, paths={RESULTS: results, WORDNET: wordnet})
+    answered = list(taxonomy_runs(context))
+    if not answered:
+        raise UsageError(
+            f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
+            "(one whose stems name two concepts of which they are both a type)"
+        )
+    database = wordnet_of(context).sha256
+    jobs = [distance_job(path, record, database) for path, record in answered]
+    folder = CommandFolder(Path(output_dir), {"command": "taxonomy-distance"})
+    missing = unfinished(jobs, folder)
+    for job in jobs:
+        if job not in missing:
+            print(f"{job.config['run']}: complete")
+    run_jobs([Part(jobs)], folder, context)
+    print_tables(folder.path, PROTOCOL)
+
+
+def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, RunRecord]]:
+    """Yield folder and record of every finished run that answered a taxonomy probe.
+
+    Args:
+        context: Says in which folder they are.
+        key: Of the runs; what was scored in two folders has one key.
+    """
+    for path in sorted(Path(context.paths[RESULTS]).rglob(f"runs/{key}/predictions.jsonl")):
+        if not (path.parent / "result.json").exists():
+            continue
+        record = RunRecord.read(path.parent / "result.json")
+        if record.protocol in SOURCES and record.rows and taxonomy_items(record, context):
+            yield path.parent, record
+
+
+def taxonomy_items(answered: RunRecord, context: RunContext) -> ProbeData | None:
+    """Return the items that a run answered, if they ask of which type two concepts both are."""
+    name, split = answered.probe, answered.rows[0].split
+    read = partial(_taxonomy_probe, name, split, context.mirror)
+    return context.remembered(f"taxonomy {name} {split}", context.mirror, read)
+
+
+def _taxonomy_probe(name: str, split: str, mirror: str | None) -> ProbeData | None:
+    try:
+        data = load_probe(name, split, mirror=mirror)
+    except ConfigError:  # a file of one's own, without a config
+        return None
+    kept = [r for r in data.records if "type of" in r.stem and len(entities_of(data, r)) == 2]
+    left_out = len(data.records) - len(kept)
+    notice = f"{left_out} of {len(data.records)} stems of {name} name no two concepts: left out"
+    notices = (*data.notices, notice) if left_out else data.notices
+    return replace(data, records=tuple(kept), notices=notices) if kept else None
+
+
+def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
+    """Return the two concepts of a stem, in order; another number where it is no such stem."""
+    found = data.config.find_arguments(record.stem)
+    words = [record.stem[start:end] for start, end in found[1]] if found else []
+    return tuple(words)  # type: ignore[return-value]  # two, where it counts
+
+
+class WordNet(NamedTuple):
+    """An opened WordNet.
+
+    Attributes:
+        sha256: Of the nouns.
+        edges: Word to the words above it with their edges.
+    """
+
+    sha256: str
+    edges: Edges
+
+
+def wordnet_of(context: RunContext) -> WordNet:
+    """Return the WordNet that a command was given, opened once by a process.
+
+    Raises:
+        FileNotFoundError: If it is not there, or not whole.
+    """
+    folder = context.paths[WORDNET]
+
+    def opened() -> WordNet:
+        reader = open_wordnet(folder)
+        above = cache(partial(hypernym_edges, reader))
+        return WordNet(sha256_of(Path(folder) / "data.noun"), above)
+
+    return context.remembered(WORDNET, folder, opened)
+
+
+def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
+    """Return the job that holds a run's answers against WordNet.
+
+    Args:
+        source: Folder of the run.
+        answered: Its record.
+        database: Checksum of WordNet.
+
+    Raises:
+        ValueError: If the run's predictions have changed since it ended.
+    """
+    config = {
+        "protocol": PROTOCOL,
+        "run": answered.key,
+        "predictions": predictions_sha256(source),
+        "wordnet": database,
+    }
+    name = f"taxonomy-distance-{answered.probe}-{answered.model}"
+    return Job(name, config, RUNNER)
+
+
+def predictions_sha256(source: Path) -> str:
+    """Return the checksum of a run's predictions.
+
+    Raises:
+        ValueError: If it has changed since the run ended.
+    """
+    check_left(source, "predictions.jsonl")
+    return sha256_of(source / "predictions.jsonl")
+
+
+def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Make the run that holds another run's answers against WordNet.
+
+    Raises:
+        UsageError: If predictions or WordNet are others than when the run was planned.
+        ValueError: If the other run's files have changed since it ended.
+    """
+    start = time.perf_counter()
+    found = list(taxonomy_runs(context, config["run"]))
+    planned = (one for one in found if predictions_sha256(one[0]) == config["predictions"])
+    match = next(planned, None)
+    if match is None:
+        raise changed_since(
+            [str(path / "predictions.jsonl") for path, _ in found] or [context.paths[RESULTS]]
+        )
+    source, answered = match
+    wordnet = wordnet_of(context)
+    if wordnet.sha256 != config["wordnet"]:
+        raise changed_since([context.paths[WORDNET]])
+    data = taxonomy_items(answered, context)
+    assert data is not None
+    measured = {
+        record.name: item_distances(record, entities_of(data, record), wordnet.edges)
+        for record in data.records
+    }
+    rows: list[Row] = []
+    lines: list[dict[str, Any]] = []
+    first = next(row for row in answered.rows if row.metric == "accuracy")
+    row = Row(
+        protocol=PROTOCOL,
+        model=first.model,
+        probe=data.config.name,
+        mode=first.mode,
+        num_train=first.num_train,
+        learning_rate=first.learning_rate,
+        split=first.split,
+        role=first.role,
+        kind=first.kind,
+    )
+    for (name, seed), answers in _answered_sets(source).items():
+        answers = {item: best for item, best in answers.items() if item in measured}
+        items = [measured[item] for item in answers]
+        groups = groups_of((item.record for item in items), data.config.group_by)
+        of_seed = replace(row, seed=seed if row.num_train else None)
+        rows += distance_rows(items, list(answers.values()), groups, of_seed)
+        for item in items:
+            best = answers[item.record.name]
+            lines.append(
+                {
+                    "set": name,
+                    "id": item.record.id,
+                    "position": item.record.position,
+                    "entities": list(item.entities),
+                    "choices": list(item.record.choices),
+                    "edges": [list(pair) for pair in item.edges],
+                    "nearer": list(item.nearer),
+                    "prediction": best[0] if best else None,
+                    "tied": len(best),
+                    "answer": item.record.answer,
+                }
+            )
+    run.write_lines("distances.jsonl", lines)
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=answered.model,
+            probe=data.config.name,
+            rows=tuple(rows),
+            counts={
+                "items": len(measured),
+                "placed": sum(item.is_placed for item in measured.values()),
+            },
+            notices=(*data.notices, *_notices(list(measured.values()))),
+            seeds=answered.seeds,
+            data=data_files([data]),
+            model_sha256=answered.model_sha256,
+            seconds=round(time.perf_counter() - start, 3),
+            facts={"answered": answered.key},
+        )
+    )
 
 
 def distance_rows(
@@ -47,7 +277,7 @@ def distance_rows(
     groups: Sequence[str],
     row: Row,
 ) -> list[Row]:
-    """Share of nearer distractors chosen among the items that have one, and what to read it by.
+    """Return how often the nearer distractor is chosen, by guessing too, and accuracy without it.
 
     Args:
         items: The items answered.
@@ -75,84 +305,8 @@ def distance_rows(
     return rows
 
 
-def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Makes the run that holds what another one answered against WordNet.
-
-    Raises:
-        UsageError: If predictions or WordNet are others than when the run was planned.
-        ValueError: If what the other run left has changed since it ended.
-    """
-    start = time.perf_counter()
-    source, answered = _planned_run(config, context)
-    wordnet = wordnet_of(context)
-    if wordnet.sha256 != config["wordnet"]:
-        raise changed_since([context.paths[WORDNET]])
-    data = taxonomy_items(answered, context)
-    assert data is not None
-    measured = {
-        record.name: item_distances(record, entities_of(data, record), wordnet.edges)
-        for record in data.records
-    }
-    rows: list[Row] = []
-    lines: list[Line] = []
-    row = _measured_row(answered.rows, data.config.name)
-    for (name, seed), answers in _sets(source).items():
-        answers = {item: best for item, best in answers.items() if item in measured}
-        items = [measured[item] for item in answers]
-        own = replace(row, seed=seed if row.num_train else None)
-        groups = groups_of((item.record for item in items), data.config.group_by)
-        rows += distance_rows(items, list(answers.values()), groups, own)
-        lines += [_line(name, item, answers[item.record.name]) for item in items]
-    run.write_lines("distances.jsonl", lines)
-    run.finish(
-        RunRecord(
-            protocol=DISTANCE,
-            model=answered.model,
-            probe=data.config.name,
-            rows=tuple(rows),
-            counts={
-                "items": len(measured),
-                "placed": sum(item.is_placed for item in measured.values()),
-            },
-            notices=(*data.notices, *_notices(list(measured.values()))),
-            seeds=answered.seeds,
-            data=data_files([data]),
-            model_sha256=answered.model_sha256,
-            seconds=round(time.perf_counter() - start, 3),
-            facts={"answered": answered.key},
-        )
-    )
-
-
-def _planned_run(config: Mapping[str, Any], context: RunContext) -> tuple[Path, RunRecord]:
-    """The run whose answers are measured, found by its key and their checksum."""
-    found = list(taxonomy_runs(context, config["run"]))
-    for path, record in found:
-        if predictions_sha256(path) == config["predictions"]:
-            return path, record
-    raise changed_since(
-        [str(path / "predictions.jsonl") for path, _ in found] or [context.paths[RESULTS]]
-    )
-
-
-def _measured_row(rows: Sequence[Row], probe: str) -> Row:
-    """The columns that say what was measured, from the rows of the run that answered."""
-    first = next(row for row in rows if row.metric == "accuracy")
-    return Row(
-        protocol=DISTANCE,
-        model=first.model,
-        probe=probe,
-        mode=first.mode,
-        num_train=first.num_train,
-        learning_rate=first.learning_rate,
-        split=first.split,
-        role=first.role,
-        kind=first.kind,
-    )
-
-
-def _sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...]]]:
-    """Best choices by item, by set and seed: the unchanged probe, each seed a set of its own."""
+def _answered_sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...]]]:
+    """Read the best choices by item, by set and seed, of the probe without a control."""
     sets: dict[tuple[str, int | None], dict[str, tuple[int, ...]]] = {}
     for _, line in read_lines(source / "predictions.jsonl"):
         row = json.loads(line)
@@ -162,42 +316,27 @@ def _sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...
     return sets
 
 
-def best_of(row: Line) -> tuple[int, ...]:
-    """The best choices of a row of predictions.jsonl, which names the first and their number."""
-    first, scores = row["prediction"], row["scores"]
+def best_of(line: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the best choices of a line of predictions.jsonl: it has the first and their number."""
+    first, scores = line["prediction"], line["scores"]
     if first is None:
         return ()
     # Written scores are rounded, which can make more of them equal than share the best score.
     equal = [place for place in range(first, len(scores)) if scores[place] == scores[first]]
-    return tuple(equal[: row.get("tied", 1)])  # older files do not count ties
-
-
-def _line(name: str, item: ItemDistances, best: Sequence[int]) -> Line:
-    return {
-        "set": name,
-        "id": item.record.id,
-        "position": item.record.position,
-        "entities": list(item.entities),
-        "choices": list(item.record.choices),
-        "edges": [list(pair) for pair in item.edges],
-        "nearer": list(item.nearer),
-        "prediction": best[0] if best else None,
-        "tied": len(best),
-        "answer": item.record.answer,
-    }
+    return tuple(equal[: line.get("tied", 1)])  # older files do not count ties
 
 
 def _notices(items: Sequence[ItemDistances]) -> list[str]:
-    """What was left out, and why."""
-    said = []
+    """Say what was left out, and why."""
+    notices = []
     unknown = sorted({word for item in items for word in item.unknown})
     if unknown:
         shown = ", ".join(unknown[:10]) + (", …" if len(unknown) > 10 else "")
         touched = sum(bool(item.unknown) for item in items)
-        said.append(f"{len(unknown)} words of {touched} items are not in WordNet: {shown}")
+        notices.append(f"{len(unknown)} words of {touched} items are not in WordNet: {shown}")
     if left_out := sum(not item.is_placed for item in items):
-        said.append(
+        notices.append(
             f"{left_out} of {len(items)} items are left out: WordNet does not have the right "
             "answer above both concepts"
         )
-    return said
+    return notices

@@ -1,3 +1,5 @@
+"""Which finished runs answered a taxonomy probe, and of which stems the two concepts are known."""
+
 from __future__ import annotations
 
 import json
@@ -6,13 +8,30 @@ from pathlib import Path
 import pytest
 
 from probelight.build.sources.wordnet import DEFAULT_DIR
+from probelight.io.errors import UsageError
 from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 from probelight.probes.taxonomy_edges import ItemDistances
 from probelight.protocols import cli
-from probelight.protocols.analyses.taxonomy_distance import best_of, distance_rows
+from probelight.protocols.analyses.taxonomy_distance import (
+    RESULTS,
+    WORDNET,
+    best_of,
+    distance_job,
+    distance_rows,
+    entities_of,
+    taxonomy_items,
+    taxonomy_runs,
+    wordnet_of,
+)
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import load_runner
+from probelight.results.record import RunRecord
 from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.results.subset import NearerDistractor
 from tests.fixtures.rows import read_results
+from tests.probes.tiny_wordnet import write_wordnet
 
 
 def answered(nearer: tuple[int, ...], placed: bool = True) -> ItemDistances:
@@ -100,3 +119,73 @@ def test_results_without_a_taxonomy_probe_are_a_usage_error(
     command = ["taxonomy-distance", "--results", str(tmp_path), "--output_dir"]
     assert cli.main([*command, str(tmp_path / "out")]) == cli.USAGE_ERROR
     assert "answered a taxonomy probe" in capsys.readouterr().err
+
+
+def test_what_was_measured_is_the_answers_and_they_must_not_change(tmp_path: Path) -> None:
+    source = RunFolder(tmp_path / "runs", "zero-shot-taxonomy_small-m", {"a": 1})
+    source.write_lines("predictions.jsonl", [{"id": "1"}])
+    about = {"protocol": "zero_shot", "model": "m", "probe": "taxonomy_small"}
+    rows = (Row(**about, metric="accuracy", value=0.5, split="dev"),)
+    answered = RunRecord(**about, key=source.key, rows=rows)
+    source.finish(answered)
+    job = distance_job(source.path, answered, "database")
+    assert job.key.startswith("taxonomy-distance-taxonomy_small-m-")
+    assert (job.config["run"], job.config["wordnet"]) == (source.key, "database")
+    # Finished anew, as by another start: whole in itself, but not what was planned.
+    source.write_lines("predictions.jsonl", [{"id": "2"}])
+    source.finish(answered)
+    context = RunContext(paths={"results": str(tmp_path), "wordnet": "nowhere"})
+    run = CommandFolder(tmp_path / "out", {}).run(job.name, job.config)
+    with pytest.raises(UsageError, match=r"predictions\.jsonl: changed since it was planned"):
+        load_runner(job.runner)(run, job.config, context)
+    source.write_lines("predictions.jsonl", [{"id": "three"}])
+    with pytest.raises(ValueError, match=r"predictions\.jsonl: changed since the run ended"):
+        distance_job(source.path, answered, "database")
+
+
+def answered_run(folder: Path, name: str, protocol: str, probe: str) -> RunFolder:
+    run = RunFolder(folder / "runs", name, {})
+    run.write_lines("predictions.jsonl", [])
+    row = Row(protocol=protocol, probe=probe, split="dev", metric="accuracy", value=0.5)
+    run.finish(RunRecord(protocol=protocol, probe=probe, rows=(row,)))
+    return run
+
+
+def test_only_finished_runs_of_a_taxonomy_probe_are_measured(tmp_path: Path) -> None:
+    runs = {
+        name: answered_run(tmp_path / "some", name, protocol, probe)
+        for name, protocol, probe in (
+            ("zero", "zero_shot", "taxonomy_small"),
+            ("curve", "curve", "taxonomy_small"),
+            ("ages", "zero_shot", "age_small"),
+            ("own", "zero_shot", "a-file-of-ones-own"),
+            ("grid", "grid", "taxonomy_small"),
+        )
+    }
+    RunFolder(tmp_path / "some" / "runs", "begun", {}).write_lines("predictions.jsonl", [])
+    context = RunContext(paths={RESULTS: str(tmp_path)})
+    found = [path for path, _ in taxonomy_runs(context)]
+    assert found == [runs["curve"].path, runs["zero"].path]
+    assert [path for path, _ in taxonomy_runs(context, runs["zero"].key)] == [runs["zero"].path]
+
+
+def test_the_two_concepts_of_a_stem_and_what_has_none() -> None:
+    rows = (Row(split="dev"),)
+    of_types = RunRecord(protocol="zero_shot", probe="taxonomy_small", rows=rows)
+    items = taxonomy_items(of_types, RunContext())
+    assert items is not None
+    first = items.records[0]
+    assert [word in first.stem for word in entities_of(items, first)] == [True, True]
+    ages = load_probe("age_small", "dev")
+    assert "type of" not in ages.records[0].stem
+    of_ages = RunRecord(protocol="zero_shot", probe="age_small", rows=rows)
+    assert taxonomy_items(of_ages, RunContext()) is None
+
+
+def test_wordnet_is_opened_once_and_named_where_it_is_not_there(tmp_path: Path) -> None:
+    context = RunContext(paths={WORDNET: str(write_wordnet(tmp_path))})
+    found = wordnet_of(context)
+    assert wordnet_of(context) is found
+    assert found.edges("poodle")["animal"] == 3  # dog, mammal, animal
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        wordnet_of(RunContext(paths={WORDNET: str(tmp_path / "nowhere")}))

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import json
@@ -9,7 +11,7 @@ import pytest
 
 from probelight.probes.unigrams import CorpusFit
 from probelight.protocols import cli
-from probelight.protocols.analyses.corpus_unigrams import accuracies, unigram_rows
+from probelight.protocols.analyses.unigrams import accuracies, unigram_rows
 from probelight.results.load import Results, Run
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -93,3 +95,21 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "0.22" in capsys.readouterr().out
     assert cli.main(command) == cli.USAGE_ERROR
     assert "--measure max (there is also zero_shot)" in capsys.readouterr().err
+
+
+QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
+
+
+def test_what_results_there_are_is_said_where_no_two_models_can_be_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zero_shot = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path / 'zero'}", *QUIET]
+    assert cli.main(zero_shot) == 0
+    command = ["unigrams", f"--results={tmp_path / 'zero'}", f"--output_dir={tmp_path / 'out'}"]
+    command += ["--counts_a=a.txt", "--counts_b=b.txt", "--model_a=embedded", "--model_b=other"]
+    capsys.readouterr()
+    assert cli.main([*command, "--measure=zero_shot"]) == cli.USAGE_ERROR
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert "fewer than two probes have results of both embedded and other" in line
+    assert "results of embedded" in line
+    assert not (tmp_path / "out").exists()

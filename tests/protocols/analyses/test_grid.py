@@ -1,3 +1,5 @@
+"""The jobs of the analyses: what their keys are made of, and what they refuse."""
+
 from __future__ import annotations
 
 import json
@@ -10,15 +12,22 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.build.prediction_grids import age_grids
+from probelight.io.errors import UsageError
 from probelight.models.checkpoints.source import EMBEDDED_DIR
 from probelight.protocols import cli
-from probelight.protocols.analyses.jobs import grid_job
-from probelight.protocols.analyses.prediction_grid import fill_grid, grid_matrix, grid_rows
+from probelight.protocols.analyses.grid import (
+    GridSettings,
+    fill_grid,
+    grid_job,
+    grid_matrix,
+    grid_rows,
+)
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.results.run_folder import RunFolder
+from probelight.protocols.jobs.job import load_runner
+from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age", "18", "--grid.last_age", "24", "--grid.first_year", "1990"]
@@ -154,3 +163,81 @@ def test_a_causal_model_fills_a_grid_by_the_likelihood_of_what_follows(
             sums.append(sum(float(logs[at - 1, ids[0, at]]) for at in range(begin, ids.shape[1])))
         expected = 1 / (1 + math.exp(sums[1] - sums[0]))
         assert matrix["probability"][i][j] == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_grids_are_those_of_each_wording_asked_for() -> None:
+    grids = GridSettings(
+        panels=["A", "sizes"], first_age=20, last_age=40, step=10, wordings=["paper", "released"]
+    ).grids()
+    assert [(one.name, one.wording) for one in grids] == [
+        ("A", "paper"),
+        ("sizes", "paper"),
+        ("A", "released"),
+        ("sizes", "released"),
+    ]
+    assert [int(value) for value in grids[0].values] == [20, 30, 40]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"first_age": 30, "last_age": 20}, "--grid.first_age 30"),
+        ({"first_year": 1990, "last_year": 1995, "step": 10}, "--grid.first_year 1990"),
+    ],
+)
+def test_values_that_make_no_grid_are_a_usage_error(settings: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        GridSettings(**settings)  # type: ignore[arg-type]
+
+
+MODEL = ModelSettings("somewhere/bert")
+
+
+def test_a_grid_is_another_one_with_other_values_or_sentences() -> None:
+    grids = [
+        age_grids(ages=(20, 30), years=(1960, 1990))[0],
+        age_grids(ages=(20, 40), years=(1960, 1990))[0],
+        age_grids(ages=(20, 30), years=(1960, 1990), wording="released")[0],
+    ]
+    jobs = [grid_job(MODEL, grid, TrainerSettings()) for grid in grids]
+    assert jobs[0].config["values"] == [20, 30]
+    assert len({job.key for job in jobs}) == 3
+    again = age_grids(ages=(20, 30), years=(1800, 1801))[0]
+    assert grid_job(MODEL, again, TrainerSettings(max_eval_tokens=9)).key == jobs[0].key
+
+
+def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> None:
+    job = grid_job(MODEL, age_grids(ages=(20, 30))[0], TrainerSettings())
+    config = {**job.config, "stems": "0" * 64}
+    run = CommandFolder(tmp_path, {}).run(job.name, config)
+    with pytest.raises(UsageError, match=r"grid A \(paper wording\): changed since it was planned"):
+        load_runner(job.runner)(run, config, RunContext())
+
+
+QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
+GRID = ["grid", "--grid.panels=[A]", "--grid.first_age=20", "--grid.last_age=40", "--grid.step=10"]
+
+
+def test_a_grid_is_filled_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [*GRID, f"--output_dir={tmp_path}", *QUIET]
+    assert cli.main(command) == 0
+    rows = read_results(tmp_path / "results.csv")
+    [accuracy] = [row for row in rows if row["metric"] == "accuracy"]
+    # Three ages in both orders: six sentences about three pairs.
+    assert (accuracy["num_items"], accuracy["num_groups"]) == ("6", "3")
+    before = (tmp_path / "results.csv").read_bytes()
+    capsys.readouterr()
+    assert cli.main(command) == 0
+    assert "complete" in capsys.readouterr().out
+    assert (tmp_path / "results.csv").read_bytes() == before
+
+
+def test_a_baseline_has_no_answers_before_it_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [*GRID, "--models=esim", f"--output_dir={tmp_path / 'out'}", *QUIET]
+    assert cli.main(command) == cli.USAGE_ERROR
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("train.py grid: error: ")
+    assert "ESIM" in line
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,319 @@
+"""`train.py grid`: zero-shot predictions over all pairs of values (Talmor 2020, figures 2A and 3).
+
+Table 4 of the paper comes of the same grids. A job is one model on one grid; its run holds the
+rows, and the answers to all pairs as a matrix for the figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import exp, fsum
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from probelight.build.prediction_grids import (
+    AGES,
+    BIRTH_YEARS,
+    PredictionGrid,
+    Wording,
+    age_grids,
+    grid_of,
+    size_grid,
+)
+from probelight.io.errors import UsageError
+from probelight.io.ranges import PathText, Settings, Within
+from probelight.metrics.ties import best_of_each, credit_of
+from probelight.probes.record import chance_of
+from probelight.probes.splits import groups_of
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.engine.chosen_models import chosen_models
+from probelight.protocols.engine.kinds import refuse_untrained
+from probelight.protocols.engine.model_source import source_of
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.predictions import (
+    Predictions,
+    accuracy_row,
+    grouped_row,
+    proportion_row,
+    score_notices,
+    tied_row,
+)
+from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
+from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
+from probelight.results.load import GRID_FILE
+from probelight.results.provenance import DataUse, changed_since
+from probelight.results.record import RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.subset import GridWording
+
+PROTOCOL = "grid"
+RUNNER = "probelight.protocols.analyses.grid:fill_grid"
+Panel = Literal["A", "B", "C", "D", "sizes"]
+Age = Annotated[int, Within(0, 1_000)]
+Year = Annotated[int, Within(0, 9_999)]
+
+
+@dataclass(frozen=True)
+class GridSettings(Settings):
+    """Which grids are filled.
+
+    Args:
+        panels: "A" ages in the age sentence, "B" birth years in the birth-year sentence, "C" birth
+            years in the age sentence, "D" ages in the birth-year sentence, "sizes" objects.
+        first_age: Smallest age; the paper says that models compare ages from 15 to 105 and fail
+            outside.
+        last_age: Largest age.
+        first_year: Earliest birth year.
+        last_year: Latest birth year.
+        step: Distance of two neighbouring ages or years; 1 takes every one.
+        wordings: "paper" or "released", the two wordings of the age sentence, or both.
+    """
+
+    panels: list[Panel] = field(default_factory=lambda: list(get_args(Panel)))
+    first_age: Age = AGES[0]
+    last_age: Age = AGES[-1]
+    first_year: Year = BIRTH_YEARS[0]
+    last_year: Year = BIRTH_YEARS[-1]
+    step: Annotated[int, Within(1, 1_000)] = 1
+    wordings: list[Wording] = field(default_factory=lambda: ["paper"])
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, first, last in (
+            ("age", self.first_age, self.last_age),
+            ("year", self.first_year, self.last_year),
+        ):
+            if last < first + self.step:
+                raise UsageError(
+                    f"--grid.first_{name} {first} and --grid.last_{name} {last} with a step of "
+                    f"{self.step} give one value or none; at least two are needed"
+                )
+
+    def grids(self) -> list[PredictionGrid]:
+        """Return the grids asked for, wording by wording."""
+        ages = range(self.first_age, self.last_age + 1, self.step)
+        years = range(self.first_year, self.last_year + 1, self.step)
+        return [
+            grid
+            for wording in self.wordings
+            for grid in (*age_grids(ages, years, wording), size_grid(wording=wording))
+            if grid.name in self.panels
+        ]
+
+
+DEFAULT_GRID = GridSettings()
+
+
+@command(
+    Command(
+        "answers to every pair of values",
+        example="train.py grid --grid.panels [A,B] --grid.step 10 --output_dir runs/grid",
+        shown="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
+        "grid.first_age grid.last_age grid.step trainer.accelerator trainer.precision",
+    )
+)
+def prediction_grid(
+    output_dir: PathText,
+    models: str | list[str] = "",
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    grid: GridSettings = DEFAULT_GRID,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
+) -> None:
+    """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
+
+    The same command goes on where it stopped: a grid that is filled is not filled again.
+
+    Args:
+        output_dir: Folder of the results.
+        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
+        model: Which model, in place of `models`.
+        random_weights: Also every model with random weights (the architecture control).
+        grid: Which grids, over which values.
+        trainer: Device and batch settings.
+        engine: Where the runs are made: here, or on Ray.
+
+    Raises:
+        UsageError: If a model is a baseline, which would have to be trained first.
+    """
+    chosen = chosen_models(models, model, random_weights)
+    refuse_untrained(chosen, "grid")
+    config = {
+        "command": "grid",
+        "models": [settings.config() for settings in chosen],
+        "grid": asdict(grid),
+        "precision": trainer.precision,
+    }
+    folder = CommandFolder(Path(output_dir), config)
+    from probelight.reports.terminal import print_tables
+
+    plan: list[Part] = []
+    for settings in chosen:
+        jobs = [grid_job(settings, one, trainer) for one in grid.grids()]
+        if num_done := len(jobs) - len(unfinished(jobs, folder)):
+            print(f"{settings.label}: {num_done} of {len(jobs)} grids complete")
+        plan += [Part([job]) for job in jobs]
+    run_jobs(plan, folder, RunContext(trainer, engine=engine))
+    print_tables(folder.path, PROTOCOL)
+
+
+def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
+    """Return the job that fills a grid with a model's predictions."""
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "grid": grid.name,
+        "wording": grid.wording,
+        "values": list(grid.values),
+        "stems": stems_sha256(grid),
+        "precision": trainer.precision,
+    }
+    return Job(f"grid-{grid.name}-{grid.wording}-{model.label}", config, RUNNER)
+
+
+def stems_sha256(grid: PredictionGrid) -> str:
+    """Return the checksum of a grid's sentences."""
+    text = "\n".join(record.stem for record in grid.records)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Make the run of one model and grid.
+
+    Raises:
+        UsageError: If the sentences are others than when the run was planned.
+    """
+    from probelight.protocols.engine.evaluation import predict  # only now: it imports torch
+
+    start = time.perf_counter()
+    model = ModelSettings(**config["model"])
+    grid = grid_of(config["grid"], config["values"], config["wording"])
+    sentences = DataUse(
+        path=f"grid {grid.name} ({grid.wording} wording)",
+        sha256=stems_sha256(grid),
+        num_items=len(grid.records),
+    )
+    if sentences.sha256 != config["stems"]:
+        raise changed_since([sentences.path])
+    scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
+    name = f"grid {grid.name}"
+    predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
+    rows = grid_rows(predictions, grid, replace(model.row, mode=scorer.mode))
+    run.write_lines("predictions.jsonl", predictions.rows())
+    run.write(GRID_FILE, grid_matrix(predictions, grid))
+    run.write_metrics(rows)
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=model.label,
+            probe=grid.probe,
+            rows=tuple(rows),
+            counts={"items": len(grid.records), "scored": len(predictions.records)},
+            notices=(*predictions.notices, *score_notices(predictions)),
+            data=(sentences,),
+            source=source_of(model),
+            model_sha256=scorer.fingerprint(),
+            seconds=round(time.perf_counter() - start, 3),
+        )
+    )
+
+
+def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:
+    """Return accuracy, chance and the share of each answer; the panel is `Row.perturbation`.
+
+    Args:
+        predictions: The model's choices for the grid's pairs.
+        grid: The grid.
+        row: Has the columns of the model and the mode, which all rows share.
+    """
+    row = replace(
+        row,
+        protocol=PROTOCOL,
+        probe=grid.probe,
+        control="standard",
+        num_train=0,
+        subset=GridWording(grid.wording),
+        perturbation=grid.name,
+    )
+    num_items = len(predictions.records)
+    pairs = groups_of(predictions.records, "arguments")
+    shares = [
+        [credit_of(best, choice) for best in predictions.best]
+        for choice in range(len(grid.candidates))
+    ]
+    chance = replace(row, metric="chance", value=chance_of(predictions.records))
+    return [
+        accuracy_row(predictions, pairs, row),
+        tied_row(predictions, row),
+        replace(chance, num_items=num_items),
+        *(
+            grouped_row(share, pairs, replace(row, metric=f"share_{name}"))
+            for name, share in zip(grid.candidates, shares, strict=True)
+        ),
+        _order_row(predictions, row),
+    ]
+
+
+def _order_row(predictions: Predictions, row: Row) -> Row:
+    """Return the share of unordered pairs whose two orders the model distinguishes rightly.
+
+    The first candidate must be more probable where it is right than where it is wrong. A model that
+    always prefers one word, at 50% accuracy, may still be right about all orders. Where it is as
+    probable in both orders, the pair counts 1/2, as any tie of two.
+    """
+    margins: dict[frozenset[Any], dict[int, float]] = {}
+    for record, scores, best in zip(
+        predictions.records, predictions.scores, predictions.best, strict=True
+    ):
+        pair = frozenset(record.meta["arguments"])
+        # -inf less -inf would be no number.
+        margins.setdefault(pair, {})[record.answer] = (
+            0.0 if len(best) > 1 else scores[0] - scores[1]
+        )
+    orders = best_of_each([[both[0], both[1]] for both in margins.values()])
+    right = fsum(credit_of(best, 0) for best in orders)
+    return proportion_row(right, len(margins), replace(row, metric="order_accuracy"))
+
+
+def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any]:
+    """Return what grid.json holds: the axes and, row by row, the prediction for each pair.
+
+    `probability` is p(first candidate) of the softmax over the two candidates, `prediction` and
+    `answer` are indices of `candidates`; all are null on the diagonal and where an item was
+    skipped. The prediction alone is null on a tie; a probability of NaN scores is null too.
+    """
+    place = {value: number for number, value in enumerate(grid.values)}
+    size = len(grid.values)
+    cells: dict[str, list[list[Any]]] = {
+        name: [[None] * size for _ in range(size)]
+        for name in ("probability", "prediction", "answer")
+    }
+    scored = zip(predictions.records, predictions.scores, predictions.best, strict=True)
+    for record, (first, second), best in scored:
+        row, column = (place[value] for value in record.meta["arguments"])
+        if best:
+            p = 0.5
+            if len(best) == 1:  # the softmax over two scores, safe for any size of them
+                small = exp(-abs(first - second))
+                p = 1 / (1 + small) if first >= second else small / (1 + small)
+            cells["probability"][row][column] = round(p, 6)
+        cells["prediction"][row][column] = best[0] if len(best) == 1 else None
+        cells["answer"][row][column] = record.answer
+    return {
+        "name": grid.name,
+        "probe": grid.probe,
+        "title": grid.title,
+        "wording": grid.wording,
+        "axes": list(grid.axes),
+        "candidates": list(grid.candidates),
+        "values": list(grid.values),
+        **cells,
+    }

@@ -1,0 +1,229 @@
+"""`train.py unigrams`: does the model that read more of a probe's words do better?
+
+After Talmor (2020), section 5. Per probe: which of two models does better, against which model's
+pre-training corpus gives the probe's content words the higher mean log probability; over probes:
+Spearman's correlation of the two differences. The paper has 0.22 for roberta-large against
+bert-large whole-word-masking.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from probelight.io.errors import UsageError
+from probelight.io.files import sha256_of
+from probelight.io.ranges import PathText
+from probelight.metrics.scoring_rules import RULES
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.source import ProbeData, load_probe
+from probelight.probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_records
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import Part, run_jobs
+from probelight.results.load import Results, load_results
+from probelight.results.provenance import DataUse, changed_since, check_data, data_files
+from probelight.results.record import RunRecord, UnigramFacts
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.subset import OneModel
+
+PROTOCOL = "unigrams"
+RUNNER = "probelight.protocols.analyses.unigrams:compare_words"
+COUNTS = ("counts_a", "counts_b")  # in `RunContext.paths`
+MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA the second
+STANDARD = ("", "standard")
+Measure = Literal["zero_shot", "max"]
+Accuracies = dict[str, dict[str, float]]  # probe, then model
+
+
+@command(
+    Command(
+        "does the commoner probe go better?",
+        example="train.py unigrams --results runs/curve --model_a roberta-large --counts_a "
+        "books.txt.gz --model_b bert-large-uncased --counts_b wiki.txt.gz --output_dir runs/words",
+        shown="output_dir results model_a counts_a model_b counts_b measure mirror",
+    )
+)
+def unigrams(
+    output_dir: PathText,
+    results: PathText,
+    counts_a: PathText,
+    counts_b: PathText,
+    model_a: str,
+    model_b: str,
+    measure: Measure = "max",
+    mirror: str | None = None,
+) -> None:
+    """Correlates which of two models does better with whose corpus has more of a probe's words.
+
+    Content words are those of stems and choices without function words (probes/content_words.py);
+    a word's probability is (count + 1) / (tokens + types + 1) of its corpus.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished curve or zero-shot runs of both models.
+        counts_a: Words of the first model's corpus: a word and its count on each line; .gz too.
+        counts_b: Words of the second model's corpus.
+        model_a: The first model, as tables call it.
+        model_b: The second model.
+        measure: How good a model is: "max" is the best point of its learning curve, "zero_shot"
+            its accuracy before training.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If fewer than two probes were answered by both models.
+    """
+    from probelight.reports.terminal import print_tables
+
+    context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
+    job = comparison_job(Path(results), (model_a, model_b), measure, context)
+    folder = CommandFolder(Path(output_dir), job.config)
+    run_jobs([Part([job])], folder, context)
+    print_tables(folder.path, PROTOCOL)
+
+
+def comparison_job(
+    results: Path, models: tuple[str, str], measure: Measure, context: RunContext
+) -> Job:
+    """Return the job that compares two models.
+
+    Args:
+        results: Folder of finished runs of both.
+        models: The two, as tables call them; the context has the paths of their words (`COUNTS`).
+        measure: How good a model is.
+        context: What the job will run under.
+
+    Raises:
+        UsageError: If fewer than two probes were answered by both models.
+    """
+    found = accuracies(load_results(results), measure)
+    shared = {probe: of for probe, of in found.items() if of.keys() >= set(models)}
+    if len(shared) < 2:
+        known = sorted({model for of in found.values() for model in of})
+        other = "zero_shot" if measure == "max" else "max"
+        raise UsageError(
+            f"--results {results}: fewer than two probes have results of both "
+            f"{' and '.join(models)}; with --measure {measure} (there is also {other}) there are "
+            f"results of {', '.join(known) or 'no model'}"
+        )
+    config = {
+        "command": PROTOCOL,
+        "models": list(models),
+        "counts": [sha256_of(context.paths[name]) for name in COUNTS],
+        "measure": measure,
+        "accuracies": {probe: [of[model] for model in models] for probe, of in shared.items()},
+        "data": [f.sha256 for probe in sorted(shared) for f in _items(probe, context).files],
+    }
+    return Job("-".join([PROTOCOL, *models]), config, RUNNER)
+
+
+def accuracies(results: Results, measure: Measure) -> Accuracies:
+    """Return the accuracy of each model on each probe.
+
+    "max" is the best point of the curve averaged over seeds, N = 0 not being a point of it.
+    """
+    import pandas as pd
+
+    measured = [
+        (row.probe, row.model, row.num_train or 0, row.value)
+        for row in results.rows
+        if row.metric == "accuracy" and not (row.subset or row.perturbation)
+        if row.protocol in ("zero_shot", "curve") and row.control in STANDARD
+        if (not row.num_train) == (measure == "zero_shot")
+        if (row.mode in MODES if row.num_train else row.mode not in RULES)
+    ]
+    rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
+    points = rows.groupby(["probe", "model", "size"])["value"].mean()
+    best = points.groupby(["probe", "model"]).max()
+    return {probe: own.droplevel("probe").to_dict() for probe, own in best.groupby("probe")}
+
+
+def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Make the run of two models: their differences and the correlation over probes.
+
+    Raises:
+        UsageError: If a file is another one than when the run was planned.
+    """
+    start = time.perf_counter()
+    model_a, model_b = config["models"]
+    paths = [context.paths[name] for name in COUNTS]
+    counts = [DataUse(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
+    if [file.sha256 for file in counts] != config["counts"]:
+        raise changed_since(paths)
+    found = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
+    data = {probe: _items(probe, context) for probe in sorted(found)}
+    check_data(config["data"], data.values())
+    words = {probe: words_of_records(part.records) for probe, part in data.items()}
+    wanted = {word for own in words.values() for word in own}
+    first, second = (read_unigrams(path, wanted) for path in paths)
+    fits = {p: (corpus_fit(own, first), corpus_fit(own, second)) for p, own in words.items()}
+    notices = []
+    for place, file in enumerate(counts):
+        unseen = sum(pair[place].num_unseen for pair in fits.values())
+        total = sum(pair[place].num_words for pair in fits.values())
+        notices.append(f"{file.path}: {unseen:,} of {total:,} content words are not in it")
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            model=f"{model_a} against {model_b}",
+            rows=tuple(unigram_rows(found, fits, (model_a, model_b))),
+            counts={"probes": len(found)},
+            notices=tuple(notices),
+            data=(*data_files(data.values()), *counts),
+            seconds=round(time.perf_counter() - start, 3),
+            unigrams=UnigramFacts(models=(model_a, model_b), measure=config["measure"]),
+        )
+    )
+
+
+def _items(probe: str, context: RunContext) -> ProbeData:
+    splits = load_probe_config(probe).splits
+    split = "dev" if "dev" in splits else "test"
+    read = partial(load_probe, probe, split, mirror=context.mirror)
+    return context.remembered(f"words of {probe}", context.mirror, read)
+
+
+def unigram_rows(
+    found: Accuracies,
+    fits: Mapping[str, tuple[CorpusFit, CorpusFit]],
+    models: tuple[str, str],
+) -> list[Row]:
+    """Return both differences (first model minus second) per probe, and their correlation.
+
+    Args:
+        found: The accuracies.
+        fits: Of each probe, how common its content words are in the corpus of either model.
+        models: The two models.
+    """
+    # Only now: it imports scipy.stats, which takes half a second.
+    from probelight.metrics.correlation import spearman
+
+    row = Row(protocol=PROTOCOL, model=" against ".join(models))
+    rows: list[Row] = []
+    accuracy: list[float] = []
+    probability: list[float] = []
+    for probe, pair in fits.items():
+        accuracy.append(found[probe][models[0]] - found[probe][models[1]])
+        probability.append(pair[0].mean_log_probability - pair[1].mean_log_probability)
+        of_probe = replace(row, probe=probe)
+        for model, fit in zip(models, pair, strict=True):
+            of_model = replace(of_probe, subset=OneModel(model))
+            common = replace(of_model, metric="mean_log_probability", num_items=fit.num_words)
+            rows.append(replace(common, value=fit.mean_log_probability))
+            rows.append(replace(of_model, metric="accuracy", value=found[probe][model]))
+        rows.append(replace(of_probe, metric="accuracy_difference", value=accuracy[-1]))
+        rows.append(replace(of_probe, metric="log_probability_difference", value=probability[-1]))
+    whole = spearman(accuracy, probability)
+    row = replace(row, num_items=whole.num_pairs)
+    if not math.isnan(whole.rho):
+        interval = replace(row, ci_low=whole.low, ci_high=whole.high)
+        rows.append(replace(interval, metric="spearman", value=whole.rho))
+    rows.append(replace(row, metric="spearman_p", value=whole.p_value))
+    return rows
