@@ -53,8 +53,8 @@ _MOVED = (
         "MaskedLanguageModel",
     ),
     ("lightning_modules.sentence_choice", "lightning_modules.sentence_choice", "SentenceChoice"),
-    ("protocols.analyses.corpus_unigrams", "protocols.analyses.corpus_unigrams", "compare_words"),
-    ("protocols.analyses.prediction_grid", "protocols.analyses.prediction_grid", "fill_grid"),
+    ("protocols.analyses.corpus_unigrams", "protocols.analyses.unigrams", "compare_words"),
+    ("protocols.analyses.prediction_grid", "protocols.analyses.grid", "fill_grid"),
     (
         "protocols.analyses.taxonomy_distance",
         "protocols.analyses.taxonomy_distance",
@@ -64,7 +64,11 @@ _MOVED = (
     ("protocols.audit.run", "protocols.audit.run", "ask_baseline"),
     ("protocols.curve.phrasing", "protocols.curve.phrasing", "score_phrasing"),
     ("protocols.curve.runs", "protocols.curve.runs", "run_job"),
-    ("protocols.diagnostics.run", "protocols.diagnostics.run", "measure_model measure_recorded"),
+    (
+        "protocols.diagnostics.run",
+        "protocols.diagnostics.diagnose",
+        "measure_model measure_recorded",
+    ),
     ("protocols.inoculation.runs", "protocols.inoculation.runs", "run_job"),
     ("protocols.zero_shot.run", "protocols.zero_shot.run", "score_set"),
 )
