@@ -1,9 +1,9 @@
-"""The score an inoculated model is chosen by, and whether its cost can be read."""
+"""How an inoculated model is chosen: the mean of both accuracies, and the front of the two."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 Item = TypeVar("Item")
@@ -58,7 +58,7 @@ class Checkpoint(NamedTuple):
 
 
 def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:
-    """M*_k: the item with the best aggregate over settings and epochs.
+    """Return M*_k, the item with the best aggregate over settings and epochs.
 
     Ties go to the lower cost, then to the smaller learning rate, then to the earlier epoch, then
     to the item that comes first.
@@ -70,10 +70,19 @@ def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoi
     Raises:
         ValueError: If there are no candidates, or one has a score that is not a number.
     """
-    found = [(_rank(seen), item) for item in items if (seen := checkpoint(item)).epoch > 0]
-    if not found:
+    ranked = []
+    for item in items:
+        found = checkpoint(item)
+        if found.epoch <= 0:
+            continue
+        if not (math.isfinite(found.probe) and math.isfinite(found.original)):
+            raise ValueError(f"a checkpoint has a score that is not a number: {found}")
+        score = round(aggregate(found.probe, found.original), _DIGITS)
+        cheaper = round(found.original, _DIGITS)
+        ranked.append(((-score, -cheaper, found.learning_rate, found.epoch), item))
+    if not ranked:
         raise ValueError("there are no checkpoints to choose from")
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(ranked, key=lambda pair: pair[0])[1]
 
 
 def interpretable(low: float, chance: float) -> bool:
@@ -86,12 +95,29 @@ def interpretable(low: float, chance: float) -> bool:
     return low > chance
 
 
-def _rank(one: Checkpoint) -> tuple[float, float, float, float]:
-    if not all(map(math.isfinite, (one.probe, one.original))):
-        raise ValueError(f"a checkpoint has a score that is not a number: {one}")
-    return (
-        -round(aggregate(one.probe, one.original), _DIGITS),
-        -round(one.original, _DIGITS),
-        one.learning_rate,
-        one.epoch,
-    )
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Return the points that none dominates; more is better in both coordinates.
+
+    A point is dominated by one that is at least as good in both and better in one. Points that
+    tie in both are all on the front, or none of them.
+
+    Args:
+        points: For each checkpoint two scores, such as original-task and probe accuracy.
+
+    Returns:
+        Indices of the front, by rising first score, ties in the order given.
+
+    Raises:
+        ValueError: If a score is not a number.
+    """
+    if any(not math.isfinite(score) for point in points for score in point):
+        raise ValueError(f"a score is not a number: {list(points)}")
+    rounded = [(round(first, _DIGITS), round(second, _DIGITS)) for first, second in points]
+    front = []
+    best = -math.inf  # second score of all points with a higher first one
+    for first in sorted({first for first, _ in rounded}, reverse=True):
+        highest = max(second for one, second in rounded if one == first)
+        if highest > best:
+            front += [i for i, point in enumerate(rounded) if point == (first, highest)][::-1]
+            best = highest
+    return front[::-1]

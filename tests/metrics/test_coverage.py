@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from probelight.metrics.comparisons.paired import paired_difference, sign_flip_test
-from probelight.metrics.comparisons.seeds import Compared, compare_runs
+from probelight.metrics.comparisons import (
+    Compared,
+    compare_runs,
+    paired_difference,
+    sign_flip_test,
+)
 from probelight.metrics.intervals import (
     DIFFERENCES,
     Floats,

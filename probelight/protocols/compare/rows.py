@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from probelight.metrics.comparisons.seeds import Compared, Runs, compare_runs
+from probelight.metrics.comparisons import Compared, Runs, compare_runs
 from probelight.metrics.intervals import Interval, Term, accuracy_interval, num_groups, sum_interval
 from probelight.protocols.compare.blocks import Block
 from probelight.protocols.compare.systems import System

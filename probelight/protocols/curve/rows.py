@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from probelight.io.atomic import write_text_atomic
-from probelight.metrics.balance import majority_accuracy
+from probelight.metrics.clusters import majority_accuracy
 from probelight.probes.controls import CONTROLS, STANDARD
 from probelight.probes.record import Record
 from probelight.probes.splits import groups_of

@@ -15,7 +15,7 @@ from probelight.callbacks.aggregate_checkpoint import PROBE as VAL_PROBE
 from probelight.lightning_modules.inoculation import ORIGINAL, PROBE
 from probelight.metrics.aggregate import aggregate, chance_corrected_aggregate, interpretable
 from probelight.metrics.clusters import strict_by_size, strict_count
-from probelight.metrics.comparisons.paired import paired_difference
+from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import (

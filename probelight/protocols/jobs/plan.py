@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from probelight.metrics.comparisons.power import effective_items, paired, two_proportions
+from probelight.metrics.power import effective_items, paired, two_proportions
 from probelight.protocols.jobs.cells.standing import Cell, standings
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.progress import Progress, counted, duration

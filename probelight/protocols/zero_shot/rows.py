@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from probelight.metrics.balance import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.clusters import macro_accuracy, majority_accuracy, predicted_shares
 from probelight.probes.source import ProbeData
 from probelight.probes.splits import groups_of
 from probelight.protocols.engine.predictions import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from probelight.metrics.comparisons.letters import compact_letters
+from probelight.metrics.comparisons import compact_letters
 from probelight.results.load import Results, Run
 from probelight.results.record import ComparisonFacts
 from probelight.results.row import Row

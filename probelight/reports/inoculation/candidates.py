@@ -8,8 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from probelight.metrics.aggregate import aggregate
-from probelight.metrics.pareto import pareto_front
+from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports.inoculation.columns import what
 from probelight.reports.inoculation.facts import trajectory, with_controls
 from probelight.reports.inoculation.series import Series, series_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from probelight.metrics.comparisons.independent import independent_difference
+from probelight.metrics.comparisons import independent_difference
 from probelight.metrics.intervals import Interval, wilson
 from probelight.reports.kit.measured import Estimate, Measured
 from probelight.reports.kit.published import short_name

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from probelight.metrics.comparisons.power import effective_items, paired, two_proportions
+from probelight.metrics.power import effective_items, paired, two_proportions
 
 
 def test_half_against_six_tenths_needs_388_items() -> None:

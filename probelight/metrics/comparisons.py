@@ -1,0 +1,293 @@
+"""Comparisons of models: their difference with its interval, and a test of what changed.
+
+Two models on the same items (`paired_difference`), two systems with a run for each seed
+(`compare_runs`), two estimates from different items (`independent_difference`), and the letters by
+which a table of several systems says which of them differ (`compact_letters`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, product
+from statistics import NormalDist
+from string import ascii_lowercase
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probelight.metrics.intervals import (
+    DIFFERENCES,
+    LEVEL,
+    Floats,
+    Groups,
+    Interval,
+    Term,
+    group_indices,
+    half_width,
+    num_groups,
+    sum_interval,
+    sum_p_value,
+    wilson,
+)
+from probelight.metrics.power import paired
+
+_PARTS = 2520  # a tie of up to ten choices is a whole number of these parts of an item
+_EXACT = 2 * 10**8  # additions of an exact test; beyond, it is drawn
+_DRAWS = 9_999
+_BLOCK = 2**22  # drawn signs held at a time
+_Z = NormalDist().inv_cdf(1 - LEVEL / 2)
+Runs = Mapping[int, Floats]  # by seed, (N,) the credit of each item
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Two accuracies on the same items.
+
+    Attributes:
+        difference: Accuracy after minus accuracy before; the inoculation cost is its negative.
+        low: Lower end of the interval of the difference.
+        high: Upper end.
+        lost: Credit of the items that was there before and is not after: the number of items right
+            before and wrong after, where no item is a tie.
+        gained: Credit that was not there before and is after.
+        p_value: Exact two-sided McNemar test of lost against gained, by groups where there are any.
+    """
+
+    difference: float
+    low: float
+    high: float
+    lost: float
+    gained: float
+    p_value: float
+
+
+def paired_difference(
+    before: ArrayLike, after: ArrayLike, groups: Groups | None = None
+) -> PairedDifference:
+    """Compares two models on the same items.
+
+    The interval is Newcombe's square-and-add of Wilson intervals for paired proportions (1998,
+    method 10) where every item is a group of its own, else that of `probelight.metrics.intervals`.
+
+    Args:
+        before: (N,) what each item counts before: 1 right, 0 wrong, a part of 1 for a tie.
+        after: (N,) the same after.
+        groups: (N,) the group of each item, where items are not independent.
+
+    Raises:
+        ValueError: If the two have different lengths or are empty.
+    """
+    was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if was.shape != now.shape or was.size == 0:
+        raise ValueError(f"before and after must be the same items: {was.size} and {now.size}")
+    change = now - was
+    alone = groups is None or num_groups(groups) == len(groups) == len(was)
+    if alone:
+        totals: Floats = change
+        interval = _newcombe(now, was)
+    else:
+        assert groups is not None
+        terms = [Term(1.0, {0: change})]
+        interval = sum_interval(terms, groups, DIFFERENCES)
+        totals = np.bincount(group_indices(groups), change).astype(np.float64)
+    return PairedDifference(
+        difference=interval.value,
+        low=interval.low,
+        high=interval.high,
+        lost=float(np.maximum(-change, 0.0).sum()),
+        gained=float(np.maximum(change, 0.0).sum()),
+        p_value=sign_flip_test(totals),
+    )
+
+
+def sign_flip_test(totals: Sequence[float] | Floats) -> float:
+    """Exact two-sided p-value of a sum whose parts could as well have had the other sign.
+
+    With parts of -1 and 1 it is McNemar's exact test, a fair coin for every item that flipped. With
+    the sums of whole groups it is its form for items that are not independent: a coin a group.
+    All signs are counted; where that is too much they are drawn, and p is (b + 1) / (m + 1).
+
+    Args:
+        totals: (G,) change of each group.
+    """
+    changed = np.abs(np.asarray(totals, dtype=np.float64))
+    observed = abs(float(np.sum(totals)))
+    changed = changed[changed > 1e-9]
+    if not len(changed) or observed < 1e-9:
+        return 1.0
+    parts = _whole(changed)
+    if parts is None or len(parts) * int(parts.sum()) > _EXACT:
+        return _drawn_p_value(changed, observed)
+    reach = int(parts.sum())
+    # Of how many sign patterns, as a share, do the positive parts sum to 0, 1, ... reach?
+    share = np.zeros(reach + 1)
+    share[0], top = 1.0, 0
+    for part in np.sort(parts):
+        below = share[: top + 1] / 2
+        share[: top + 1] = below
+        share[part : top + 1 + part] += below
+        top += int(part)
+    sums = np.abs(2 * np.arange(reach + 1) - reach)
+    seen = round(observed * reach / float(changed.sum()))
+    return min(1.0, float(share[sums >= seen].sum()))
+
+
+def _whole(changed: Floats) -> NDArray[np.int64] | None:
+    """The parts in units of which all are whole; None where there is no such unit."""
+    near = [Fraction(float(part)).limit_denominator(_PARTS) for part in set(changed.tolist())]
+    unit = math.lcm(*(fraction.denominator for fraction in near))
+    parts = np.rint(changed * unit)
+    if unit > _PARTS or np.abs(parts - changed * unit).max() > 1e-6:
+        return None
+    whole = parts.astype(np.int64)
+    return whole // int(np.gcd.reduce(whole))
+
+
+def _drawn_p_value(changed: Floats, observed: float) -> float:
+    rng = np.random.default_rng(0)
+    rows, reached = max(1, _BLOCK // len(changed)), 0
+    for start in range(0, _DRAWS, rows):
+        signs = rng.integers(2, size=(min(rows, _DRAWS - start), len(changed))) * 2.0 - 1.0
+        reached += int((np.abs(signs @ changed) >= observed - 1e-9).sum())
+    return (reached + 1) / (_DRAWS + 1)
+
+
+def _newcombe(first: Floats, second: Floats) -> Interval:
+    """Interval of the first mean minus the second."""
+    n = len(first)
+    right1, right2 = float(first.sum()), float(second.sum())
+    p1, p2 = right1 / n, right2 / n
+    (low1, high1), (low2, high2) = wilson(right1, n), wilson(right2, n)
+    margins = right1 * (n - right1) * right2 * (n - right2)
+    cross = n * float(first @ second) - right1 * right2
+    if cross > 0:
+        cross = max(cross - n / 2, 0.0)  # the paper's continuity correction of phi
+    phi = cross / math.sqrt(margins) if margins else 0.0
+
+    def spread(down: float, up: float) -> float:
+        return math.sqrt(max(0.0, down * down - 2 * phi * down * up + up * up))
+
+    difference = float((first - second).sum()) / n
+    return Interval(
+        difference,
+        difference - spread(p1 - low1, high2 - p2),
+        difference + spread(high1 - p1, p2 - low2),
+    )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What two systems differ by.
+
+    Attributes:
+        interval: Accuracy of the first minus that of the second.
+        mcnemar_p: Exact McNemar by groups; of several seeds on each item's mean over them.
+        p_value: The same, and where seeds are drawn too not below that of the interval.
+        smallest: The smallest difference that would have been found with probability 80%; infinite
+            where none would.
+    """
+
+    interval: Interval
+    mcnemar_p: float
+    p_value: float
+    smallest: float
+
+
+def compare_runs(
+    first: Runs, second: Runs, groups: Groups | None = None, *, same_samples: bool = False
+) -> Compared:
+    """Compares two systems that answered the same items (after Sellam et al. 2022).
+
+    Items and seeds are both drawn where a system has several runs (Sellam et al. 2022, as a
+    formula: `metrics.intervals`). McNemar's test knows nothing of seeds: a difference counts for no
+    more than its interval says.
+
+    Args:
+        first: Runs of the one.
+        second: Runs of the other.
+        groups: (N,) the group of each item; every item is a group of its own when left out.
+        same_samples: Runs of one seed were trained on the same sample, so that they are pairs;
+            else seeds are numbers that say nothing of each other.
+
+    Raises:
+        ValueError: If there are no items, or items and groups differ in number.
+    """
+    other = second if same_samples else {~seed: credit for seed, credit in second.items()}
+    mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
+    one_each = paired_difference(other_mean, mean, groups=groups)
+    interval = Interval(one_each.difference, one_each.low, one_each.high)
+    terms = [Term(1.0, first), Term(-1.0, other)]
+    p_value = one_each.p_value
+    if max(len(first), len(second)) > 1:
+        interval = sum_interval(terms, groups, DIFFERENCES)
+        p_value = max(p_value, sum_p_value(terms, groups))
+    smallest = _smallest_found(first, other, terms, groups)
+    return Compared(interval, one_each.p_value, p_value, smallest)
+
+
+def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups | None) -> float:
+    """The difference that McNemar's test finds with probability 80% (`power.paired`).
+
+    With discordant share d and difference g the change of an item has the variance d - g^2, so that
+    half an interval of h is that of n = z^2 (d - g^2) / h^2 independent items that were answered
+    once: groups and few seeds make them fewer, several seeds more.
+    """
+    items = len(next(iter(first.values())))
+    member = np.arange(items) if groups is None else group_indices(groups)
+    sizes = np.bincount(member)
+    if 2 * 0.5 ** len(sizes) > LEVEL:
+        return math.inf  # not even if all groups changed one way
+    pairs = [(seed, seed) for seed in first.keys() & second.keys()] or product(first, second)
+    changes = [first[one] - second[other] for one, other in pairs]
+    discordant = float(np.mean([np.mean(change**2) for change in changes]))
+    difference = sum(weight * float(np.mean(list(runs.values()))) for weight, runs in terms)
+    variance, half = discordant - difference**2, half_width(terms, groups)
+    alike = variance < 1e-12 or half < 1e-9  # every item changed as the others did
+    effective = items**2 / float(np.sum(sizes**2)) if alike else variance * (_Z / half) ** 2
+    share = 1 / (2 * items)
+    return paired(effective, min(max(discordant, share), 1 - share))
+
+
+def independent_difference(one: Interval, other: Interval) -> Interval:
+    """The difference of two independent estimates, from the interval of each.
+
+    Squares of the distances to the ends are added (Newcombe 1998, method 10, where both intervals
+    are Wilson's; Zou & Donner 2008 for any others), so that an interval by groups can go in.
+
+    Args:
+        one: What the other is taken from.
+        other: What is taken.
+    """
+    difference = one.value - other.value
+    down = math.hypot(one.value - one.low, other.high - other.value)
+    up = math.hypot(one.high - one.value, other.value - other.low)
+    return Interval(difference, difference - down, difference + up)
+
+
+def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
+    """Return letters for models: two share one exactly where they do not differ (Piepho 2004).
+
+    Insert and absorb: one letter for all is split at each pair that differs, and a letter
+    whose models all share another one is dropped.
+
+    Args:
+        number: How many models there are, the best one first: it gets an "a".
+        apart: Pairs of their places that differ.
+
+    Returns:
+        A text of letters for each.
+    """
+    sets = [frozenset(range(number))]
+    for one, other in sorted(apart):
+        split = [s for s in sets if not {one, other} <= s]
+        split += [s - {gone} for s in sets if {one, other} <= s for gone in (one, other)]
+        distinct = set(split)
+        sets = [s for s in distinct if not any(s < larger for larger in distinct)]
+    names = (
+        f"{letter}{turn or ''}" for turn in count() for letter in ascii_lowercase
+    )  # a1 after z
+    named = list(zip(names, sorted(sets, key=sorted), strict=False))
+    return ["".join(name for name, own in named if place in own) for place in range(number)]
