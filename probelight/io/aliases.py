@@ -60,8 +60,8 @@ _MOVED = (
         "protocols.analyses.taxonomy_distance",
         "measure_distances",
     ),
-    ("protocols.audit.counted", "protocols.audit.counted", "count_giveaways"),
-    ("protocols.audit.run", "protocols.audit.run", "ask_baseline"),
+    ("protocols.audit.counted", "protocols.audit.giveaways", "count_giveaways"),
+    ("protocols.audit.run", "protocols.audit.audit", "ask_baseline"),
     ("protocols.curve.phrasing", "protocols.curve.phrasing", "score_phrasing"),
     ("protocols.curve.runs", "protocols.curve.runs", "run_job"),
     (

@@ -47,7 +47,7 @@ PROTOCOLS = {
     "probes build": "probelight.protocols.probes.build:build",
     "probes validate": "probelight.protocols.probes.check:validate",
     "probes stats": "probelight.protocols.probes.check:stats",
-    "probes audit": "probelight.protocols.audit.command:audit",
+    "probes audit": "probelight.protocols.audit.audit:audit",
     "probes contamination": "probelight.protocols.contamination.command:contamination",
     "export": "probelight.protocols.export:export_language_model",
 }

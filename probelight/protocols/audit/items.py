@@ -1,27 +1,77 @@
-"""What is audited: a probe of the catalogue, a folder that `probes build` wrote, or files."""
+"""The probe that is audited: its items, however they are named, and which are trained on.
+
+A probe is named as one of the catalogue, as a folder that `probes build` wrote, or as a file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any
 
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
+from probelight.io.ranges import NotEmpty, Seed, Settings, Share
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.importers.file import FORMS, read_file
 from probelight.probes.record import MASK, Record, Setup
 from probelight.probes.source import ProbeData, load_files, load_probe
 from probelight.probes.splits import SplitError, group_of, share_of
-from probelight.protocols.audit.settings import AuditSettings
+from probelight.protocols.curve.settings import ESIM_FIT
+from probelight.protocols.engine.kinds import KINDS
+from probelight.protocols.engine.settings import FitSettings
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.probes.check import split_files
 
 ORDER = ("train", "dev", "test")
 YAML = {".yaml", ".yml"}
+TRANSFORMER_FIT = FitSettings(learning_rate=2e-5, epochs=3)
+
+
+@dataclass(frozen=True)
+class AuditSettings(Settings):
+    """How baselines are trained on a probe.
+
+    Args:
+        seeds: Each baseline is trained once with each.
+        train_share: Of a probe that has one file, the share that is trained on, whole groups.
+        split_seed: Seeds that division, and which train items stop a training.
+        fit: How baselines over vectors are trained; `held_out` of the train items stop it.
+        transformer: How a whole transformer is, which sees the choices alone. Without patience its
+            last epoch is measured (Richardson 2020 trains for three).
+    """
+
+    seeds: Annotated[list[Seed], NotEmpty()] = field(default_factory=lambda: [0])
+    train_share: Share = 0.7
+    split_seed: Seed = 0
+    fit: FitSettings = field(default_factory=lambda: replace(ESIM_FIT, patience=5))
+    transformer: FitSettings = field(default_factory=lambda: TRANSFORMER_FIT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.transformer.patience is not None and self.fit.patience is None:
+            raise UsageError(
+                "training.transformer.patience needs training.fit.patience, by which train items "
+                "are held out"
+            )
+
+    def config(self) -> dict[str, Any]:
+        """Return plain values, without `transformer` in its default: runs keep their keys."""
+        values = asdict(self)
+        if self.transformer == TRANSFORMER_FIT:
+            del values["transformer"]
+        return values
+
+    def fit_of(self, kind: str) -> FitSettings:
+        """Return how a model of this type is trained."""
+        return self.transformer if KINDS[kind].has_checkpoint else self.fit
+
+
+DEFAULT_AUDIT = AuditSettings()
 
 
 @dataclass(frozen=True)
@@ -50,14 +100,14 @@ class AuditData:
         return [record for part in self.parts.values() for record in part.records]
 
     def untouched(self, records: Sequence[Record]) -> list[bool]:
-        """Of each item whether its group is in no train item."""
+        """Return of each item whether its group is in no train item."""
         group_by = self.config.group_by
         seen = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
         return [group_of(record, group_by) not in seen for record in records]
 
 
 def config_of(name: str) -> ProbeConfig:
-    """The config of what is named: a probe, the path of a config, a folder, or a file of items.
+    """Return the config of a probe, named by itself, a config, a folder or a file of items.
 
     Raises:
         UsageError: If a folder has neither a config nor files of items.
@@ -72,13 +122,14 @@ def config_of(name: str) -> ProbeConfig:
     if len(configs) == 1:
         return load_probe_config(configs[0])
     files = split_files(path)
-    setup: Setup = "mc_mlm" if all(map(_has_mask, files.values())) else "mc_qa"
-    own = load_files(visible(path.absolute().name.partition(".")[0]), files, setup)
-    return next(iter(own.values())).config
+    records = (record for file in files.values() for record in read_file(file).records)
+    setup: Setup = "mc_mlm" if all(MASK in record.stem for record in records) else "mc_qa"
+    loaded = load_files(visible(path.absolute().name.partition(".")[0]), files, setup)
+    return next(iter(loaded.values())).config
 
 
 def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | None) -> AuditData:
-    """Loads a probe, all of its splits that are there, and divides them.
+    """Load all splits of a probe that are there, and divide them between training and measuring.
 
     Where there is a train file, it is trained on, and all else is measured; else dev, and test is
     measured. Of a probe with one file a share of the groups is trained on, the rest measured.
@@ -88,20 +139,33 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
         NotThereError: If none of its files is there.
     """
     config = probe if isinstance(probe, ProbeConfig) else load_probe_config(probe)
-    parts, absent = _parts(config, mirror)
-    said = [*absent, *(notice for part in parts.values() for notice in part.notices)]
+    splits = [
+        *(split for split in ORDER if split in config.splits),
+        *(split for split in config.splits if split not in ORDER),
+    ]
+    parts: dict[str, ProbeData] = {}
+    absent: dict[str, NotThereError] = {}
+    for split in splits:
+        try:
+            parts[split] = load_probe(config, split, mirror=mirror)
+        except NotThereError as error:
+            absent[split] = error
+    if not parts:
+        raise next(iter(absent.values()))
+    notices = [f"{config.name}: no {split} file there" for split in absent]
+    notices += [notice for part in parts.values() for notice in part.notices]
     first, *others = parts
     group_by = config.group_by
     train: Sequence[Record] = parts[first].records
-    measured: dict[str, tuple[Record, ...]] = {one: parts[one].records for one in others}
+    measured = {split: parts[split].records for split in others}
     try:
         if not others:
             share, seed = settings.train_share, settings.split_seed
             train, rest, _ = share_of(train, group_by, share, seed)
             measured = {f"part of {first}": tuple(rest)}
-            said.append(f"{config.name}: {len(train)} of the items of {first} are trained on")
+            notices.append(f"{config.name}: {len(train)} of the items of {first} are trained on")
         elif first != ORDER[0]:
-            said.append(f"{config.name} has no train file: its {first} items are trained on")
+            notices.append(f"{config.name} has no train file: its {first} items are trained on")
     except SplitError as error:
         raise UsageError(
             f"{config.name}: its items cannot be divided between what is trained on and what is "
@@ -117,18 +181,18 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
                 f"{config.name}: no train items can be held out for early stopping ({error}); give "
                 "--training.fit.patience null, which trains all epochs, or more items"
             ) from error
-        said += [f"{config.name}: {few} (training.fit.held_out) stop a training"] if few else []
-    return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(said))
+        notices += [f"{config.name}: {few} (training.fit.held_out) stop a training"] if few else []
+    return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(notices))
 
 
 def read_audit(name: str, settings: AuditSettings, context: RunContext) -> AuditData:
-    """A probe as a run's config names it, read once by a process."""
+    """Return a probe as a run's config names it, read once by a process."""
     read = partial(load_audit, context.probe(name), settings, context.mirror)
     return context.remembered("audit", (name, settings, context.mirror), read)
 
 
-def under(control: str, data: AuditData) -> AuditData:
-    """The items under a control that fits any probe; which of them are alike is not changed."""
+def with_control(control: str, data: AuditData) -> AuditData:
+    """Return the items under a control that fits any probe; their groups stay."""
     if control == STANDARD:
         return data
     change = control_named(control).change
@@ -143,26 +207,5 @@ def under(control: str, data: AuditData) -> AuditData:
 
 
 def checksums(data: AuditData) -> list[str]:
-    """What a config holds of a probe, so that changed files are another run."""
+    """Return what a config holds of a probe, so that changed files are another run."""
     return [file.sha256 for part in data.parts.values() for file in part.files]
-
-
-def _parts(config: ProbeConfig, mirror: str | None) -> tuple[dict[str, ProbeData], list[str]]:
-    known = [
-        *(s for s in ORDER if s in config.splits),
-        *(s for s in config.splits if s not in ORDER),
-    ]
-    parts: dict[str, ProbeData] = {}
-    absent = []
-    for split in known:
-        try:
-            parts[split] = load_probe(config, split, mirror=mirror)
-        except NotThereError as error:
-            absent.append((split, error))
-    if not parts:
-        raise absent[0][1]
-    return parts, [f"{config.name}: no {split} file there" for split, _ in absent]
-
-
-def _has_mask(path: Path) -> bool:
-    return all(MASK in record.stem for record in read_file(path).records)

@@ -20,8 +20,7 @@ from probelight.build.hygiene.finding import asked_stems
 from probelight.io.ranges import settings_from
 from probelight.probes.record import chance_of
 from probelight.probes.splits import groups_of
-from probelight.protocols.audit.data import AuditData, read_audit
-from probelight.protocols.audit.settings import PROTOCOL, AuditSettings
+from probelight.protocols.audit.items import AuditData, AuditSettings, read_audit
 from probelight.protocols.engine.predictions import Predictions, accuracy_row, grouped_row
 from probelight.protocols.jobs.context import RunContext
 from probelight.results.provenance import check_data, data_files
@@ -30,6 +29,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.results.subset import AnswerPart
 
+PROTOCOL = "audit"
 LABEL = "the answers alone"
 MOST = 10  # words, and answers, that are shown of either end
 ALL = "all"  # the split of what is counted on the items of all splits
@@ -37,12 +37,12 @@ PARTS: Mapping[str, Parts] = {"word": words_of, "answer": whole}
 
 
 def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Makes the run that counts.
+    """Make the run that counts what gives a probe away.
 
     Raises:
         UsageError: If the probe is another one than when the run was planned.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     settings = settings_from(AuditSettings, config["settings"])
     data = read_audit(config["probe"], settings, context)
     check_data(config["data"], data.parts.values())
@@ -53,7 +53,7 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
         control="standard",
         role="baseline",
     )
-    rows = [*rule_rows(data, config["frequency"], base)]
+    rows = list(rule_rows(data, config["frequency"], base))
     for kind in PARTS:
         rows += part_rows(data, kind, replace(base, split=ALL))
     run.write_metrics(rows)
@@ -67,13 +67,13 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
             notices=data.notices,
             data=data_files(data.parts.values()),
             facts={"word frequencies": config["frequency"], "stems": config["stems"]},
-            seconds=round(time.perf_counter() - began, 3),
+            seconds=round(time.perf_counter() - start, 3),
         )
     )
 
 
 def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
-    """The accuracy of each rule that any reader could go by, on each measured split.
+    """Yield the accuracy of each rule that any reader could go by, on each measured split.
 
     Rules of the asked word are left out where the notes of no item name one.
 
@@ -88,17 +88,17 @@ def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
     for split, records in data.measured.items():
         names_asked = any(map(asked_stems, records))
         groups = groups_of(records, data.config.group_by)
-        own = replace(row, split=split, num_items=len(records))
-        yield replace(own, metric="chance", value=chance_of(records))
+        of_split = replace(row, split=split, num_items=len(records))
+        yield replace(of_split, metric="chance", value=chance_of(records))
         for name, rule in rules.items():
             if name in ASKED and not names_asked:
                 continue
-            said = Predictions(split, records, [rule(record) for record in records])
-            yield accuracy_row(said, groups, replace(own, mode=name))
+            predictions = Predictions(split, records, [rule(record) for record in records])
+            yield accuracy_row(predictions, groups, replace(of_split, mode=name))
 
 
 def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
-    """How often the gold has a part that other choices lack, chance, and the PMI of the two.
+    """Yield how often the gold has a part that other choices lack, chance, and the PMI of both.
 
     Args:
         data: The probe.
@@ -115,8 +115,8 @@ def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
             if part in places:
                 places[part].append((float(right), group))
     for part, one in shown.items():
-        own = replace(row, subset=AnswerPart(kind, part), num_items=one.num_items)
-        credit, members = zip(*places[part], strict=True)
-        yield grouped_row(credit, members, replace(own, metric="right_share"))
-        yield replace(own, metric="chance", value=one.expected / one.num_items)
-        yield replace(own, metric="pmi", value=one.pmi)
+        of_part = replace(row, subset=AnswerPart(kind, part), num_items=one.num_items)
+        scores, members = zip(*places[part], strict=True)
+        yield grouped_row(scores, members, replace(of_part, metric="right_share"))
+        yield replace(of_part, metric="chance", value=one.expected / one.num_items)
+        yield replace(of_part, metric="pmi", value=one.pmi)

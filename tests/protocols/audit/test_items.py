@@ -8,8 +8,7 @@ import yaml
 from probelight.io.errors import ConfigError, UsageError
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
-from probelight.protocols.audit.data import config_of, load_audit
-from probelight.protocols.audit.settings import AuditSettings
+from probelight.protocols.audit.items import AuditSettings, config_of, load_audit
 
 SETTINGS = AuditSettings()
 
