@@ -13,7 +13,7 @@ import torch
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from probelight.results.metrics_file import Logged, read_metrics, write_metrics
+from probelight.results.run_folder import Logged, read_metrics, write_metrics
 
 _SECONDS = 10.0  # between two writes: who looks at a run need not wait for its next state
 

@@ -30,9 +30,8 @@ from probelight.io.wandb import (
     wandb_client,
     wandb_id,
 )
-from probelight.results.metrics_file import METRICS_FILE, Logged, read_metrics
 from probelight.results.record import RunRecord
-from probelight.results.run_folder import RunFolder
+from probelight.results.run_folder import METRICS_FILE, Logged, RunFolder, read_metrics
 
 CURVE = "learning_curve"
 STEP = "trainer/global_step"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from probelight.io.errors import UsageError
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
-from probelight.results.planned import planned_cells
+from probelight.results.run_status import planned_cells
 
 if TYPE_CHECKING:
     from probelight.integrations.wandb import WorkspaceTemplate

@@ -1,27 +1,30 @@
-"""Finds the result files below a folder and reads them; what could not be read is kept and said."""
+"""Finds the result files below a folder and reads them; says which could not be read, and why."""
 
 from __future__ import annotations
 
 import os.path
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from itertools import count
+from pathlib import Path, PurePath
 from typing import Any
 
 from probelight.io.artifacts import change, read_result, remedy
 from probelight.io.escaping import all_visible, visible
 from probelight.io.files import read_json
-from probelight.results.items.hits import Hits, read_hits
-from probelight.results.items.inoculation_hits import Side, read_sides
-from probelight.results.model_names import told_apart, with_distinct_models
-from probelight.results.planned import PLANNED_FILE, of_earlier_plans, planned_cells
+from probelight.results.hits import Hits, Side, read_hits, read_sides
 from probelight.results.provenance import COMMAND
 from probelight.results.record import RunRecord
 from probelight.results.row import Role, Row
-from probelight.results.unfinished import unfinished
+from probelight.results.run_status import (
+    PLANNED_FILE,
+    RESULT_FILE,
+    RUNS_FOLDER,
+    of_earlier_plans,
+    planned_cells,
+    unfinished_notices,
+)
 
-RUNS_FOLDER = "runs"
-RESULT_FILE = "result.json"
 GRID_FILE = "grid.json"  # beside the result of a grid: what was said of each pair
 INOCULATION = "inoculation"
 MAX_NAMED = 3  # folders in the title's line
@@ -37,13 +40,13 @@ class Run(RunRecord):
 
     Attributes:
         path: Folder of the run, relative to the folder of its `Results`.
-        asked: The command that made it, as it was typed; empty where it was not recorded.
+        command: The command that made it, as it was typed; empty where it was not recorded.
         hits: Which items its runs got right, where a curve's run recorded them.
         sides: What each reported item counted before and after, where an inoculation recorded it.
     """
 
     path: str = ""
-    asked: str = ""
+    command: str = ""
     hits: Hits | None = None
     sides: Mapping[str, Side] = field(default_factory=dict)
 
@@ -54,7 +57,7 @@ class Run(RunRecord):
 
     @property
     def kind(self) -> str:
-        """The kind of its model."""
+        """The type of its model."""
         return self.rows[0].kind if self.rows else ""
 
 
@@ -83,15 +86,15 @@ class Results:
         return [row for run in self.runs for row in run.rows]
 
     def of(self, protocol: str) -> list[Run]:
-        """The runs of one protocol."""
+        """Return the runs of one protocol."""
         return [run for run in self.runs if run.protocol == protocol]
 
     def below(self, message: str) -> str:
-        """A message whose paths begin in the folder: a page is read elsewhere too."""
+        """Return a message with paths that begin in the folder: a page is read elsewhere too."""
         return message if self.folder is None else message.replace(f"{self.folder}/", "")
 
     def read(self, run: Run, name: str) -> Any | None:
-        """What a JSON file beside a run's result.json holds; None where there is none.
+        """Read a JSON file beside a run's result.json; None where there is none.
 
         Of a JSON Lines file it is the list of its lines.
 
@@ -101,8 +104,8 @@ class Results:
         if self.folder is None:
             return None
         folder = self.folder / run.path
-        if said := change(folder, run.files, name):
-            raise UnreadableResultError(f"{run.path}/{said}; {remedy(Path(run.path))}")
+        if changed := change(folder, run.files, name):
+            raise UnreadableResultError(f"{run.path}/{changed}; {remedy(Path(run.path))}")
         try:
             return read_json(folder / name)
         except FileNotFoundError:
@@ -113,7 +116,7 @@ class Results:
 
 
 def load_results(folder: Path | Sequence[Path]) -> Results:
-    """Reads every `runs/*/result.json` below a folder; several output folders in it are fine.
+    """Read every `runs/*/result.json` below a folder; several output folders in it are fine.
 
     Args:
         folder: One, or several whose results are to stand together. A run that lies below two of
@@ -126,14 +129,20 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     folders = [folder] if isinstance(folder, Path) else list(dict.fromkeys(folder))
     if not folders:
         raise FileNotFoundError("no folder with results was given")
-    roots = {given: _existing(given) for given in folders}
+    if missing := [given for given in folders if not given.is_dir()]:
+        raise FileNotFoundError(f"{missing[0]}: there is no such folder")
+    roots = {given: given.resolve() for given in folders}
     root = Path(os.path.commonpath(roots.values()))
-    found = {given: _result_paths(own) for given, own in roots.items()}
-    every = sorted({path for own in found.values() for path in own}, key=lambda path: path.parts)
+    paths_below = {
+        given: [p for p in below.rglob(RESULT_FILE) if p.parent.parent.name == RUNS_FOLDER]
+        for given, below in roots.items()
+    }
+    every = sorted({p for paths in paths_below.values() for p in paths}, key=lambda p: p.parts)
+
     read: dict[Path, Run] = {}
     left_out: dict[Path, str] = {}
-    damaged = _damaged_plans(every, root)
-    more = [*damaged]
+    damaged_plans = _damaged_plans(every, root)
+    damaged = [*damaged_plans]
     earlier = of_earlier_plans(every)
     for path in every:
         name = path.relative_to(root).as_posix()
@@ -145,21 +154,36 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
         except UnreadableResultError as error:
             left_out[path] = str(error)
             damaged.append(left_out[path])
-    for given, own in found.items():
-        if not own or not read:
-            raise FileNotFoundError(_nothing(given, [left_out[path] for path in own]))
-    runs, repeated = _once(read.values())
-    unused: list[str] = []
-    runs = with_distinct_models([_with_hits(run, root, unused) for run in runs])
-    more += [*repeated, *unused, *unfinished(roots.values(), root, RUNS_FOLDER, RESULT_FILE)]
-    said = tuple(visible(sentence) for sentence in [*left_out.values(), *more])
-    unreadable = tuple(visible(sentence) for sentence in [*damaged, *unused])
-    name = visible(_name(list(roots.values())))
-    return Results(name, tuple(runs), said, root, unreadable)
+    for given, paths in paths_below.items():
+        if not paths:
+            raise FileNotFoundError(
+                f"{given}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
+                f"{RESULT_FILE} that zero-shot, inoculate and demo write below their "
+                "--output_dir; give that folder, or one that holds several of them"
+            )
+        if not read:
+            reasons = "\n  ".join(left_out[path] for path in every if path in paths)
+            raise FileNotFoundError(f"{given}: none of its results can be read:\n  {reasons}")
+
+    runs, repeated = _without_repeats(read.values())
+    unused_hits: list[str] = []
+    runs = with_distinct_models([_with_hits(run, root, unused_hits) for run in runs])
+    unfinished = unfinished_notices(roots.values(), root)
+    notices = [*left_out.values(), *damaged_plans, *repeated, *unused_hits, *unfinished]
+    names = list(distinct_ends([below.as_posix() for below in roots.values()]).values())
+    if (rest := len(names) - MAX_NAMED) > 0:
+        names = [*names[:MAX_NAMED], f"{rest} more folders"]
+    return Results(
+        visible(" and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))),
+        tuple(runs),
+        tuple(map(visible, notices)),
+        root,
+        tuple(map(visible, [*damaged, *unused_hits])),
+    )
 
 
 def read_run(path: Path, *, name: str | None = None) -> Run:
-    """Reads one result.json.
+    """Read one result.json.
 
     Args:
         path: The file.
@@ -173,16 +197,20 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
         run = Run.from_json(all_visible(read_result(path)), name)
     except (OSError, ValueError) as error:
         raise UnreadableResultError(_unreadable(error, path, name)) from error
+    try:
+        command = (path.parent.parent.parent / COMMAND).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):  # no number depends on it
+        command = ""
     return replace(
         run,
         path=name.removesuffix(f"/{RESULT_FILE}"),
         key=run.key or path.parent.name,
-        asked=_asked(path.parent.parent.parent / COMMAND),
+        command=visible(command.strip()),
     )
 
 
 def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
-    """The sentence about a file, which is the same wherever its folder lies: a page says it."""
+    """Return a sentence about a file that is the same wherever its folder lies."""
     if isinstance(error, OSError) and error.strerror:
         return f"{name}: cannot be read ({error.strerror})"
     text, root = str(error), str(path).removesuffix(name)
@@ -190,37 +218,8 @@ def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
     return text if text.startswith(name) else f"{name}: {text}"
 
 
-def _asked(path: Path) -> str:
-    try:
-        return visible(path.read_text(encoding="utf-8").strip())
-    except (OSError, UnicodeDecodeError):  # no number hangs on it
-        return ""
-
-
-def _existing(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: there is no such folder")
-    return folder.resolve()
-
-
-def _result_paths(root: Path) -> list[Path]:
-    """Every result file below a folder, sorted by its place in it."""
-    return sorted(
-        (path for path in root.rglob(RESULT_FILE) if path.parent.parent.name == RUNS_FOLDER),
-        key=lambda path: path.parts,
-    )
-
-
-def _name(roots: Sequence[Path]) -> str:
-    """What folders are called together: their names, with as much before them as is needed."""
-    names = list(told_apart([root.as_posix() for root in roots]).values())
-    if (rest := len(names) - MAX_NAMED) > 0:
-        names = [*names[:MAX_NAMED], f"{rest} more folders"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
 def _damaged_plans(paths: Iterable[Path], root: Path) -> list[str]:
-    """What is said of the plans of sweeps that cannot be read, some results of which are there."""
+    """Return a sentence about each sweep whose plan cannot be read."""
     folders = dict.fromkeys(path.parent.parent.parent for path in paths)
     return [
         f"{os.path.relpath(folder / PLANNED_FILE, root)}: damaged, so runs of an earlier plan are "
@@ -230,8 +229,8 @@ def _damaged_plans(paths: Iterable[Path], root: Path) -> list[str]:
     ]
 
 
-def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
-    """One run a key, the first by path, and a sentence about each of the others.
+def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
+    """Return one run a key, the first by path, and a sentence about each of the others.
 
     Keys are compared within a protocol, model and probe, so that folders named by hand are safe.
     """
@@ -248,8 +247,8 @@ def _once(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
     return [kept[key] for key in sorted(kept)], repeated
 
 
-def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
-    """The run with its hits; why they cannot be used is added to `left_out`."""
+def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
+    """Return the run with its hits; add to `notices` why they cannot be used."""
     name = run.hits_file
     sizes = {row.num_train for row in run.rows if row.num_train is not None}
     of_curve = run.protocol != INOCULATION
@@ -258,22 +257,55 @@ def _with_hits(run: Run, root: Path, left_out: list[str]) -> Run:
     path = f"{run.path}/{name}"
     try:
         value = read_json(root / path)
-        if said := change(root / run.path, run.files, name):
-            raise ValueError(said)
+        if changed := change(root / run.path, run.files, name):
+            raise ValueError(changed)
         if of_curve:
             return replace(run, hits=read_hits(value, sizes.pop(), path))
         return replace(run, sides=read_sides(value, path))
     except (OSError, ValueError) as error:
         reason = _unreadable(error, root / path, path).removeprefix(path).lstrip(": ")
-        left_out.append(f"{path}: not used, so intervals are from the counts alone ({reason})")
+        notices.append(f"{path}: not used, so intervals are from the counts alone ({reason})")
         return run
 
 
-def _nothing(folder: Path, left_out: list[str]) -> str:
-    if left_out:
-        return f"{folder}: none of its results can be read:\n  " + "\n  ".join(left_out)
-    return (
-        f"{folder}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
-        f"{RESULT_FILE} that zero-shot, inoculate and demo write below their --output_dir; "
-        "give that folder, or one that holds several of them"
-    )
+def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
+    """Return the shortest ends of distinct paths or Hub names that are distinct too.
+
+    They are cut between whole parts: of "runs/a/checkpoints/best" and "runs/b/checkpoints/best"
+    they are "a/checkpoints/best" and "b/checkpoints/best".
+    """
+    distinct = list(dict.fromkeys(sources))
+    for length in count(1):
+        ends = {source: "/".join(PurePath(source).parts[-length:]) for source in distinct}
+        if len(set(ends.values())) == len(distinct):
+            return ends
+        if all(length >= len(PurePath(source).parts) for source in distinct):
+            break
+    return {source: source for source in distinct}  # such as "a/b" and "a/b/"
+
+
+def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs with models of one name that were loaded from several places renamed.
+
+    Otherwise the rows of different models would stand in a table as those of one.
+    """
+    places: dict[str, set[str]] = {}
+    for run in runs:
+        if place := run.source.loaded_from:
+            places.setdefault(run.model, set()).add(place)
+    names = {
+        (label, place): f"{label} ({visible(end)})"
+        for label, sources in places.items()
+        if len(sources) > 1
+        for place, end in distinct_ends(sorted(sources)).items()
+    }
+    renamed = []
+    for run in runs:
+        source = run.source
+        if control_of := names.get((source.control_of, source.loaded_from)):
+            run = replace(run, source=replace(source, control_of=control_of))
+        if name := names.get((run.model, source.loaded_from)):
+            rows = (replace(row, model=name) if row.model == run.model else row for row in run.rows)
+            run = replace(run, model=name, rows=tuple(rows))
+        renamed.append(run)
+    return renamed

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from probelight.io.errors import RecordError, UsageError
+from probelight.io.escaping import visible
+from probelight.io.files import DataFile, content_sha256, read_lines
 
 
 @dataclass(frozen=True)
@@ -23,3 +32,220 @@ class ModelOutputs:
     depth: int
     probabilities: tuple[float | None, ...] | None = None
     split: frozenset[str] = frozenset()
+
+
+Value = TypeVar("Value")
+PREDICTIONS, PROBABILITIES, SPLIT = "modelpreds", "modeltgtprobs", "modelsplit"
+KINDS = (PREDICTIONS, PROBABILITIES, SPLIT)
+LISTS = ("contextlist", "targetlist")
+_NONE = frozenset[str]()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The files of one model on one set.
+
+    Attributes:
+        recorded_as: What they call the set.
+        model: The model, after their name.
+        predictions: File of its best words.
+        probabilities: File of the targets' probabilities, where the form has one.
+        lists: Files of the contexts and of the targets, those that are there.
+        split: File of the words that the vocabulary splits, where there is one.
+    """
+
+    recorded_as: str
+    model: str
+    predictions: Path
+    probabilities: Path | None = None
+    lists: tuple[Path, ...] = ()
+    split: Path | None = None
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files that the numbers come from."""
+        return tuple(
+            DataFile(str(path), content_sha256(path), sum(1 for _ in read_lines(path)))
+            for path in filter(None, (self.predictions, self.probabilities, self.split))
+        )
+
+
+def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
+    """The outputs in a folder, in either form or both, by set and model.
+
+    Args:
+        folder: The folder.
+        sets: What files of recorded outputs call the sets.
+
+    Raises:
+        UsageError: If there is no such folder, it holds no outputs, or a file's fellow is missing.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder of recorded outputs")
+    found: dict[tuple[str, str], Recorded] = {}
+    files = _files(folder, sets)
+    for one in (*_in_one_folder(folder, files), *_in_folders(folder, sets)):
+        first = found.setdefault((one.recorded_as, one.model), one)
+        if first is not one:
+            raise UsageError(
+                f"{one.predictions}: {one.model} on {one.recorded_as} stands in {first.predictions}"
+                " already; leave one of them there"
+            )
+    if not found:
+        raise UsageError(
+            f"{folder}: no recorded outputs are there; expected are {PREDICTIONS}-SET-MODEL with "
+            f"{PROBABILITIES}-SET-MODEL, or SET/MODEL.txt, where SET is {', '.join(sets)}"
+        )
+    for (kind, name, model), path in files.items():
+        if kind == SPLIT:
+            whose = name, visible(model)
+            if whose not in found:
+                raise UsageError(f"{path}: there are no outputs of {model} on {name} it belongs to")
+            found[whose] = replace(found[whose], split=path)
+    order = list(sets)
+    return sorted(found.values(), key=lambda one: (order.index(one.recorded_as), one.model))
+
+
+def read_recorded(one: Recorded, asked: Sequence[tuple[str, str]]) -> ModelOutputs:
+    """Reads a model's outputs.
+
+    Args:
+        one: Their files.
+        asked: Context and target of each line that there must be.
+
+    Raises:
+        RecordError: If a file has another number of lines, a line is malformed, or the model was
+            asked something else; the message names file and line, and what is expected.
+    """
+    for path in one.lists:
+        _check_list(path, one, asked)
+    parse = _words if one.probabilities else _python_list
+    lists = _read(one.predictions, one, len(asked), parse)
+    depth = max(map(len, lists), default=0)
+    split = frozenset(text for _, text in read_lines(one.split) if text) if one.split else _NONE
+    if one.probabilities is None:
+        words = (own[1:] if own and not own[0] else own for own in lists)
+        return ModelOutputs(tuple(words), depth, split=split)
+    probabilities = _read(one.probabilities, one, len(asked), _probability)
+    return ModelOutputs(lists, depth, probabilities, split)
+
+
+def _files(folder: Path, sets: Sequence[str]) -> dict[tuple[str, ...], Path]:
+    """The files whose names say what they hold, of which set and which model."""
+    paths: dict[tuple[str, ...], Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(tuple(f"{kind}-" for kind in KINDS)):
+            first = paths.setdefault(_named(path, sets), path)
+            if first is not path:
+                raise UsageError(f"{path}: {first.name} is there as well; leave one of them there")
+    return paths
+
+
+def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Iterator[Recorded]:
+    """The form of Ettinger (2020)."""
+    for (kind, name, model), path in paths.items():
+        if kind == SPLIT:
+            continue
+        other = PROBABILITIES if kind == PREDICTIONS else PREDICTIONS
+        fellow = paths.get((other, name, model))
+        if fellow is None:
+            raise UsageError(
+                f"{path.with_name(path.name.replace(kind, other, 1))}: not there; it is expected "
+                f"beside {path.name}, a line for each context and target of {name}"
+            )
+        if kind == PREDICTIONS:
+            lists = (folder / f"{name}-{kind}{end}" for kind in LISTS for end in ("", ".txt"))
+            there = tuple(path for path in lists if path.is_file())
+            yield Recorded(name, visible(model), path, fellow, there)
+
+
+def _named(path: Path, sets: Sequence[str]) -> tuple[str, ...]:
+    """What a file of this form holds, of which set and which model."""
+    pattern = rf"({'|'.join(KINDS)})-({'|'.join(map(re.escape, sets))})-(.+)"
+    match = re.fullmatch(pattern, path.name.removesuffix(".txt"))
+    if match is None:
+        raise UsageError(
+            f"{path}: no set and model can be read from its name; it must end in -SET-MODEL, "
+            f"where SET is one of {', '.join(sets)}"
+        )
+    return match.groups()
+
+
+def _in_folders(folder: Path, sets: Sequence[str]) -> Iterator[Recorded]:
+    """The form of Shivagunde et al. (2023)."""
+    for name in sets:
+        if (folder / name).is_dir():
+            for path in sorted((folder / name).iterdir()):
+                if path.is_file() and not path.name.startswith("."):
+                    yield Recorded(name, visible(path.name.removesuffix(".txt")), path)
+
+
+def _read(
+    path: Path, one: Recorded, num_lines: int, parse: Callable[[str], Value]
+) -> tuple[Value, ...]:
+    lines = _lines(path, one, num_lines)
+    values = []
+    for number, text in enumerate(lines, start=1):
+        try:
+            values.append(parse(text))
+        except ValueError as error:
+            raise RecordError(f"{path}:{number}: {error}") from None
+    return tuple(values)
+
+
+def _lines(path: Path, one: Recorded, num_lines: int) -> list[str]:
+    """The lines of a file that must have so many; empty ones at its end do not count."""
+    lines = [text.strip() for _, text in read_lines(path)]
+    while lines and not lines[-1] and len(lines) > num_lines:
+        lines.pop()
+    if len(lines) != num_lines:
+        raise RecordError(
+            f"{path}: {len(lines)} lines, where {num_lines} are expected, one for each context and "
+            f"target of {one.recorded_as}"
+        )
+    return lines
+
+
+def _check_list(path: Path, one: Recorded, asked: Sequence[tuple[str, str]]) -> None:
+    place = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
+    said = _lines(path, one, len(asked))
+    for number, (text, expected) in enumerate(zip(said, asked, strict=True), start=1):
+        if _plain(text) != _plain(expected[place]):
+            raise RecordError(
+                f"{path}:{number}: {text!r}, where {expected[place]!r} is expected: the lines must "
+                f"be those of {one.recorded_as}, in their order"
+            )
+
+
+def _plain(text: str) -> list[str]:
+    """The words alone: lists differ in quotes and white space, and some end in the mask."""
+    return re.findall(r"\w+", text.replace("[MASK]", " ").casefold())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    if not text:
+        raise ValueError("empty; the model's best words are expected, with spaces between them")
+    return tuple(text.split())
+
+
+def _python_list(text: str) -> tuple[str, ...]:
+    try:
+        words = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        words = None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError("a list of words is expected, such as ['dog', 'cat']")
+    return tuple(words)
+
+
+def _probability(text: str) -> float | None:
+    """None for "nan": a target that the model's vocabulary does not have."""
+    if text.casefold() == "nan":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError(f"{text!r}, where a probability from 0 to 1 is expected, or nan")
+    return value

@@ -10,11 +10,16 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import hashlib
+import io
 import json
+import os
 import re
+import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,26 +28,35 @@ import yaml
 
 from probelight.io.artifacts import check_left, left_files
 from probelight.io.atomic import remove_leftovers, write_text_atomic
-from probelight.io.escaping import json_text
+from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.files import read_json
 from probelight.io.yaml_file import read_yaml
-from probelight.results.folder_claim import CONFIG, FolderClaim, clear_runs, is_computed
-from probelight.results.metrics_file import METRICS_FILE, write_metrics
-from probelight.results.planned import of_earlier_plans
 from probelight.results.provenance import COMMAND, FromFiles, command_line
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, write_results
+from probelight.results.run_status import of_earlier_plans
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
+
+CONFIG = "config.yaml"
+METRICS_FILE = "metrics.csv"
+METRICS_COLUMNS = ("step", "epoch", "metric", "value")
+# What commands leave beside the folders of their runs; a sweep's plan counts before it is worked.
+LEFT_BY_COMMANDS = ("results.csv", "planned.json", "driver.json")
+
+Listener = Callable[[RunRecord | BaseException], None]
+Logged = tuple[int, str, str, float]  # step, epoch or "", metric, value
 
 
 class ConfigConflictError(ValueError):
     """The output folder belongs to a command with another config."""
 
 
-Listener = Callable[[RunRecord | BaseException], None]
-
-
 class CommandFolder:
-    """OUTPUT_DIR of one command.
+    """The folder OUTPUT_DIR of one command, with its config and its runs.
 
     Args:
         path: The folder; made if missing.
@@ -66,15 +80,15 @@ class CommandFolder:
         self._claim = FolderClaim(self.runs_dir)
         remove_leftovers(path)
         try:
-            self._take(path / CONFIG, to_yaml(self.config))
+            self._settle_config(path / CONFIG, to_yaml(self.config))
         except ConfigConflictError:
             self._claim.close()
             raise
 
-    def _take(self, config_path: Path, text: str) -> None:
-        """Leaves the command's config, or finds it there; what has no results gives way."""
+    def _settle_config(self, config_path: Path, text: str) -> None:
+        """Write the command's config, or find it there; one without results gives way."""
         if not config_path.exists():
-            self._leave(config_path, text)
+            self._write_config(config_path, text)
             return
         if (before := _other_config(config_path, text)) is None:
             return
@@ -91,36 +105,36 @@ class CommandFolder:
             raise ConfigConflictError(_conflict(config_path, before, text, self._files))
         if before is not None:
             clear_runs(self.runs_dir)
-            self._leave(config_path, text)
+            self._write_config(config_path, text)
             print(f"{config_path}: replaced, as the config before computed nothing")
         self._claim.share()
 
-    def _leave(self, config_path: Path, text: str) -> None:
+    def _write_config(self, config_path: Path, text: str) -> None:
         if command := command_line():
             write_text_atomic(self.path / COMMAND, command + "\n")
         write_text_atomic(config_path, text)
 
     def run(self, name: str, config: Mapping[str, Any]) -> RunFolder:
-        """The folder of one run; its key is a readable name and the hash of its config."""
+        """Return the folder of one run; its key is a readable name and the hash of its config."""
         return RunFolder(self.runs_dir, name, config)
 
     def result(self, key: str) -> RunRecord | None:
-        """The record of the run of a key, None as long as it is not finished; makes no folder."""
+        """Return the record of a run by its key, None until it is finished; make no folder."""
         path = self.runs_dir / key / "result.json"
         return RunRecord.read(path) if path.exists() else None
 
     def finished(self) -> list[RunRecord]:
-        """The records of the finished runs, by key; without those of a sweep's earlier plans."""
+        """Return the records of the finished runs by key, without a sweep's earlier plans."""
         found = sorted(self.runs_dir.glob("*/result.json"))
         earlier = of_earlier_plans(found)
         return [RunRecord.read(path) for path in found if path not in earlier]
 
     def rows(self) -> list[Row]:
-        """The rows of the finished runs."""
+        """Return the rows of the finished runs."""
         return [row for record in self.finished() for row in record.rows]
 
     def write_results(self) -> Path:
-        """Rewrites results.csv from the finished runs."""
+        """Rewrite results.csv from the finished runs."""
         path = self.path / "results.csv"
         write_results(path, self.rows())
         return path
@@ -147,7 +161,7 @@ class RunFolder:
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
-        """The run whose folder is already there, by the config in it.
+        """Open the run whose folder is already there, by the config in it.
 
         Raises:
             ConfigError: If there is no config.yaml, or it is damaged.
@@ -163,7 +177,7 @@ class RunFolder:
 
     @property
     def best_dir(self) -> Path:
-        """Where the selected model of the run is kept."""
+        """The folder of the selected model of the run."""
         return self.checkpoint_dir / "best"
 
     @property
@@ -172,11 +186,11 @@ class RunFolder:
         return self.path / "result.json"
 
     def result(self) -> RunRecord | None:
-        """The run's record, None as long as it is not finished."""
+        """Return the run's record, None until it is finished."""
         return RunRecord.read(self.result_path) if self.result_path.exists() else None
 
     def read(self, name: str) -> Any | None:
-        """A JSON file that an earlier, interrupted start of the run left; None if there is none.
+        """Read a JSON file that an interrupted start of the run left; None if there is none.
 
         Raises:
             ValueError: If it is damaged; the message says what to remove.
@@ -190,16 +204,16 @@ class RunFolder:
             raise ValueError(f"{error}; remove {self.path}, the run begins anew") from error
 
     def write(self, name: str, value: Any) -> None:
-        """Writes a JSON file atomically."""
+        """Write a JSON file atomically."""
         write_text_atomic(self.path / name, json_text(value, indent=1) + "\n")
 
     def write_lines(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Writes a JSON Lines file atomically."""
+        """Write a JSON Lines file atomically."""
         text = "".join(json_text(row) + "\n" for row in rows)
         write_text_atomic(self.path / name, text)
 
     def write_metrics(self, rows: Iterable[Row]) -> None:
-        """metrics.csv of a run without training: its values at step 0."""
+        """Write metrics.csv of a run without training: its values at step 0."""
         metrics = []
         for row in rows:
             seed = "" if row.seed is None else str(row.seed)
@@ -208,7 +222,7 @@ class RunFolder:
         write_metrics(self.path / METRICS_FILE, metrics)
 
     def finish(self, record: RunRecord) -> None:
-        """Writes result.json, which makes the run finished, and tells the listeners.
+        """Write result.json, which makes the run finished, and tell the listeners.
 
         Rows get their `run_dir`; `files` is what `io.artifacts` checks before it is used.
 
@@ -223,32 +237,32 @@ class RunFolder:
         self.tell(record)
 
     def tell(self, end: RunRecord | BaseException) -> None:
-        """Tells the listeners how the run ended; none is told twice."""
+        """Tell the listeners how the run ended; none is told twice."""
         while self.listeners:
             self.listeners.pop(0)(end)
 
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:
-    """Name of a run's folder: `<name>-<first 12 hex digits of the config's sha256>`."""
+    """Return the name of a run's folder: `<name>-<first 12 hex digits of the config's sha256>`."""
     slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
     return f"{slug}-{config_hash(config)[:12]}"
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """sha256 of the config in canonical JSON."""
+    """Return the sha256 of the config in canonical JSON."""
     text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def to_yaml(config: Mapping[str, Any]) -> str:
-    """The config as YAML in its own order."""
+    """Return the config as YAML in its own order."""
     plain = json.loads(json.dumps(config))
     text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     return text
 
 
 def _other_config(path: Path, text: str) -> str | None:
-    """What stands in a config file, if it is not the same as `text`."""
+    """Return the text of a config file that holds another config than `text`; else None."""
     return None if read_yaml(path) == yaml.safe_load(text) else path.read_text(encoding="utf-8")
 
 
@@ -263,3 +277,96 @@ def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> st
         f"{path.parent} was made with another config{cause}; choose another --output_dir. "
         f"The difference:\n{difference}"
     )
+
+
+class FolderClaim:
+    """A process's claim to a command's folder, until it is closed or forgotten.
+
+    Each process holds a shared lock of the folder for as long as it may write there; the system
+    lets go of it when the process ends, however it ends. Only who is alone may give the folder
+    another config. Where the file system does not lock folders nobody is known to be alone.
+
+    Args:
+        folder: An existing folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        self.close = weakref.finalize(self, os.close, descriptor)
+        self._descriptor = descriptor
+        self._lock(exclusive=False)
+
+    def alone(self) -> bool:
+        """Return whether no other process claims the folder; none can, until `share`."""
+        return self._lock(exclusive=True)
+
+    def share(self) -> None:
+        """Let others in again."""
+        self._lock(exclusive=False)
+
+    def _lock(self, exclusive: bool) -> bool:
+        if fcntl is None:
+            return False
+        # Sharing waits: who is alone is so for as long as it takes to write a config.
+        operation = fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH
+        with suppress(OSError):
+            fcntl.flock(self._descriptor, operation)
+            return True
+        return False
+
+
+def is_computed(folder: Path, runs_dir: Path) -> bool:
+    """Return whether a command left more than its own config and those of its runs."""
+    if any((folder / name).exists() for name in LEFT_BY_COMMANDS):
+        return True
+    for path in runs_dir.rglob("*"):
+        is_config = path.name == CONFIG and path.parent.parent == runs_dir
+        is_part = path.name.startswith(".") and path.suffix == ".tmp"  # of a killed write
+        if not (path.is_dir() or is_config or is_part):
+            return True
+    return False
+
+
+def clear_runs(runs_dir: Path) -> None:
+    """Remove the runs of a command that computed nothing, so that nothing waits for them."""
+    for run in list(runs_dir.iterdir()):
+        (run / CONFIG).unlink(missing_ok=True)
+        for folder in sorted([run, *run.rglob("*/")], reverse=True):
+            with suppress(OSError):  # not empty: the user put something there
+                folder.rmdir()
+
+
+def write_metrics(path: Path, rows: Iterable[Logged]) -> None:
+    """Write metrics.csv, what a run logged, one value a line; atomically.
+
+    Args:
+        path: The file to replace.
+        rows: (step, epoch or "", metric, value) in the order they were logged.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(METRICS_COLUMNS)
+    writer.writerows((*place, as_cell(name), value) for *place, name, value in rows)
+    write_text_atomic(path, text.getvalue())
+
+
+def read_metrics(path: Path) -> list[Logged]:
+    """Read metrics.csv.
+
+    Raises:
+        ValueError: If it is damaged; the message names it and says what to do.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.DictReader(file, strict=True)
+            if tuple(lines.fieldnames or ()) != METRICS_COLUMNS:
+                raise ValueError
+            return [
+                (int(row["step"]), row["epoch"], from_cell(row["metric"]), float(row["value"]))
+                for row in lines
+            ]
+    except (csv.Error, TypeError, ValueError):
+        raise ValueError(
+            f"{path}: its lines are not whole ones of {','.join(METRICS_COLUMNS)}; remove "
+            f"{path.parent} and give the command that made it again"
+        ) from None

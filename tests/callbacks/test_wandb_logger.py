@@ -18,10 +18,9 @@ from probelight.callbacks import wandb_logger
 from probelight.callbacks.wandb_logger import WandbGuard
 from probelight.io.stop_signals import STOP
 from probelight.io.wandb import PENDING, Courier, WandbSettings
-from probelight.results.metrics_file import METRICS_FILE, Logged, write_metrics
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import RunFolder
+from probelight.results.run_folder import METRICS_FILE, Logged, RunFolder, write_metrics
 from tests.fixtures.wandb_offline import read_offline_runs
 
 ONLINE = WandbSettings(project="p", group="sweep", mode="online")

@@ -1,19 +1,34 @@
+""""""
+
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from probelight.io.errors import ConfigError
 from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.source import ProbeData
+from probelight.protocols import cli
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import CommandFolder, ConfigConflictError, RunFolder, config_hash
+from probelight.results.run_folder import (
+    CommandFolder,
+    ConfigConflictError,
+    FolderClaim,
+    RunFolder,
+    config_hash,
+    read_metrics,
+    write_metrics,
+)
 from probelight.results.subset import Answered
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
 RECORD = RunRecord(protocol="p")
@@ -109,3 +124,136 @@ def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:
     assert (run.path / "metrics.csv").read_text().splitlines()[
         1
     ] == "0,,standard/older/accuracy,0.5"
+
+
+FIRST, SECOND = {"command": "curve", "n": 1}, {"command": "curve", "n": 2}
+
+
+def config_of(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = yaml.safe_load((folder / "config.yaml").read_text())
+    return found
+
+
+def test_a_config_that_computed_nothing_gives_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = CommandFolder(tmp_path, FIRST).run("a", {"n": 1})
+    run.checkpoint_dir.mkdir()
+    (run.path / ".config.yaml.77-0a0b0c0d.tmp").touch()  # of a write that was killed
+    (tmp_path / "nohup.out").touch()
+    CommandFolder(tmp_path, SECOND)
+    assert config_of(tmp_path) == SECOND
+    said = f"{tmp_path / 'config.yaml'}: replaced, as the config before computed nothing"
+    assert said in capsys.readouterr().out
+    assert not (run.path / "config.yaml").exists()
+    assert (tmp_path / "nohup.out").exists()
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "runs/a/result.json",
+        "runs/a/before.json",
+        "runs/a/checkpoints/last.ckpt",
+        "runs/a/checkpoints/config.yaml",
+        "runs/a/metrics.csv",
+        "results.csv",
+        "driver.json",
+        "planned.json",
+    ],
+)
+def test_states_results_and_plans_keep_their_config(tmp_path: Path, left: str) -> None:
+    CommandFolder(tmp_path, FIRST)
+    (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / left).touch()
+    with pytest.raises(ConfigConflictError, match="was made with another config"):
+        CommandFolder(tmp_path, SECOND)
+    assert config_of(tmp_path) == FIRST
+    assert (tmp_path / left).exists()
+
+
+WAITS = """
+import sys
+from pathlib import Path
+from probelight.results.run_folder import CommandFolder
+folder = CommandFolder(Path(sys.argv[1]), {"command": "curve", "n": 1})
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_that_has_not_computed_yet_keeps_its_config(tmp_path: Path) -> None:
+    other = subprocess.Popen(
+        [sys.executable, "-c", WAITS, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert other.stdout is not None
+    try:
+        assert other.stdout.readline() == b"there\n"
+        with pytest.raises(ConfigConflictError, match="another process is at work"):
+            CommandFolder(tmp_path, SECOND)
+        CommandFolder(tmp_path, FIRST)  # the same command may be there twice
+        assert config_of(tmp_path) == FIRST
+    finally:
+        other.kill()
+        other.communicate()
+    CommandFolder(tmp_path, SECOND)
+    assert config_of(tmp_path) == SECOND
+
+
+def test_who_replaces_a_config_keeps_others_out_until_it_is_written(tmp_path: Path) -> None:
+    first, second = FolderClaim(tmp_path), FolderClaim(tmp_path)
+    assert not first.alone()
+    second.close()
+    assert first.alone()
+    first.share()
+    assert not FolderClaim(tmp_path).alone()
+
+
+def test_a_failed_first_try_does_not_lock_the_folder(tmp_path: Path) -> None:
+    command = ["zero-shot", "--probes=age_small", f"--output_dir={tmp_path / 'out'}"]
+    quiet = "--trainer.progress_bar=false"
+    missing = f"--model.name_or_path={tmp_path / 'nowhere'}"
+    assert cli.main([*command, quiet, missing]) != 0
+    assert cli.main([*command, quiet]) == 0
+
+
+LOGGED = [(0, "0", "train/loss", 0.1), (3, "", "=1+1", -2.5), (4, "1", "a,b\n'x'", 1e-300)]
+
+
+def test_values_are_written_one_a_line_and_no_cell_is_a_formula(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "metrics.csv"
+    write_metrics(path, LOGGED)
+    lines = path.read_text().splitlines()
+    assert lines[:3] == ["step,epoch,metric,value", "0,0,train/loss,0.1", "3,,'=1+1,-2.5"]
+    write_metrics(path, LOGGED[:1])
+    assert path.read_text().splitlines() == lines[:2]
+
+
+def test_what_was_written_comes_back_to_the_last_digit(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    write_metrics(path, LOGGED)
+    assert read_metrics(path) == LOGGED
+    write_metrics(path, [])
+    assert read_metrics(path) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "step,epoch\n",
+        "step,epoch,metric,value\n3,0,train/loss",
+        "step,epoch,metric,value\nx,,a,1",
+        'step,epoch,metric,value\n3,0,"a,1',
+    ],
+    ids=["empty", "other columns", "a line cut off", "no step", "a cell cut off"],
+)
+def test_a_damaged_file_is_named_with_what_to_do(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"^{path}: its lines .*; remove {tmp_path} ") as refused:
+        read_metrics(path)
+    assert "\n" not in str(refused.value)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from probelight.metrics.intervals import Groups, group_indices, num_groups
-from probelight.results.items.lines import ItemLine, read_item_lines
 from probelight.results.load import Results, Run
+from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
 STANDARD = "standard"

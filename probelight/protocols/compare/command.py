@@ -88,13 +88,12 @@ def _answers(folders: Sequence[Path]) -> tuple[list[Answers], list[str], list[st
         UnreadableResultError: If answers are damaged; the message names folder, file and line.
     """
     from probelight.protocols.compare.answers import answers_of
-    from probelight.results.load import UnreadableResultError, load_results
-    from probelight.results.model_names import told_apart
+    from probelight.results.load import UnreadableResultError, distinct_ends, load_results
 
     places = [str(folder.resolve()) for folder in folders]
     if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
         raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
-    names = told_apart(places)
+    names = distinct_ends(places)
     answers: list[Answers] = []
     said: list[str] = []
     damaged: list[str] = []

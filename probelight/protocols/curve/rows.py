@@ -28,7 +28,7 @@ from probelight.protocols.engine.predictions import (
     untouched_of,
 )
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.results.items.hits import written_hits
+from probelight.results.hits import written_hits
 from probelight.results.provenance import data_files
 from probelight.results.record import CurveFacts, RunRecord
 from probelight.results.row import Row

@@ -43,9 +43,8 @@ from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, Train
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
 from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
-from probelight.results.importers.recorded import Recorded, find_recorded, read_recorded
 from probelight.results.load import load_results
-from probelight.results.model_outputs import ModelOutputs
+from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from probelight.results.provenance import FromFiles, changed_since, check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row

@@ -26,8 +26,7 @@ from probelight.probes.diagnostics.items import Prompt
 from probelight.probes.diagnostics.sets import SetSource
 from probelight.probes.record import MASK, Record
 from probelight.protocols.jobs.context import TrainerSettings
-from probelight.results.importers.recorded import LISTS, PREDICTIONS, PROBABILITIES, SPLIT
-from probelight.results.model_outputs import ModelOutputs
+from probelight.results.model_outputs import LISTS, PREDICTIONS, PROBABILITIES, SPLIT, ModelOutputs
 
 if TYPE_CHECKING:
     from probelight.models.scorers.base import Scorer

@@ -15,7 +15,7 @@ from probelight.io.package import CONFIGS
 from probelight.protocols.engine.auto_kind import with_kind
 from probelight.protocols.engine.kinds import AUTO, kind_of
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
-from probelight.results.model_names import told_apart
+from probelight.results.load import distinct_ends
 
 MODEL_CONFIGS = CONFIGS / "model"
 
@@ -67,7 +67,7 @@ def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
     for one in models:
         same = [other.name_or_path for other in models if other.label == one.label]
         alike = kind_of(one).title or one.name or len(set(same)) == 1
-        tail = None if alike or labels.count(one.label) == 1 else told_apart(same)
+        tail = None if alike or labels.count(one.label) == 1 else distinct_ends(same)
         found.append(replace(one, name=tail[one.name_or_path]) if tail else one)
     return found
 

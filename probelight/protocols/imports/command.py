@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from probelight.io.errors import UsageError
+from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.probes.record import with_mask
 from probelight.protocols.cli.command import Command, command
@@ -17,11 +17,17 @@ from probelight.protocols.imports.kept_scores import Kept
 from probelight.protocols.imports.own_items import own_items
 from probelight.protocols.imports.run import Asked, asked_of, make_run
 from probelight.protocols.zero_shot.data import LoadedSet, load_sets
+from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
 from probelight.results.importers.answers import Imported, with_gold
-from probelight.results.importers.formats.plain import read_gold
-from probelight.results.importers.registry import reader_of
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
+
+FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of each
+    "lm_eval": lm_eval.read,
+    "minicons": minicons.read,
+    "hf_trainer": hf_trainer.read,
+    "plain": plain.read,
+}
 
 
 @command(
@@ -75,11 +81,14 @@ def import_results(
     """
     from probelight.reports.terminal import print_tables
 
-    read = reader_of(format)
+    if format not in FORMATS:
+        near = nearest(format.lower().replace("-", "_"), list(FORMATS))
+        raise UsageError(f"there is no format {format!r}{near}; choose of {', '.join(FORMATS)}")
+    read = FORMATS[format]
     if not output_dir:
         raise UsageError("--output_dir is required: the folder of the results")
     chosen = _chosen_set(probe, data, mirror)
-    golden = None if gold is None else read_gold(gold)
+    golden = None if gold is None else plain.read_gold(gold)
     paths, own_names = zip(*map(_file_and_model, files), strict=True)
     found = [_with_masks(read(path)) for path in paths]
     names = _models(listed(model), own_names, [one.model for one in found], paths)

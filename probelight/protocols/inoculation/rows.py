@@ -29,7 +29,7 @@ from probelight.protocols.engine.predictions import (
     untouched_of,
 )
 from probelight.protocols.inoculation.data import Parts, Splits
-from probelight.results.items.hits import written_hits
+from probelight.results.hits import written_hits
 from probelight.results.row import Row
 from probelight.results.subset import Clusters, Difficulty, SourceSet, Subset
 

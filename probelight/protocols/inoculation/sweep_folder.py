@@ -20,8 +20,8 @@ from probelight.protocols.jobs.planned import Planned, wandb_group
 from probelight.protocols.jobs.progress import counted
 from probelight.protocols.jobs.settings import RaySettings
 from probelight.protocols.jobs.status import show_status
-from probelight.results.planned import planned_cells
 from probelight.results.run_folder import CommandFolder
+from probelight.results.run_status import planned_cells
 
 
 def plan_sweep(folder: Path, grid: SweepGrid, engine: RaySettings, context: RunContext) -> None:

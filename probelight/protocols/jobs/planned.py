@@ -15,7 +15,7 @@ from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells.standing import Cell
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.settings import RaySettings
-from probelight.results.planned import PLANNED_FILE
+from probelight.results.run_status import PLANNED_FILE
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 

@@ -15,8 +15,8 @@ from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.facts import inoculations
 from probelight.reports.inoculation.series import Series
 from probelight.reports.zero_shot.facts import zero_shots
-from probelight.results.items.lines import ItemLine, read_item_lines
 from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.subset import Difficulty
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions

@@ -22,7 +22,7 @@ from probelight.metrics.intervals import (
 )
 from probelight.probes.controls import STANDARD
 from probelight.reports.kit.measured import Bounds, Estimate
-from probelight.results.items.hits import Hits, Place, runs_by_place
+from probelight.results.hits import Hits, Place, runs_by_place
 from probelight.results.row import Role, Row
 
 FULL = "full"  # the mode of MC-QA

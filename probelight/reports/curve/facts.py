@@ -11,7 +11,7 @@ from probelight.probes.controls import STANDARD
 from probelight.reports.curve.curve import MODES, Curve, Point
 from probelight.reports.kit.paper_identity import on_released, paper_model
 from probelight.reports.zero_shot.facts import chance_levels
-from probelight.results.items.hits import joined
+from probelight.results.hits import joined
 from probelight.results.load import Results, Run
 from probelight.results.record import CurveFacts
 from probelight.results.row import Row

@@ -11,8 +11,8 @@ from probelight.reports.diagnostics.runs import labelled_runs
 from probelight.reports.kit.columns import column, field, prose, text
 from probelight.reports.kit.table import Across, Cell, Declared, Heading, Table
 from probelight.reports.kit.text import ABSENT, count
-from probelight.results.items.lines import ContextLine, read_context_lines
 from probelight.results.load import Results, UnreadableResultError
+from probelight.results.predictions import ContextLine, read_context_lines
 
 TOP = 5
 MOST_CONTEXTS = 100  # more than that are read in predictions.jsonl

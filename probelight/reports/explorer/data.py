@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
 from probelight.reports.explorer.sheets import Sheet, label_of, order_of
-from probelight.results.items.lines import (
+from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import (
     PREDICTIONS,
     ContextLine,
     ItemLine,
     read_context_lines,
     read_item_lines,
 )
-from probelight.results.load import Results, Run, UnreadableResultError
 
 Facts = tuple[str | int | None, ...]
 NO_FACTS: Facts = (None, None, None, None)

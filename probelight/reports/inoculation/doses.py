@@ -21,7 +21,7 @@ from probelight.metrics.intervals import (
 from probelight.reports.inoculation.facts import SELECTION, Inoculation, inoculations
 from probelight.reports.inoculation.series import Series, series_of
 from probelight.reports.kit.measured import Bounds, Estimate
-from probelight.results.items.inoculation_hits import Side
+from probelight.results.hits import Side
 from probelight.results.load import Results
 from probelight.results.row import Row
 from probelight.results.subset import Subset, Untouched

@@ -11,7 +11,7 @@ from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.reports.inoculation.series import Series, facts_of, how_chosen, series_of
 from probelight.reports.kit.paper_identity import on_paper_task, paper_model
 from probelight.reports.zero_shot.facts import against
-from probelight.results.items.inoculation_hits import Side
+from probelight.results.hits import Side
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
 from probelight.results.subset import Difficulty, Subset

@@ -15,8 +15,8 @@ from probelight.reports.overview.examples import (
     cut,
 )
 from probelight.reports.overview.skills import POLARITIES, Verdict
-from probelight.results.items.lines import ContextLine, read_context_lines
 from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import ContextLine, read_context_lines
 
 BLANK = " ___"
 NUM_WORDS = 3  # of a model that is alone; of several the first word of each

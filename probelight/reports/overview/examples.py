@@ -9,8 +9,8 @@ from urllib.parse import quote
 from probelight.reports.kit.text import count
 from probelight.reports.overview.skills import Verdict
 from probelight.reports.zero_shot.facts import WHOLE
-from probelight.results.items.lines import ItemLine, read_item_lines
 from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import ItemLine, read_item_lines
 
 TYPICAL = (
     "The example of a skill is the item in the middle by how far the right answer was ahead of the "

@@ -106,7 +106,7 @@ def software_table(results: Results) -> Table | None:
 def runs_table(results: Results) -> Table | None:
     """Every run."""
     columns: list[Column[Run]] = [
-        text("run", lambda run: run.key, "run", lambda run: run.asked, code=True),
+        text("run", lambda run: run.key, "run", lambda run: run.command, code=True),
         attributes("path protocol model probe"),
         text("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT),
         text("model", lambda run: run.model or ABSENT),
@@ -120,7 +120,7 @@ def runs_table(results: Results) -> Table | None:
             "seconds",
         ),
         attributes("git_commit"),
-        field("command", lambda run: run.asked),
+        field("command", lambda run: run.command),
     ]
     note = (
         f"{duration(total_seconds(results))} of computing in all. A run's name leads to its "

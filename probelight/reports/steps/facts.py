@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from probelight.reports.diagnostics.facts import MEASURES
-from probelight.results.load import Results, Run
-from probelight.results.model_names import told_apart
+from probelight.results.load import Results, Run, distinct_ends
 from probelight.results.row import Row
 
 _STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
@@ -63,7 +62,7 @@ def snapshots(results: Results) -> list[Snapshot]:
     Accuracies before training, and all shares of the diagnostics, on whole sets.
     """
     runs = [run for name in _PROTOCOLS for run in results.of(name) if run.role == "model"]
-    names = told_apart(_base(run) for run in runs)
+    names = distinct_ends(_base(run) for run in runs)
     found = [one for run in runs for one in _of_run(run, names[_base(run)])]
     steps: dict[str, set[int]] = {}
     for one in found:

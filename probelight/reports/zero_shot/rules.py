@@ -26,8 +26,8 @@ from probelight.reports.kit.columns import (
 from probelight.reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from probelight.reports.kit.text import ABSENT, BY_GROUPS, INTERVAL
 from probelight.reports.zero_shot.facts import ZeroShot, zero_shots
-from probelight.results.items.lines import PREDICTIONS, ItemLine, read_item_lines
 from probelight.results.load import Results, UnreadableResultError
+from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_lines
 from probelight.results.row import Row
 
 OWN = "own score"  # what the accuracies of all other tables go by

@@ -24,7 +24,7 @@ from probelight.protocols.diagnostics.diagnose import (
 )
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.results.importers.recorded import find_recorded
+from probelight.results.model_outputs import find_recorded
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.rows import read_results

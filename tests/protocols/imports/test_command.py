@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from probelight.protocols import cli
-from probelight.results.items.lines import read_item_lines
 from probelight.results.load import load_results
+from probelight.results.predictions import read_item_lines
 from tests.fixtures.rows import read_results
 
 WRITTEN = Path(__file__).parents[2] / "fixtures" / "lm_eval" / "tiny-gpt2"

@@ -20,7 +20,7 @@ from probelight.protocols.inoculation.rows import (
     report_rows,
     reported_hits,
 )
-from probelight.results.items.inoculation_hits import read_sides
+from probelight.results.hits import read_sides
 from probelight.results.row import Row
 from probelight.results.subset import Untouched
 

@@ -24,10 +24,9 @@ from probelight.protocols.jobs.job import (
     make_run,
     record_pending,
 )
-from probelight.results.metrics_file import METRICS_FILE, write_metrics
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import RunFolder, run_key
+from probelight.results.run_folder import METRICS_FILE, RunFolder, run_key, write_metrics
 from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_runs
 from tests.protocols.jobs.tiny_training import NUM_STEPS
 from tests.protocols.jobs.trivial import RUNNER, run

@@ -12,7 +12,7 @@ from probelight.protocols.jobs.cells.standing import Cell
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.planned import Planned, wandb_group
 from probelight.protocols.jobs.settings import RaySettings
-from probelight.results.planned import PLANNED_FILE
+from probelight.results.run_status import PLANNED_FILE
 
 PLANNED = Planned(
     RunContext(

@@ -16,7 +16,7 @@ from probelight.reports.inoculation.doses import best_dose, doses, interval_over
 from probelight.reports.inoculation.facts import inoculations
 from probelight.reports.inoculation.findings import paragraph
 from probelight.reports.inoculation.series import Series
-from probelight.results.items.inoculation_hits import read_sides
+from probelight.results.hits import read_sides
 from probelight.results.load import Results, load_results
 from probelight.results.subset import Untouched
 

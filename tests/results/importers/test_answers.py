@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from probelight.io.errors import RecordError, UsageError
+from probelight.io.errors import RecordError
 from probelight.io.files import DataFile
 from probelight.results.importers.answers import (
     Answer,
@@ -14,7 +14,6 @@ from probelight.results.importers.answers import (
     score_of,
     with_gold,
 )
-from probelight.results.importers.registry import FORMATS, reader_of
 
 ANIMAL = Answer(where="f:1", id="1", texts=("A cat is",), choices=("a", "b"), scores=(1.0, 0.25))
 PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(0, 1), gold=1)
@@ -52,10 +51,3 @@ def test_scores_and_choices() -> None:
     assert place_of("b  c", ["a", "b c"]) == 1
     with pytest.raises(RecordError, match="is several of the candidates"):
         place_of("a", ["a", "a "])
-
-
-def test_formats_are_found_by_their_names() -> None:
-    for name in FORMATS:
-        assert callable(reader_of(name))
-    with pytest.raises(UsageError, match=r"no format 'lm-eval' \(did you mean 'lm_eval'\?\)"):
-        reader_of("lm-eval")

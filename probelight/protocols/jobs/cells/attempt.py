@@ -27,8 +27,7 @@ from probelight.io.files import read_json
 from probelight.io.host import Process, this_process
 from probelight.io.stop_signals import is_first_process
 from probelight.protocols.jobs.cells.driver_claim import check_driver
-from probelight.results.folder_claim import CONFIG
-from probelight.results.run_folder import RunFolder
+from probelight.results.run_folder import CONFIG, RunFolder
 
 LOST = 75  # exit code of a cell's process that is no longer in charge
 ATTEMPT = "attempt.json"

@@ -25,7 +25,7 @@ from probelight.protocols.jobs.cells.attempt import (
 )
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import drawn_config, make_run
-from probelight.results.folder_claim import CONFIG
+from probelight.results.run_folder import CONFIG
 
 ORDERS_VARIABLE = "PROBELIGHT_CELL"
 ERROR_NAME = "error.txt"

@@ -26,7 +26,7 @@ from probelight.protocols.jobs.schedule import Schedule
 from probelight.protocols.jobs.search import draw
 from probelight.protocols.jobs.settings import EngineSettings
 from probelight.protocols.jobs.view import RunView
-from probelight.results.folder_claim import CONFIG
+from probelight.results.run_folder import CONFIG
 
 FAILED = 1
 _LOOK_SECONDS = 1.0

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import RecordError
-from probelight.results.importers.formats.minicons import read
+from probelight.results.importers.minicons import read
 
 LONG = """item,prefix,continuation,score,label,model
 1,A cat is an,animal,-2.5,1,m

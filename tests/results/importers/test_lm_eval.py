@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import RecordError, UsageError
-from probelight.results.importers.formats.lm_eval import read
+from probelight.results.importers.lm_eval import read
 
 DATE = "2026-11-22T17-13-44.496219"
 WRITTEN = Path(__file__).parents[3] / "fixtures" / "lm_eval" / "tiny-gpt2"

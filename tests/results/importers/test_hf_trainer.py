@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from probelight.io.errors import RecordError, UsageError
-from probelight.results.importers.formats.hf_trainer import read
+from probelight.results.importers.hf_trainer import read
 
 LOGITS = np.array([[0.5, -1.0], [2.0, 3.0]], dtype=np.float32)
 

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import RecordError, UsageError
-from probelight.results.importers.recorded import Recorded, find_recorded, read_recorded
-from probelight.results.model_outputs import ModelOutputs
+from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from tests.fixtures.diagnostics import write_lists, write_recorded
 
 SETS = ["cprag", "role", "ROLE-1500"]

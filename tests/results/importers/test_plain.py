@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,7 +8,7 @@ import pytest
 
 from probelight.io.errors import RecordError
 from probelight.results.importers.answers import Answer
-from probelight.results.importers.formats.plain import read, read_gold
+from probelight.results.importers.plain import read, read_gold
 
 OBJECTS = '{"id": 1, "text": "A cat is an", "scores": {"animal": 0.9, "plant": 1e-9}, "by": "m"}\n'
 LISTS = '{"id": "2", "candidates": ["plant", "cät"], "scores": [0.7, "0.3"], "gold": " cät"}\n'

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import json
@@ -6,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from probelight.results.items.lines import read_item_lines
 from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import read_item_lines
 
 LINE = {
     "set": "made",
