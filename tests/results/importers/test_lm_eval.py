@@ -12,7 +12,7 @@ from probelight.io.errors import RecordError, UsageError
 from probelight.results.importers.lm_eval import read
 
 DATE = "2026-11-22T17-13-44.496219"
-WRITTEN = Path(__file__).parents[3] / "fixtures" / "lm_eval" / "tiny-gpt2"
+WRITTEN = Path(__file__).parents[2] / "fixtures" / "lm_eval" / "tiny-gpt2"
 TAXONOMY = WRITTEN / f"samples_own_taxonomy_{DATE}.jsonl"
 PAIRS = WRITTEN / f"samples_own_pairs_{DATE}.jsonl"
 
