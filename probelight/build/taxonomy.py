@@ -22,8 +22,8 @@ from probelight.build.sources.wordnet import (
     mostly_noun,
     words_of,
 )
-from probelight.probes.content_words import stem_of
 from probelight.probes.record import MASK
+from probelight.probes.words import stem_of
 
 # Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
 EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")

@@ -1,8 +1,8 @@
 """Accuracy by cluster and by class: how much of each concept a model knows, and at what balance.
 
-Strict cluster accuracy: a concept counts as known when every question about it is right. Soft: it counts the share
-of its questions that are right; the mean over concepts weighs each the same, however many
-questions it has, where plain accuracy weighs a concept by their number.
+Strict cluster accuracy counts a concept as known when every question about it is right. The soft
+one counts the share of its questions that are right; the mean over concepts weighs each the same,
+however many questions it has, where plain accuracy weighs a concept by their number.
 
 An item that is a tie counts 1/n, the chance that a pick among its n best choices is right; a
 strict cluster counts the product of its items' credits, the chance that all picks are.

@@ -7,24 +7,29 @@ file and the key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import regex  # it can be told when to stop, which `re` cannot
 
 from probelight.io.errors import ConfigError, nearest
-from probelight.io.limits import MATCH_SECONDS
+from probelight.io.escaping import visible
+from probelight.io.limits import MATCH_SECONDS, MAX_PATTERN, MAX_REPEATS
 from probelight.io.package import ASSETS, CONFIGS
 from probelight.io.typed import STRICT, typed
+from probelight.io.yaml_file import read_yaml
 from probelight.probes.record import MASK, Setup
 
 CONFIG_DIR = CONFIGS / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
 GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
+_NO_SPAN = (-1, -1)  # of a group that took no part in a match
 # What is asked in place of a stem where a config does not say it; whole sentences have none.
 DOMAIN_STEMS: Mapping[Setup, str] = {"mc_mlm": f"{MASK} .", "mc_qa": "Answer:"}
 
@@ -52,7 +57,7 @@ class HubSource:
 
 @dataclass(frozen=True)
 class VariantConfig:
-    """What a variant of a probe (`probes.variants`) has in place of the probe's own keys."""
+    """What a variant of a probe (`probes.controls`) has in place of the probe's own keys."""
 
     arguments: Mapping[str, str]
     key_words: tuple[str, ...]
@@ -89,7 +94,7 @@ class ProbeConfig:
         chance_note: Why the chance level is not 1 / num_choices.
         leave_out: Split name to lines (or rows of the Hub) that cannot be used; counted and said.
         ids_repeat: Whether ids of its released files repeat, which elsewhere is an error.
-        variants: Names of the variants that its records allow; see `probelight.probes.variants`.
+        variants: Names of the variants that its records allow; see `probelight.probes.controls`.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -118,21 +123,22 @@ class ProbeConfig:
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
 
     def find_arguments(self, stem: str) -> tuple[str, list[tuple[int, int]]] | None:
-        """Which template a stem follows and where its arguments stand (start, end), from the left.
+        """Return the template that a stem follows and the spans of its arguments, from the left.
 
         None if no template fits the whole stem (white space around it does not count).
 
         Raises:
             ConfigError: If an expression backtracks for longer than `MATCH_SECONDS`.
         """
-        if found := self._match(stem):
-            template, match = found
-            kept = match.re.groupindex.get(KEPT)
-            return template, _spans(match, (n for n in range(1, match.re.groups + 1) if n != kept))
-        return None
+        if (found := self._match(stem)) is None:
+            return None
+        template, match = found
+        kept = match.re.groupindex.get(KEPT)
+        spans = [match.span(n) for n in range(1, match.re.groups + 1) if n != kept]
+        return template, sorted(span for span in spans if span != _NO_SPAN)
 
     def find_kept(self, stem: str) -> list[tuple[int, int]]:
-        """Where the words stand that are no arguments and yet decide the answer.
+        """Return the spans of words that are no arguments and yet decide the answer.
 
         "larger" of "A bat is [MASK] larger than a wolf": the pair is one thing with "smaller" too,
         but the answers are opposite.
@@ -140,7 +146,8 @@ class ProbeConfig:
         found = self._match(stem)
         if found is None or KEPT not in found[1].re.groupindex:
             return []
-        return _spans(found[1], [KEPT])
+        span = found[1].span(KEPT)
+        return [] if span == _NO_SPAN else [span]
 
     @cached_property
     def _patterns(self) -> dict[str, regex.Pattern[str]]:
@@ -170,16 +177,16 @@ class ProbeConfig:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The names of all splits there are."""
+        """The names of all splits."""
         return tuple(dict.fromkeys([*self.files, *(self.hub.splits if self.hub else ())]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for another process."""
+        """Return plain values for another process."""
         return asdict(self)
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ProbeConfig:
-        """What `to_json` said.
+        """Return the config that `to_json` made these values of.
 
         Raises:
             ValueError: If a part is missing, unknown or of another type.
@@ -187,18 +194,13 @@ class ProbeConfig:
         return typed(ProbeConfig, found, "the config of a probe")
 
 
-def _spans(match: regex.Match[str], groups: Iterable[int | str]) -> list[tuple[int, int]]:
-    """Where those of the groups stand that took part in a match, from the left."""
-    return sorted(span for span in map(match.span, groups) if span != (-1, -1))
-
-
 def probe_names() -> tuple[str, ...]:
-    """The names that `load_probe_config` knows, sorted."""
+    """Return the names that `load_probe_config` knows, sorted."""
     return tuple(sorted(path.stem for path in CONFIG_DIR.glob("*.yaml")))
 
 
 def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
-    """Reads and checks the config of a probe.
+    """Read and check the config of a probe.
 
     Args:
         name_or_path: A name in configs/probe/, or the path of such a .yaml file.
@@ -206,8 +208,6 @@ def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
     Raises:
         ConfigError: If there is none, or it is malformed.
     """
-    from probelight.probes.catalog_check import read_config  # it needs the classes above
-
     path = Path(name_or_path)
     if path.suffix not in {".yaml", ".yml"}:
         name, names = str(name_or_path), probe_names()
@@ -219,3 +219,119 @@ def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
             )
         path = CONFIG_DIR / f"{name}.yaml"
     return read_config(path)
+
+
+def read_config(path: Path) -> ProbeConfig:
+    """Read one file and check it strictly; see `load_probe_config`."""
+    row = read_yaml(path)
+    if isinstance(row, dict):
+        row = _spelled_out({"name": path.stem, **_stripped(row)})
+    config = typed(ProbeConfig, row, str(path), ConfigError)
+    for problem in _problems(config, path):
+        raise ConfigError(f"{path}: {problem}")
+    base_url = config.base_url
+    if base_url is None and not (config.hub or config.get):
+        base_url = "."
+    if base_url not in (None, EMBEDDED) and "://" not in base_url:
+        base_url = str(path.absolute().parent / Path(base_url).expanduser())
+    return replace(config, base_url=base_url)
+
+
+def _stripped(value: Any) -> Any:
+    """Strip the white space around all texts of a value."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, list):
+        return [_stripped(item) for item in value]
+    if isinstance(value, dict):
+        return {_stripped(key): _stripped(item) for key, item in value.items()}
+    return value
+
+
+def _spelled_out(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's keys with each value in its longest form."""
+    row = {key: value for key, value in row.items() if value is not None}
+    if isinstance(files := row.get("files"), dict):
+        row["files"] = {
+            split: {"path": file} if isinstance(file, str) else file
+            for split, file in files.items()
+        }
+    if isinstance(variants := row.get("variants"), dict):
+        row["variants"] = {
+            name: _spelled_out(variant) if isinstance(variant, dict) else variant
+            for name, variant in variants.items()
+        }
+    if isinstance(patterns := row.get("arguments"), str | list):
+        patterns = [patterns] if isinstance(patterns, str) else patterns
+        row["arguments"] = {str(number): one for number, one in enumerate(patterns, start=1)}
+    return row
+
+
+def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
+    """Yield what types do not catch: impossible values, and keys that contradict each other."""
+    if config.name != path.stem:
+        yield f"`name` must be the name of the file, {path.stem!r}"
+    if visible(path.stem) != path.stem:
+        yield "`name` holds control characters; rename the file"
+    if config.num_choices < 2:
+        yield "`num_choices` must be at least 2"
+    if not 0 < config.chance < 1:
+        yield f"`chance` must be a number between 0 and 1, not {config.chance}"
+    if abs(config.chance - 1 / config.num_choices) > 5e-4 and not config.chance_note:
+        yield (
+            f"`chance` is {config.chance} where 1 / num_choices is {1 / config.num_choices:.4f}; "
+            "correct it, or explain it under `chance_note`"
+        )
+    for split, file in config.files.items():
+        if file.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
+            yield f"`files.{split}.sha256` must be 64 hexadecimal digits"
+    if config.candidates and len(set(config.candidates)) != config.num_choices:
+        yield f"`candidates` must be {config.num_choices} different words"
+    if config.nonsense and set(config.nonsense) != set(config.candidates):
+        yield "`nonsense` must name each of the candidates, and nothing else"
+    if len(set(config.nonsense.values())) < len(config.nonsense):
+        yield "`nonsense` gives two candidates the same word"
+    if config.domain_stem and (problem := _domain_problem(config)):
+        yield f"`domain_stem` {problem}"
+    if config.group_by == "arguments" and not config.arguments:
+        yield "`group_by` is `arguments`, so `arguments` must say how to find them"
+    if config.setup == "minimal_pair":
+        parts = ("candidates", "arguments", "key_words", "nonsense", "variants")
+        for key in filter(partial(getattr, config), parts):
+            yield f"`{key}` is not of minimal pairs, which are whole sentences"
+    if not config.splits:
+        yield "`files` is missing, and there is no `hub` either"
+    own = {"": config.arguments}
+    own |= {f"variants.{name}.": one.arguments for name, one in config.variants.items()}
+    for place, arguments in own.items():
+        for name, expression in arguments.items():
+            if problem := _pattern_problem(expression):
+                yield f"`{place}arguments.{name}` {problem}"
+
+
+def _domain_problem(config: ProbeConfig) -> str:
+    """Return why choices cannot stand at the domain stem; empty where they can."""
+    num_masks = config.domain_stem.count(MASK)
+    if config.setup not in DOMAIN_STEMS:
+        return f"is for stems with choices, and {config.setup} has none; leave it out"
+    if config.setup == "mc_mlm" and num_masks != 1:
+        return f"has {num_masks} {MASK}; it needs exactly one, where the candidates stand"
+    if config.setup == "mc_qa" and num_masks:
+        return f"has a {MASK}; answers stand behind it, so leave that out"
+    return ""
+
+
+def _pattern_problem(expression: str) -> str:
+    """Return why an expression cannot find arguments; empty where it can."""
+    if len(expression) > MAX_PATTERN:
+        return f"has more than {MAX_PATTERN:,} characters"
+    counts = re.findall(r"\{(?:\d*,)?(\d+)", expression)
+    if math.prod(max(1, int(count)) for count in counts) > MAX_REPEATS:
+        return f"repeats something more than {MAX_REPEATS:,} times, with {{...}}"
+    try:
+        pattern = regex.compile(expression)
+    except (regex.error, RecursionError) as error:
+        return f"is no regular expression: {error}"
+    if pattern.groups == len({KEPT} & pattern.groupindex.keys()):
+        return "has no group (...) that holds an argument"
+    return ""

@@ -1,6 +1,7 @@
-"""The language controls of Talmor et al. 2020, section 3.3, and others: functions of a record.
+"""Controls and variants of a probe: functions that make a record of a record.
 
-A control is registered below with `CONTROLS`; curves, figures and tables take what is there.
+The language controls of Talmor et al. 2020, section 3.3, and others are registered in `CONTROLS`,
+which curves, figures and tables go by. Variants, which change what a probe asks, are in `VARIANTS`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Literal
 from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import MASK, Record
+from probelight.probes.source import ProbeData
 
 STANDARD = "standard"  # the probe as it is
 CHOICE_ONLY = "choice_only"
+FIRST_DISTRACTOR = "first_distractor"  # in a row's notes: the wrong answer with the first property
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 
 
@@ -25,7 +28,7 @@ class NonsenseError(ConfigError):
 
 
 def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[str, str]:
-    """One meaningless word per candidate, the config's own where it is usable.
+    """Choose a meaningless word for each candidate, the config's own where it is usable.
 
     Args:
         config: The probe; without a closed set of candidates the mapping is empty.
@@ -49,7 +52,7 @@ def choose_nonsense(config: ProbeConfig, usable: Callable[[str], bool]) -> dict[
 
 
 def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
-    """A seeded meaningless word for each of the probe's key words, all different if they can be.
+    """Draw a meaningless word for each of the probe's key words, all different if they can be.
 
     Raises:
         ConfigError: If the probe names no key words.
@@ -66,7 +69,7 @@ def draw_substitutes(config: ProbeConfig, seed: int) -> dict[str, str]:
 
 
 def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]) -> Record:
-    """Only `[MASK]` and the arguments, in their order: "24 [MASK] 55".
+    """Keep only `[MASK]` and the arguments, in their order: "24 [MASK] 55".
 
     A word that the template marks as `kept` stays too, where the answer hangs on it: without
     "larger" or "smaller", "bat [MASK] larger wolf" would have no answer.
@@ -95,7 +98,7 @@ def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]
 def perturbed_language(
     record: Record, config: ProbeConfig, substitutes: Mapping[str, str]
 ) -> Record:
-    """The probe's key words replaced; `[MASK]`, arguments and candidates stay.
+    """Replace the probe's key words; `[MASK]`, arguments and candidates stay.
 
     Args:
         record: An item of the probe.
@@ -121,21 +124,21 @@ def perturbed_language(
 
 
 def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
-    """The choices without their question: an empty stem, or `[MASK]` alone where there is one.
+    """Show the choices without their question: an empty stem, or `[MASK]` alone if it has one.
 
     What a model learns from these a probe gives away, whatever its question (Richardson et al.
     2020, section 4.1: choice-only over a transformer).
 
     Args:
         record: An item of the probe.
-        config: Not asked: any probe has choices.
-        words: None are put in.
+        config: Not used: any probe has choices.
+        words: Not used.
     """
     return replace(record, stem=MASK if MASK in record.stem else "")
 
 
 def _arguments(record: Record, config: ProbeConfig) -> list[tuple[int, int]]:
-    """Where the arguments stand; without them a control would not know what it must keep."""
+    """Return the spans of the arguments, which a control must keep."""
     found = config.find_arguments(record.stem)
     if found is None:
         raise RecordError(
@@ -179,7 +182,7 @@ CONTROLS: dict[str, Control] = {
 
 
 def control_named(name: str) -> Control:
-    """The registered control of this name.
+    """Return the control of this name.
 
     Raises:
         ConfigError: If there is none; the message names those there are.
@@ -190,3 +193,80 @@ def control_named(name: str) -> Control:
             f"there is no control {name!r}{nearest(name, known)}; there are {', '.join(known)}"
         )
     return CONTROLS[name]
+
+
+def but_not(record: Record, config: ProbeConfig) -> Record:
+    """Turn a conjunction into an exception (Talmor 2020, section 4.4).
+
+    "What is usually located at hand and used for writing?" (pen; spoon, computer) becomes "What is
+    usually located at hand but not used for writing?", whose answer is the first distractor of the
+    construction: it has the first property and lacks the second. Which one that is only the row
+    can say, in `first_distractor` of its notes: the choices of the released files are shuffled, and
+    they carry nothing else. The choices and their order stay.
+
+    Args:
+        record: An item of the probe.
+        config: Says where its two properties stand.
+
+    Raises:
+        RecordError: If the two properties are not found, no "and" is between them, or the record
+            does not say which wrong answer has the first property.
+    """
+    found = config.find_arguments(record.stem)
+    if found is None or len(found[1]) != 2:
+        raise RecordError(
+            f"{record.where}: the two arguments of {config.name} are not in {record.stem!r}"
+        )
+    (_, end), (start, _) = found[1]
+    between, count = re.subn(
+        r"\band( is)?\b",
+        lambda match: "but is not" if match[1] else "but not",
+        record.stem[end:start],
+        count=1,
+    )
+    if not count:
+        raise RecordError(f"{record.where}: no 'and' between the arguments in {record.stem!r}")
+    answer = record.meta.get(FIRST_DISTRACTOR)
+    if answer is None:
+        raise RecordError(
+            f"{record.where}: nothing says which wrong answer has the first property, and that is "
+            "the answer of but_not. The released files do not say it; in a file of your own, write "
+            f'its text into the notes of each row, as "{FIRST_DISTRACTOR}"'
+        )
+    if answer not in record.wrong:
+        raise RecordError(
+            f"{record.where}: `{FIRST_DISTRACTOR}` is {answer!r}, and the wrong answers are "
+            + ", ".join(map(repr, record.wrong))
+        )
+    stem = record.stem[:end] + between + record.stem[start:]
+    gold = record.choices.index(answer)
+    return replace(record, id=f"{record.id}-but_not", stem=stem, answer=gold)
+
+
+VARIANTS: Mapping[str, Callable[[Record, ProbeConfig], Record]] = {"but_not": but_not}
+
+
+def vary(data: ProbeData, variant: str) -> ProbeData:
+    """Turn a split of a probe into one of its variants, called `<probe>_<variant>`.
+
+    Raises:
+        ConfigError: If the probe's config declares no such variant.
+        RecordError: If a record does not allow it; the message names the record.
+    """
+    config = data.config
+    if variant not in config.variants or variant not in VARIANTS:
+        known = [name for name in config.variants if name in VARIANTS]
+        raise ConfigError(
+            f"{config.name} has no variant {variant!r}{nearest(variant, known)}; "
+            f"it has {', '.join(known) or 'none'}"
+        )
+    own = config.variants[variant]
+    changed = replace(
+        config,
+        name=f"{config.name}_{variant}",
+        arguments=own.arguments,
+        key_words=own.key_words,
+        variants={},
+    )
+    records = tuple(VARIANTS[variant](record, config) for record in data.records)
+    return replace(data, config=changed, records=records)

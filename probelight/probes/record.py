@@ -81,7 +81,7 @@ class Record:
 
 
 def validate(record: Record, setup: Setup | None = None) -> Record:
-    """Checks one record and returns it.
+    """Check one record and return it.
 
     Args:
         record: The item.
@@ -104,7 +104,17 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     if not 0 <= record.answer < len(record.choices):
         raise RecordError(f"the answer {record.answer} is not one of {len(record.choices)} choices")
     if setup == "minimal_pair":
-        _check_sentences(record)
+        if record.stem.strip():
+            raise RecordError(
+                "a minimal pair has no stem but whole sentences, and here is one: "
+                f"{record.stem[:60]!r}"
+            )
+        if masked := [text for text in record.choices if MASK in text]:
+            raise RecordError(
+                f"{MASK} in the sentence {masked[0][:60]!r}; those of a minimal pair have no gap"
+            )
+        if len({text.strip() for text in record.choices}) < len(record.choices):
+            raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
     elif sum(text.strip() == record.gold.strip() for text in record.choices) > 1:
         raise RecordError(f"the gold choice {record.gold!r} appears twice")
     if setup == "mc_mlm":
@@ -112,29 +122,17 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     return record
 
 
-def _check_sentences(record: Record) -> None:
-    if record.stem.strip():
-        raise RecordError(
-            f"a minimal pair has no stem but whole sentences, and here is one: {record.stem[:60]!r}"
-        )
-    if masked := [text for text in record.choices if MASK in text]:
-        raise RecordError(
-            f"{MASK} in the sentence {masked[0][:60]!r}; those of a minimal pair have no gap"
-        )
-    if len({text.strip() for text in record.choices}) < len(record.choices):
-        raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
-
-
 def check_mask(stem: str) -> None:
-    """Checks that a sentence has one mask.
+    """Check that a sentence has one mask.
 
     Raises:
         RecordError: If it has none, or several.
     """
     if stem.count(MASK) != 1:
-        raise RecordError(
-            f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed" + _mask_hint(stem)
-        )
+        hint = ""
+        if found := OTHER_MASK.search(stem.replace(MASK, "")):
+            hint = f": write {MASK} in place of {found[0]!r}; it becomes the mask of each model"
+        raise RecordError(f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed{hint}")
 
 
 def with_mask(text: str) -> str:
@@ -143,18 +141,11 @@ def with_mask(text: str) -> str:
     return text.replace(found[0], MASK) if len(found) == 1 else text
 
 
-def _mask_hint(stem: str) -> str:
-    """What to write for another program's mask; "" where there is none."""
-    if found := OTHER_MASK.search(stem.replace(MASK, "")):
-        return f": write {MASK} in place of {found[0]!r}; it becomes the mask of each model"
-    return ""
-
-
 def share_choices(records: Sequence[Record]) -> bool:
-    """Whether all items have the same choices, in whatever order: each is then an answer class."""
+    """Return whether all items have the same choices, in any order; each is then a class."""
     return len({frozenset(record.choices) for record in records}) == 1
 
 
 def chance_of(records: Sequence[Record]) -> float:
-    """Expected accuracy of guessing among the REAL choices of each item."""
+    """Return the expected accuracy of guessing among the real choices of each item."""
     return fmean(1 / len(record.choices) for record in records)

@@ -1,4 +1,4 @@
-"""Where a released file lies: in a folder of its probe, in a mirror, or behind its address."""
+"""Finding a released file: in a folder of its probe, in a mirror, or at its address."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def locate(
     cache_dir: str | Path | None,
     offline: bool | None,
 ) -> Located:
-    """The local path of a released file, which is fetched where it is not there yet.
+    """Return the local path of a released file, which is fetched if it is not there yet.
 
     Args:
-        config: What it is a file of.
+        config: The probe or set that it belongs to.
         source: The file.
         mirror: See `probelight.probes.source.load_probe`.
         cache_dir: See `probelight.io.download.cache_folder`.
@@ -73,7 +73,17 @@ def locate(
         if path := _in_folder(own, source):
             return Located(fetch(path.as_uri(), sha256=source.sha256))  # for its checksum
         if not mirror:
-            raise NotThereError(f"{_not_in(own, source)}; {_where_own_files_go(config)}")
+            advice = (
+                "`base_url` is the folder of the files, relative to the probe's YAML file, or an "
+                "address that begins with https://"
+            )
+            if config.base_url == EMBEDDED:
+                advice = (
+                    f"if {config.name} is a probe of the repository, this checkout is not "
+                    "complete; for a probe of your own, say under `base_url` in which folder its "
+                    "files are"
+                )
+            raise NotThereError(f"{_not_in(own, source)}; {advice}")
     if mirror:
         parts = urlsplit(str(mirror))
         if parts.scheme in {"http", "https"}:
@@ -99,7 +109,7 @@ def locate(
 
 @contextmanager
 def reading(found: Located, source: FileSource, offline: bool | None) -> Iterator[Path]:
-    """The path of a released file, for a block that reads it.
+    """Give a block the path of a released file to read.
 
     A download that no checksum vouches for and that cannot be read does not stay in the cache under
     its name, so that the next start fetches it anew; without a network it stays where it is.
@@ -125,7 +135,7 @@ def reading(found: Located, source: FileSource, offline: bool | None) -> Iterato
 
 
 def _either(path: str) -> tuple[str, str]:
-    """A path, and the same file with or without gzip."""
+    """Return a path, and that of the same file with or without gzip."""
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
 
 
@@ -137,18 +147,6 @@ def _in_folder(folder: Path, source: FileSource) -> Path | None:
 def _not_in(folder: Path, source: FileSource) -> str:
     first, second = _either(source.path)
     return f"there is no {folder / first} (nor {Path(second).name})"
-
-
-def _where_own_files_go(config: Released) -> str:
-    if config.base_url == EMBEDDED:
-        return (
-            f"if {config.name} is a probe of the repository, this checkout is not complete; for a "
-            "probe of your own, say under `base_url` in which folder its files are"
-        )
-    return (
-        "`base_url` is the folder of the files, relative to the probe's YAML file, or an address "
-        "that begins with https://"
-    )
 
 
 def _fetch_either(

@@ -1,23 +1,26 @@
-"""Loads one split of a probe from wherever it is: repository, mirror, download or the Hub."""
+"""Loading one split of a probe from the repository, a mirror, a download, the Hub, or own files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
 from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.io.files import DataFile
+from probelight.io.tables import delimiter_of
 from probelight.probes.catalog import FileSource, ProbeConfig, load_probe_config
-from probelight.probes.importers.file import read_file
+from probelight.probes.importers.ai2 import read_ai2
 from probelight.probes.importers.hub import read_hub
 from probelight.probes.importers.items import ItemFile, notices_of
+from probelight.probes.importers.tables import read_pairs, read_table
 from probelight.probes.record import Record, Setup
 from probelight.probes.released import locate, reading
 
+FORMS = ("jsonl", "csv", "tsv")  # endings of the names of files
 FILE_SPLIT = "file"  # of a file without a config
 
 
@@ -49,7 +52,7 @@ def load_probe(
     pairs: bool = False,
     option: str = "",
 ) -> ProbeData:
-    """Loads one split of a probe or original-task set.
+    """Load one split of a probe or original-task set.
 
     Args:
         name_or_path: A name in configs/probe/, the path of such a .yaml file, or what it says.
@@ -96,15 +99,25 @@ def load_probe(
     if source.sha256 and read.sha256 != source.sha256:
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
         notices += (f"{path} is not the released file: its sha256 is {read.sha256}",)
-    _fit(config, read)
+    for record in read.records:
+        if len(record.choices) > config.num_choices:
+            raise RecordError(
+                f"{record.where}: {len(record.choices)} choices; {config.name} has "
+                f"{config.num_choices}"
+            )
+        strange = set(record.choices) - set(config.candidates)
+        if config.candidates and strange:
+            raise RecordError(
+                f"{record.where}: {min(strange)!r} is none of the candidates of {config.name}"
+            )
     records, unmatched = _with_arguments(config, read.records)
     return ProbeData(config, records, _data_files(read), notices + unmatched)
 
 
 def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
-    """Loads a user's own file; its config is what can be told from the items.
+    """Load a user's own file, with a config that is inferred from its items.
 
-    `load_probe` takes that config too, as what has one split, `FILE_SPLIT`.
+    `load_probe` takes that config too; its one split is `FILE_SPLIT`.
 
     Args:
         path: A file as `read_file` takes it.
@@ -131,7 +144,7 @@ def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> Pr
 def load_files(
     name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
 ) -> dict[str, ProbeData]:
-    """Loads a user's own files as the splits of one probe, whose config is told from all items.
+    """Load a user's own files as the splits of one probe, its config inferred from all items.
 
     `load_probe` takes that config as it takes one from a YAML file.
 
@@ -172,7 +185,7 @@ def _read_own(path: str | Path, setup: Setup, choices: Sequence[str]) -> ItemFil
 def config_of(
     name: str, setup: Setup, records: Sequence[Record], choices: Sequence[str]
 ) -> ProbeConfig:
-    """What can be told of a probe from its items, and from the choices of all if they are given."""
+    """Infer the config of a probe from its items, and the choices of all if they are given."""
     sets = {frozenset(record.choices) for record in records}
     closed = setup == "mc_mlm" and len(sets) == 1
     return ProbeConfig(
@@ -204,25 +217,10 @@ def _from_hub(
     return ProbeData(config, records, files, notices + unmatched)
 
 
-def _fit(config: ProbeConfig, read: ItemFile) -> None:
-    """Refuses a file that cannot be of this probe."""
-    for record in read.records:
-        if len(record.choices) > config.num_choices:
-            raise RecordError(
-                f"{record.where}: {len(record.choices)} choices; {config.name} has "
-                f"{config.num_choices}"
-            )
-        strange = set(record.choices) - set(config.candidates)
-        if config.candidates and strange:
-            raise RecordError(
-                f"{record.where}: {min(strange)!r} is none of the candidates of {config.name}"
-            )
-
-
 def _with_arguments(
     config: ProbeConfig, records: Sequence[Record]
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """Adds `arguments` and `template` to the meta; says how many stems fit no template."""
+    """Add `arguments` and `template` to the meta, and say how many stems fit no template."""
     if not config.arguments:
         return tuple(records), ()
     result, unmatched = [], 0
@@ -244,10 +242,38 @@ def _with_arguments(
 
 
 def _data_files(read: ItemFile) -> tuple[DataFile, ...]:
-    """The file, and what its items take from elsewhere: other choices are other items."""
+    """Name the file, and the choices if they were given beside it: others make other items."""
     found = DataFile(str(read.path), read.sha256, len(read.records))
     if not read.choices:
         return (found,)
     sha256 = hashlib.sha256(json.dumps(read.choices).encode()).hexdigest()
     said = f"choices of all items - {', '.join(read.choices)}"
     return found, DataFile(said, sha256, len(read.records))
+
+
+def read_file(
+    path: str | Path, setup: Setup | None = None, candidates: Sequence[str] = (), **options: Any
+) -> ItemFile:
+    """Read one file of items, in the form that its name and the setup say.
+
+    Args:
+        path: A .csv or .tsv table (`probes.importers.tables`), minimal pairs, or the AI2 format;
+            as it is or compressed.
+        setup: What is asked of the items; none asks for what any of them has.
+        candidates: The choices of every item of a table that has no column of them.
+        **options: Of `probelight.probes.importers.items.read_items`.
+
+    Raises:
+        RecordError: If the file is malformed; the message names file and line.
+        FileNotFoundError: If there is no such file.
+    """
+    if setup == "minimal_pair":
+        return read_pairs(path, **options)
+    if delimiter_of(path):
+        return read_table(path, setup, candidates=candidates, **options)
+    return read_ai2(path, setup, **options)
+
+
+def told_setup(paths: Iterable[str | Path]) -> Setup | None:
+    """Infer the setup of files for which none is given: tables of sentences have a mask."""
+    return "mc_mlm" if all(delimiter_of(path) for path in paths) else None

@@ -33,7 +33,7 @@ class ItemDistances:
 
 
 def item_distances(record: Record, entities: tuple[str, str], edges: Edges) -> ItemDistances:
-    """Measures one item.
+    """Measure how far an item's choices are above its two concepts.
 
     Args:
         record: The item.

@@ -13,10 +13,10 @@ from probelight.build.sources import gcide, wordnet
 from probelight.build.sources.vocabulary import read_vocabulary
 from probelight.io.files import sha256_of
 from probelight.probes.catalog import load_probe_config
-from probelight.probes.content_words import stems_in
 from probelight.probes.controls import choose_nonsense, no_language, perturbed_language
 from probelight.probes.source import load_probe
 from probelight.probes.splits import group_of
+from probelight.probes.words import stems_in
 from tests.fixtures.checkout import ROOT
 
 SPLITS = ("train", "dev", "test")

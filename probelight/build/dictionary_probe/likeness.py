@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from probelight.probes.content_words import stem_of
+from probelight.probes.words import stem_of
 
 _ALIKE = 0.34  # share of the shorter one's content words
 _NUM_LETTERS = 5  # that tell a word and what is made of it

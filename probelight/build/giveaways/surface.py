@@ -16,8 +16,8 @@ from statistics import fmean
 
 from probelight.build.giveaways.words import Association, words_of
 from probelight.build.hygiene.finding import answer_words, asked_stems
-from probelight.probes.content_words import content_words, stem_of, stems_in
 from probelight.probes.record import Record
+from probelight.probes.words import content_words, stem_of, stems_in
 
 Rule = Callable[[Record], list[float]]
 Frequency = Callable[[str], float]

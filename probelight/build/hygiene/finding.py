@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probelight.probes.content_words import stem_of, stems_in, telling_words
 from probelight.probes.record import MASK, Record
+from probelight.probes.words import stem_of, stems_in, telling_words
 
 _HEAD = re.compile(r"^(?P<words>.+?)(?: event)?, defined as '")
 _MORE = re.compile(r"^(?P<first>.*?)(?: \(or (?P<others>.*)\))?$")

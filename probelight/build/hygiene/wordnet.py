@@ -12,8 +12,8 @@ from typing import Any
 from probelight.build.hygiene.finding import Finding
 from probelight.build.sources.wordnet import hypernym_edges, is_of_unsaid_kind
 from probelight.build.wordnet_probes.graph import Graph
-from probelight.probes.content_words import stem_of
 from probelight.probes.record import Record
+from probelight.probes.words import stem_of
 
 _CONJUNCTION = re.compile(r"An? (.+?) and an? (.+?) are both a type of \[MASK\]")
 _ARROW = re.compile(r"=>|<=")

@@ -13,7 +13,7 @@ from probelight.build.frame.progress import tracked
 from probelight.build.glosses import contexts_of, is_fit_gloss
 from probelight.build.sources.verbalise import plain
 from probelight.build.sources.wordnet import open_wordnet, words_of
-from probelight.probes.content_words import stem_of, telling_words, words_in
+from probelight.probes.words import stem_of, telling_words, words_in
 
 _NUM_LETTERS = 5  # that tell a word and what is made of it: "oppose", "opposition"
 _BROKEN = re.compile(r"[,;]\s*$|[,;]\s*or$|[,;] *[,;]|\( ?\)|phrase \)")  # cut off by the database

@@ -1,14 +1,20 @@
-"""The items of the diagnostics, one frozen type a kind of set, and what each asks a model.
+"""The items of the diagnostics, a frozen type for each kind of set, and readers of their files.
 
-An item's `prompts` stand in the order of the lists that the authors' programs write and read.
+An item's `prompts` stand in the order of the lists that the authors' programs write and read. A
+malformed file is named with the line.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, TypeVar
 
+from probelight.io.errors import RecordError
+from probelight.io.files import read_lines
 from probelight.probes.record import MASK
 
 CONSTRAINTS = {"H": "high", "L": "low"}
@@ -110,7 +116,7 @@ class RoleItem:
         return (Prompt(self.context, self.target),)
 
     def with_nouns(self, object_noun: str | None, subject_noun: str | None) -> str:
-        """The context with other nouns for whom something was done to, and who had done it.
+        """Return the context with other nouns for its object and its subject.
 
         Args:
             object_noun: Stands behind "which"; None leaves the noun there.
@@ -148,7 +154,7 @@ class NegationItem:
     def prompts(self) -> tuple[Prompt, ...]:
         """True and affirmative, false and negative, false and affirmative, true and negative."""
         return tuple(
-            Prompt(_with_article(context, word), word)
+            Prompt(context.replace(_ARTICLE, "an" if _VOWEL.match(word) else "a"), word)
             for word in (self.true_affirmative, self.true_negative)
             for context in (self.affirmative, self.negative)
         )
@@ -185,5 +191,139 @@ class NegatedPair(SentencePair):
 Item = InferenceItem | RoleItem | NegationItem | SentencePair
 
 
-def _with_article(context: str, word: str) -> str:
-    return context.replace(_ARTICLE, "an" if _VOWEL.match(word) else "a")
+Made = TypeVar("Made")
+INFERENCE = "context_s1 context_s2 expected within_category between_category constraint"
+ROLES = "item context expected exp_cloze target"
+NEGATION = "context_aff context_neg target_aff target_neg"
+
+
+def read_inference(path: Path) -> tuple[Item, ...]:
+    """Read CPRAG-102.
+
+    Raises:
+        RecordError: If the file is malformed.
+    """
+    rows = _rows(path, INFERENCE)
+    return tuple(_made(place, InferenceItem, *row.values()) for place, row in rows)
+
+
+def read_roles(path: Path) -> tuple[Item, ...]:
+    """Read ROLE-88.
+
+    Raises:
+        RecordError: If the file is malformed, or a context has no counterpart with its target.
+    """
+    items = [_made(place, _role, row) for place, row in _rows(path, ROLES)]
+    roles = {(item.pair, item.role): item for item in items}
+    for item in items:
+        other = roles.get((item.pair, "b" if item.role == "a" else "a"))
+        if other is None or other.target != item.target:
+            raise RecordError(
+                f"{path}: item {item.pair}-{item.role} has no counterpart with the target "
+                f"{item.target!r}; each pair needs one line -a and one -b with the same target"
+            )
+    if len(roles) != len(items):
+        raise RecordError(f"{path}: an item stands there twice; each has one line -a and one -b")
+    return tuple(items)
+
+
+def read_negation(path: Path) -> tuple[Item, ...]:
+    """Read NEG-136-SIMP.
+
+    Raises:
+        RecordError: If the file is malformed.
+    """
+    rows = _rows(path, NEGATION)
+    return tuple(_made(place, NegationItem, *row.values()) for place, row in rows)
+
+
+def read_natural_negation(path: Path) -> tuple[Item, ...]:
+    """Read NEG-136-NAT, which also has `licensing`.
+
+    Raises:
+        RecordError: If the file is malformed.
+    """
+    rows = _rows(path, f"{NEGATION} licensing")
+    return tuple(_made(place, NegationItem, *row.values()) for place, row in rows)
+
+
+def read_sentences(path: Path) -> tuple[Item, ...]:
+    """Read ROLE-1500: a sentence a line, two lines a pair.
+
+    Raises:
+        RecordError: If the file is malformed.
+    """
+    return _pairs(path, SentencePair)
+
+
+def read_negated_sentences(path: Path) -> tuple[Item, ...]:
+    """Read NEG-1500-SIMP-TEMP or -GEN: a sentence a line, each before its negation.
+
+    Raises:
+        RecordError: If the file is malformed.
+    """
+    return _pairs(path, NegatedPair)
+
+
+def _pairs(path: Path, kind: Callable[[Prompt, Prompt], SentencePair]) -> tuple[Item, ...]:
+    prompts = [
+        (f"{path}:{number}", _made(f"{path}:{number}", _sentence, text))
+        for number, text in read_lines(path)
+    ]
+    if not prompts or len(prompts) % 2:
+        raise RecordError(f"{path}: {len(prompts)} lines, where pairs of two lines are needed")
+    both = list(pairwise(prompts))[::2]
+    return tuple(_made(there, kind, one, two) for (_, one), (there, two) in both)
+
+
+def _sentence(text: str) -> Prompt:
+    sentence = text.rstrip()
+    if not sentence.endswith(","):
+        raise ValueError("a sentence that ends in a comma is needed, its last word the target")
+    context, _, target = sentence[:-1].rstrip().rpartition(" ")
+    return Prompt(context.strip(), target)
+
+
+def _role(row: Mapping[str, str]) -> RoleItem:
+    pair, _, role = row["item"].rpartition("-")
+    try:
+        cloze = float(row["exp_cloze"])
+    except ValueError:
+        raise ValueError(f"exp_cloze is {row['exp_cloze']!r}, not a number") from None
+    expected = tuple(word.strip() for word in row["expected"].split("|"))
+    return RoleItem(pair, role, row["context"], expected, cloze, row["target"])
+
+
+def _rows(path: Path, columns: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the place and the cells by column of each row of a tsv file; none may be empty."""
+    header: Sequence[str] = ()
+    found = False
+    for number, text in read_lines(path):
+        place, cells = f"{path}:{number}", [cell.strip() for cell in text.split("\t")]
+        if not header:
+            header = cells
+            if missing := [name for name in columns.split() if name not in header]:
+                raise RecordError(
+                    f"{place}: no column {', '.join(missing)}; a first line with the names of the "
+                    "columns is needed, with tabs between them"
+                )
+        elif text.strip():
+            found = True
+            if len(cells) != len(header):
+                raise RecordError(
+                    f"{place}: {len(cells)} cells, where the header has {len(header)}"
+                )
+            row = dict(zip(header, cells, strict=True))
+            if empty := [name for name in columns.split() if not row[name]]:
+                raise RecordError(f"{place}: {', '.join(empty)} is empty")
+            yield place, {name: row[name] for name in columns.split()}
+    if not found:
+        raise RecordError(f"{path}: no item is there")
+
+
+def _made(place: str, make: Callable[..., Made], *parts: object) -> Made:
+    """Make something of its parts; what is wrong with them is said with the place."""
+    try:
+        return make(*parts)
+    except ValueError as error:
+        raise RecordError(f"{place}: {error}") from None

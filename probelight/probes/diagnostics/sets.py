@@ -1,15 +1,25 @@
-"""The diagnostic sets: where their files were released, and how one is loaded."""
+"""The diagnostic sets: where their files were released, how one is loaded, and perturbations.
+
+A perturbation leaves less in the contexts: what a model still says tells what it went by (Ettinger
+2020). CPRAG-102 (section 7.1, table 4): the words of the first sentence in another order, the
+second sentence cut to its last two words, or both. ROLE-88 (section 8.1, table 7): "one" for the
+noun behind "which", "other" for the noun behind the following "the", or both.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from probelight.io.files import DataFile, content_sha256
 from probelight.probes.catalog import FileSource
-from probelight.probes.diagnostics.items import Item, Prompt
-from probelight.probes.diagnostics.readers import (
+from probelight.probes.diagnostics.items import (
+    InferenceItem,
+    Item,
+    Prompt,
+    RoleItem,
     read_inference,
     read_natural_negation,
     read_negated_sentences,
@@ -135,7 +145,7 @@ SETS = {
 
 
 def load_set(name: str, mirror: str | Path | None = None) -> DiagnosticSet:
-    """Loads a set from a mirror, or from where it was released.
+    """Load a set from a mirror, or from where it was released.
 
     Args:
         name: One of `SETS`.
@@ -152,3 +162,74 @@ def load_set(name: str, mirror: str | Path | None = None) -> DiagnosticSet:
     if sha256 != source.file.sha256:
         notices = (f"{path} is not the released file: its sha256 is {sha256}",)
     return DiagnosticSet(source, items, (DataFile(str(path), sha256, len(items)),), notices)
+
+
+KEPT_WORDS = 2  # of the second sentence
+OBJECT, SUBJECT = "one", "other"
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """A way to take something out of contexts.
+
+    Attributes:
+        name: What tables of results call it.
+        context: An item's context without it; the seed decides what is drawn.
+        is_drawn: Whether the seed matters.
+    """
+
+    name: str
+    context: Callable[[Item, int], str]
+    is_drawn: bool = False
+
+
+def perturbations_of(data: DiagnosticSet) -> tuple[Perturbation, ...]:
+    """Return the perturbations that apply to a set."""
+    return _OF_ITEMS.get(type(data.items[0]), ())
+
+
+def shuffled(item: InferenceItem, seed: int) -> str:
+    """Return the first sentence with its words, between white space, in a random order.
+
+    Each word keeps what is written at it. The order depends on the seed and the sentence alone, and
+    may be the old one.
+    """
+    words = item.first.split()
+    random.Random(f"{seed} {item.first}").shuffle(words)
+    return " ".join(words)
+
+
+def truncated(item: InferenceItem) -> str:
+    """The last words before the target."""
+    return " ".join(item.second.split()[-KEPT_WORDS:])
+
+
+def _inference(shuffles: bool, truncates: bool) -> Callable[[Item, int], str]:
+    def context(item: Item, seed: int) -> str:
+        assert isinstance(item, InferenceItem)
+        first = shuffled(item, seed) if shuffles else item.first
+        return f"{first} {truncated(item) if truncates else item.second}"
+
+    return context
+
+
+def _roles(object_noun: str | None, subject_noun: str | None) -> Callable[[Item, int], str]:
+    def context(item: Item, seed: int) -> str:
+        assert isinstance(item, RoleItem)
+        return item.with_nouns(object_noun, subject_noun)
+
+    return context
+
+
+_OF_ITEMS: dict[type[Item], tuple[Perturbation, ...]] = {
+    InferenceItem: (
+        Perturbation("shuffled", _inference(True, False), is_drawn=True),
+        Perturbation("truncated", _inference(False, True)),
+        Perturbation("shuffled+truncated", _inference(True, True), is_drawn=True),
+    ),
+    RoleItem: (
+        Perturbation("generic_object", _roles(OBJECT, None)),
+        Perturbation("generic_subject", _roles(None, SUBJECT)),
+        Perturbation("generic_both", _roles(OBJECT, SUBJECT)),
+    ),
+}

@@ -1,4 +1,4 @@
-"""Reads data sets of the Hugging Face Hub whose columns are laid out in one of the known ways."""
+"""Reading data sets of the Hugging Face Hub whose columns have one of the known layouts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from probelight.io.download import ADVICE, DownloadError, is_offline
 from probelight.io.errors import RecordError
 from probelight.io.limits import MAX_ITEMS
 from probelight.probes.catalog import HubSource, ProbeConfig
-from probelight.probes.importers.ai2_row import LABELS, record_from_row
+from probelight.probes.importers.ai2 import LABELS, record_from_row
 from probelight.probes.importers.items import refuse_repeated_ids
-from probelight.probes.importers.minimal_pairs import ai2_row
+from probelight.probes.importers.tables import ai2_row
 from probelight.probes.record import Record
 
 Row = Mapping[str, Any]
@@ -29,7 +29,7 @@ def read_hub(
     cache_dir: str | Path | None = None,
     offline: bool | None = None,
 ) -> tuple[Record, ...]:
-    """The records of one split.
+    """Read the records of one split.
 
     Args:
         config: The probe. Rows without an id become `<name>-<row>`; those of its `leave_out`,
@@ -47,7 +47,14 @@ def read_hub(
     where = f"{source.repo} {source.config or ''}".strip() + f", split {source.splits[split]}"
     if len(rows) > MAX_ITEMS:
         raise RecordError(f"{where}: {len(rows):,} rows, and {MAX_ITEMS:,} are the most of one set")
-    adapter = _adapter(set(rows.column_names), where)
+    columns = set(rows.column_names)
+    adapter = next((adapter for needed, adapter in _ADAPTERS if needed <= columns), None)
+    if adapter is None:
+        known = "; ".join(", ".join(sorted(needed)) for needed, _ in _ADAPTERS)
+        raise RecordError(
+            f"{where}: its columns {', '.join(sorted(columns))} are laid out in no known way; "
+            f"known are those of {known}"
+        )
     records = []
     for number, row in enumerate(rows, start=1):
         if number in config.leave_out.get(split, ()):
@@ -89,7 +96,7 @@ def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: 
 
 @contextmanager
 def _offline_mode(offline: bool) -> Iterator[None]:
-    """What HF_HUB_OFFLINE=1 does, which both libraries read once, when they are imported."""
+    """Do what HF_HUB_OFFLINE=1 does, which both libraries read once, when they are imported."""
     import datasets.config
     import huggingface_hub.constants
 
@@ -104,26 +111,12 @@ def _offline_mode(offline: bool) -> Iterator[None]:
             place.HF_HUB_OFFLINE = value
 
 
-def _adapter(columns: set[str], where: str) -> Callable[[Row], dict[str, Any]]:
-    for needed, adapter in _ADAPTERS:
-        if needed <= columns:
-            return adapter
-    raise RecordError(
-        f"{where}: its columns {', '.join(sorted(columns))} are laid out in no known way; known "
-        "are those of " + "; ".join(", ".join(sorted(needed)) for needed, _ in _ADAPTERS)
-    )
-
-
 def _arc(row: Row) -> dict[str, Any]:
-    """ai2_arc: question, choices {text, label}, answerKey."""
+    """ai2_arc: question, choices {text, label}, answerKey; openbookqa: the same, question_stem."""
     pairs = zip(row["choices"]["label"], row["choices"]["text"], strict=True)
     choices = [{"label": label, "text": text} for label, text in pairs]
-    return _row(row.get("id"), row["question"], choices, row["answerKey"])
-
-
-def _openbookqa(row: Row) -> dict[str, Any]:
-    """The same with `question_stem`."""
-    return _arc({**row, "question": row["question_stem"]})
+    stem = row["question_stem"] if "question_stem" in row else row["question"]
+    return _row(row.get("id"), stem, choices, row["answerKey"])
 
 
 def _sciq(row: Row) -> dict[str, Any]:
@@ -160,7 +153,7 @@ def _row(identifier: object, stem: str, choices: list[Any], key: object) -> dict
 
 
 _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], dict[str, Any]]], ...] = (
-    (frozenset({"question_stem", "choices", "answerKey"}), _openbookqa),
+    (frozenset({"question_stem", "choices", "answerKey"}), _arc),
     (frozenset({"question", "choices", "answerKey"}), _arc),
     (frozenset({"question", "correct_answer", "distractor1", "distractor2", "distractor3"}), _sciq),
     (frozenset({"sentence_good", "sentence_bad"}), ai2_row),

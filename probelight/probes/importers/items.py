@@ -1,4 +1,4 @@
-"""A file of items, one a line, whatever a line looks like; with what is odd about the whole."""
+"""Reading a file of items, one a line, whatever a line looks like, with notices of oddities."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_items(
     leave_out: Collection[int] = (),
     ids_repeat: bool = False,
 ) -> ItemFile:
-    """Reads a whole file; the first malformed line is an error that names file and line.
+    """Read a whole file; the first malformed line is an error that names file and line.
 
     Args:
         path: The file, as it is or compressed.
@@ -80,7 +80,13 @@ def read_items(
         if not record.id:
             unnamed.append(line)
         records.append(replace(record, id=record.id or f"{name}-{line}", file=str(path)))
-    _refuse_same(path, same)
+    if same:
+        raise RecordError(
+            f"{path}:{same[0]}: the same sentence twice, of which neither can be the right one"
+            + (f" ({_lines(same, 50)})" if len(same) > 1 else "")
+            + ". Correct it, or write in a probe's config `leave_out: {<split>: "
+            f"[{', '.join(map(str, same[:50]))}]}}`"
+        )
     if not records:
         raise RecordError(f"{path}:1: the file is empty; it holds no item")
     if not ids_repeat:
@@ -96,7 +102,7 @@ def read_items(
 
 
 def refuse_repeated_ids(records: Iterable[Record]) -> None:
-    """Two items of one name are a copy, or a mistake that results could not tell apart.
+    """Refuse two items of one id: a copy, or a mistake that results could not show.
 
     Raises:
         RecordError: If an id repeats; the message names both places.
@@ -112,7 +118,7 @@ def refuse_repeated_ids(records: Iterable[Record]) -> None:
 
 
 def notices_of(records: Sequence[Record]) -> tuple[str, ...]:
-    """What is odd about the items and read all the same: repeated ids and distractors."""
+    """Describe what is odd about items that are read all the same: repeated ids, distractors."""
     notices = []
     if repeated := len(records) - len({record.id for record in records}):
         notices.append(f"{repeated} ids repeat")
@@ -121,16 +127,6 @@ def notices_of(records: Sequence[Record]) -> tuple[str, ...]:
         rows = f"{len(twice)} rows repeat" if len(twice) > 1 else "1 row repeats"
         notices.append(f"{rows} a choice that is not the gold one ({_lines(twice)})")
     return tuple(notices)
-
-
-def _refuse_same(path: Path, lines: Sequence[int]) -> None:
-    if lines:
-        raise RecordError(
-            f"{path}:{lines[0]}: the same sentence twice, of which neither can be the right one"
-            + (f" ({_lines(lines, 50)})" if len(lines) > 1 else "")
-            + ". Correct it, or write in a probe's config `leave_out: {<split>: "
-            f"[{', '.join(map(str, lines[:50]))}]}}`"
-        )
 
 
 def _lines(numbers: Sequence[int], shown: int = 10) -> str:

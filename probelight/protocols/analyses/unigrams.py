@@ -22,7 +22,7 @@ from probelight.io.ranges import PathText
 from probelight.metrics.scoring_rules import RULES
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
-from probelight.probes.unigrams import CorpusFit, corpus_fit, read_unigrams, words_of_records
+from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job

@@ -17,9 +17,8 @@ from probelight.io.escaping import visible
 from probelight.io.ranges import NotEmpty, Seed, Settings, Share
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import STANDARD, control_named
-from probelight.probes.importers.file import FORMS, read_file
 from probelight.probes.record import MASK, Record, Setup
-from probelight.probes.source import ProbeData, load_files, load_probe
+from probelight.probes.source import FORMS, ProbeData, load_files, load_probe, read_file
 from probelight.probes.splits import SplitError, group_of, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
 from probelight.protocols.engine.kinds import KINDS

@@ -9,9 +9,8 @@ from pathlib import Path
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.probes.catalog import GroupBy, load_probe_config, probe_names
-from probelight.probes.importers.file import read_file
 from probelight.probes.record import Record
-from probelight.probes.source import load_probe
+from probelight.probes.source import load_probe, read_file
 from probelight.probes.splits import groups_of
 from probelight.protocols.probes.check import split_files
 

@@ -10,11 +10,10 @@ from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, UsageError
 from probelight.metrics.intervals import group_indices
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.controls import STANDARD, control_named, draw_substitutes
+from probelight.probes.controls import STANDARD, control_named, draw_substitutes, vary
 from probelight.probes.record import Record, Setup
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import SplitError, group_of, groups_of, share_of
-from probelight.probes.variants import vary
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.kinds import kind_of, trained_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings

@@ -15,8 +15,7 @@ from typing import Any
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import NumShuffles, PathText
-from probelight.probes.diagnostics.perturbations import perturbations_of
-from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set
+from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.diagnostics.measures import (
     Comparisons,

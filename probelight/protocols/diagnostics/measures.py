@@ -33,8 +33,7 @@ from probelight.probes.diagnostics.items import (
     RoleItem,
     SentencePair,
 )
-from probelight.probes.diagnostics.perturbations import perturbations_of
-from probelight.probes.diagnostics.sets import DiagnosticSet
+from probelight.probes.diagnostics.sets import DiagnosticSet, perturbations_of
 from probelight.protocols.diagnostics.word_predictions import WordPredictions
 from probelight.results.model_outputs import ModelOutputs
 from probelight.results.row import Row

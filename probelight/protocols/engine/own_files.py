@@ -12,8 +12,7 @@ from typing import Any
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.importers.file import told_setup
-from probelight.probes.source import ProbeData, load_files
+from probelight.probes.source import ProbeData, load_files, told_setup
 from probelight.protocols.engine.settings import SplitFiles, own_choices
 
 _PARTS = re.compile(r"([-_ ])")

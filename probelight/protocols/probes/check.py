@@ -17,8 +17,8 @@ from probelight.build.hygiene.stats import stats_of, table
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
-from probelight.probes.importers.file import FORMS, read_file
 from probelight.probes.record import Record
+from probelight.probes.source import FORMS, read_file
 from probelight.protocols.cli.command import Command, command
 
 _ENDINGS = tuple(f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip"))

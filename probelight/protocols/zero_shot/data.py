@@ -13,9 +13,8 @@ from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
-from probelight.probes.importers.file import told_setup
 from probelight.probes.record import Setup
-from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe
+from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, told_setup
 from probelight.protocols.engine.settings import FileSettings, listed, own_choices
 from probelight.protocols.jobs.context import RunContext
 

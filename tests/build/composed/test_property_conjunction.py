@@ -19,8 +19,8 @@ from probelight.build.hygiene.finding import check_records, check_splits
 from probelight.build.sources.conceptnet import Edge
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
+from probelight.probes.controls import vary
 from probelight.probes.source import load_probe
-from probelight.probes.variants import vary
 from probelight.protocols import cli
 
 PLACES, USES = ("desk", "garden", "kitchen", "sea"), ("writing", "eating", "reading", "fishing")

@@ -1,15 +1,29 @@
+""""""
+
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from probelight.io.errors import RecordError
 from probelight.probes.diagnostics.items import (
     InferenceItem,
+    Item,
     NegatedPair,
     NegationItem,
     Prompt,
     RoleItem,
     SentencePair,
+    read_inference,
+    read_natural_negation,
+    read_negated_sentences,
+    read_negation,
+    read_roles,
+    read_sentences,
 )
+from tests.fixtures.diagnostics import CPRAG, NEG_1500, NEG_NAT, NEG_SIMP, ROLE, ROLE_1500
 
 ROLES = "the owner forgot which customer the waitress had"
 
@@ -55,3 +69,68 @@ def test_what_cannot_be_is_refused() -> None:
         NegationItem("a", "b", "c", "d", "X")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="without 'not', the second with"):
         NegatedPair(Prompt("A cat is not a", "dog"), Prompt("A cat is an", "animal"))
+
+
+Read = Callable[[Path], tuple[Item, ...]]
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "set"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "context", "targets"),
+    [
+        (read_inference, CPRAG, "He caught the pass. He loved", "football baseball monopoly"),
+        (read_negation, NEG_SIMP, "A trout is a", "fish fish tool tool"),
+        (read_natural_negation, NEG_NAT, "Diving may be", "safe safe dangerous dangerous"),
+        (read_sentences, ROLE_1500, "the coach asked which player the team had", "signed left"),
+        (read_negated_sentences, NEG_1500, "A cat is an", "animal machine"),
+    ],
+)
+def test_the_first_item(read: Read, text: str, context: str, targets: str, tmp_path: Path) -> None:
+    first = read(written(tmp_path, text))[0]
+    assert first.prompts[0].context == context
+    assert [one.target for one in first.prompts] == targets.split()
+
+
+def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
+    items = read_roles(written(tmp_path, ROLE))
+    assert items[1] == RoleItem(
+        "1",
+        "a",
+        "the owner forgot which customer the waitress had",
+        ("served", "worked for"),
+        0.4,
+        "served",
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "said"),
+    [
+        (read_inference, "item\tconstraint\n", "set:1: no column context_s1, context_s2, exp"),
+        (read_inference, CPRAG.splitlines()[0], "set: no item is there"),
+        (read_inference, "", "set: no item is there"),
+        (read_inference, CPRAG.replace("monopoly\tH", "monopoly"), "set:2: 6 cells, where the"),
+        (read_inference, CPRAG.replace("\tL", "\tM"), "set:3: constraint is 'M'"),
+        (read_inference, CPRAG.replace("cake", " "), "set:3: expected is empty"),
+        (read_roles, ROLE.replace("0.3", "much"), "set:4: exp_cloze is 'much', not a number"),
+        (read_roles, ROLE.replace("which bear", "a bear"), "set:4: context is 'the camper saw a"),
+        (read_roles, ROLE.replace("2-b", "2"), "set:4: item ends in '2'"),
+        (read_roles, ROLE.replace("2-b", "3-b"), "set: item 3-b has no counterpart"),
+        (read_roles, ROLE.replace("0.1\teaten", "0.1\tseen"), "set: item 2-b has no coun"),
+        (read_roles, ROLE + ROLE.splitlines()[1], "set: an item stands there twice"),
+        (read_natural_negation, NEG_NAT.replace("\tN", "\tn"), "set:3: licensing is 'n'"),
+        (read_sentences, ROLE_1500.replace("signed,", "signed"), "set:1: a sentence that ends in"),
+        (read_sentences, "word,\n" * 2, "set:1: it needs a context and a word"),
+        (read_sentences, ROLE_1500.splitlines()[0], "set: 1 lines, where pairs of two"),
+        (read_negated_sentences, NEG_1500.replace("not a machine", "a pet"), "set:2: the first"),
+    ],
+)
+def test_what_is_malformed_is_named(read: Read, text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError) as error:
+        read(written(tmp_path, text))
+    assert f"{tmp_path}/{said}" in str(error.value)

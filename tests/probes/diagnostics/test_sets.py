@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,7 +8,8 @@ import pytest
 
 from probelight.io.download import NotThereError
 from probelight.io.errors import RecordError
-from probelight.probes.diagnostics.sets import SETS, load_set
+from probelight.probes.diagnostics.items import InferenceItem, RoleItem
+from probelight.probes.diagnostics.sets import SETS, load_set, perturbations_of, shuffled, truncated
 from tests.fixtures.diagnostics import write_released
 
 SIZES = {  # items and prompts
@@ -57,3 +60,61 @@ def test_a_malformed_file_is_named(tmp_path: Path) -> None:
     write_released(tmp_path, {"extended-diagnostics/ROLE-1500.txt": "one line\n"})
     with pytest.raises(RecordError, match=r"ROLE-1500\.txt:1: a sentence that ends in a comma"):
         load_set("role_1500", tmp_path)
+
+
+ITEM = InferenceItem("“Oh,” he said at once.", "She ate the last", "a", "b", "c", "H")
+
+
+def test_each_set_has_its_own(tmp_path: Path) -> None:
+    mirror = write_released(tmp_path)
+    found = {name: perturbations_of(load_set(name, mirror)) for name in SETS}
+    assert {name: [one.name for one in own] for name, own in found.items() if own} == {
+        "cprag": ["shuffled", "truncated", "shuffled+truncated"],
+        "role": ["generic_object", "generic_subject", "generic_both"],
+    }
+    item, *_ = load_set("role", mirror).items
+    assert [one.context(item, 0) for one in found["role"]] == [
+        "the owner forgot which one the customer had",
+        "the owner forgot which waitress the other had",
+        "the owner forgot which one the other had",
+    ]
+    assert [one.is_drawn for one in found["cprag"]] == [True, False, True]
+
+
+def test_the_words_of_the_first_sentence_alone_are_shuffled() -> None:
+    orders = [shuffled(ITEM, seed) for seed in range(100)]
+    assert {tuple(sorted(one.split())) for one in orders} == {tuple(sorted(ITEM.first.split()))}
+    # 120 orders of five words: a hundred draws are about 68 different ones.
+    assert 50 < len(set(orders)) < 90
+    assert orders == [shuffled(ITEM, seed) for seed in range(100)]
+    assert truncated(ITEM) == "the last"
+
+
+def test_both_are_the_one_and_the_other(tmp_path: Path) -> None:
+    data = load_set("cprag", write_released(tmp_path))
+    shuffles, cuts, both = perturbations_of(data)
+    item = data.items[1]
+    assert isinstance(item, InferenceItem)
+    assert cuts.context(item, 7) == "She lit a candle. ate the"
+    assert shuffles.context(item, 7) == f"{shuffled(item, 7)} She ate the"
+    assert both.context(item, 7) == f"{shuffled(item, 7)} ate the"
+
+
+def test_nouns_of_several_words() -> None:
+    item = RoleItem("1", "a", "I know which big bathe lot the tall man had", ("x",), 0.1, "x")
+    assert item.with_nouns("one", None) == "I know which one the tall man had"
+    assert item.with_nouns(None, "other") == "I know which big bathe lot the other had"
+
+
+@pytest.mark.paper_data
+def test_all_released_items_can_be_perturbed(data_mirror: Path) -> None:
+    for name, number in (("cprag", 34), ("role", 88)):
+        data = load_set(name, data_mirror)
+        for one in perturbations_of(data):
+            contexts = [one.context(item, 0) for item in data.items]
+            assert len(contexts) == number
+            before = [item.prompts[0].context for item in data.items]
+            same = sum(new == old for new, old in zip(contexts, before, strict=True))
+            assert same == 0
+    generic = [one.context(data.items[0], 0) for one in perturbations_of(data)]
+    assert generic[2] == "The librarian documented which one the other had"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probelight.probes.unigrams import CorpusFit
+from probelight.probes.words import CorpusFit
 from probelight.protocols import cli
 from probelight.protocols.analyses.unigrams import accuracies, unigram_rows
 from probelight.results.load import Results, Run

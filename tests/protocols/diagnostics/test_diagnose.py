@@ -12,8 +12,7 @@ from statistics import fmean, stdev
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.probes.diagnostics.perturbations import shuffled
-from probelight.probes.diagnostics.sets import SETS, load_set
+from probelight.probes.diagnostics.sets import SETS, load_set, shuffled
 from probelight.protocols import cli
 from probelight.protocols.diagnostics.diagnose import (
     RECORDED,
