@@ -44,7 +44,7 @@ from probelight.models.heads.candidate_head import CandidateHead
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import draw_substitutes, no_language, perturbed_language
 from probelight.probes.record import Record
-from probelight.protocols.curve.probe import encode
+from probelight.protocols.curve.heads import encode
 
 MODES: tuple[HeadMode, ...] = ("mlp", "linear")
 RATES = {"mlp": 1e-3, "linear": 3e-3}

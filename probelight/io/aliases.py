@@ -63,7 +63,7 @@ _MOVED = (
     ("protocols.audit.counted", "protocols.audit.giveaways", "count_giveaways"),
     ("protocols.audit.run", "protocols.audit.audit", "ask_baseline"),
     ("protocols.curve.phrasing", "protocols.curve.phrasing", "score_phrasing"),
-    ("protocols.curve.runs", "protocols.curve.runs", "run_job"),
+    ("protocols.curve.runs", "protocols.curve.command", "run_job"),
     (
         "protocols.diagnostics.run",
         "protocols.diagnostics.diagnose",

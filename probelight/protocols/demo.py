@@ -1,4 +1,4 @@
-"""The main job, small: what the embedded model knew, what it learned, and what that cost."""
+"""`train.py demo`: what the embedded model knew, what it learned, and what that cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 from probelight.io.ranges import LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.curve.settings import CurveSettings
+from probelight.protocols.curve.command import trace_curves
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.auto_kind import with_kind
 from probelight.protocols.engine.kinds import refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
@@ -85,16 +86,14 @@ def demo(
     start = time.perf_counter()
     model = with_kind(plan.model)
     refuse_untrained([model], "the zero-shot part of demo")
-    asked = {
+    config = {
+        "command": "demo",
         **asdict(plan),
         "probe": plan.probe.config(),
         "model": {"name": None, **model.config()},
     }
-    folder = CommandFolder(Path(output_dir), {"command": "demo", **asked})
+    folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
-    # Only now: what trains imports torch and Lightning, which takes seconds.
-    from probelight.protocols.curve.curve import Asked
-    from probelight.protocols.curve.trace import trace_curves
     from probelight.protocols.report import said_of_page
     from probelight.reports.build import build_report
     from probelight.reports.overview.terminal import print_story
@@ -111,7 +110,7 @@ def demo(
         )
         for dose in plan.doses
     ]
-    subject, curves = Subject(model, plan.original, plan.probe), Asked((model,), plan.curve)
+    subject = Subject(model, plan.original, plan.probe)
     # The verdict is on the last dose; without a control of it, it would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     largest = max(settings, key=lambda setting: setting.dose)
@@ -119,7 +118,7 @@ def demo(
         stage("1 of 4: what it knows before any training")
         score_sets(folder, sets, [model], context)
         stage("2 of 4: what it learns, with and without the language")
-        trace_curves(folder, plan.curve_probes, curves, context)
+        trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
         stage("3 of 4: an original task, and what doses of a probe cost it")
         inoculate_here(folder, subject, settings, context)
         inoculate_here(folder, control, [largest], context)
@@ -131,7 +130,7 @@ def demo(
 
 @contextmanager
 def _stages(shown: bool) -> Iterator[Callable[[str], None]]:
-    """Says at the foot of a terminal what is being done; nothing of it stays."""
+    """Show at the foot of a terminal what is being done, and remove it at the end."""
     from rich.console import Console  # not above: --help of all commands is quick
 
     console = Console(stderr=True)

@@ -1,25 +1,37 @@
-"""Learning curves with controls of a set of models and probes (Talmor 2020, section 3)."""
+"""`train.py curve`: learning curves with controls of a set of models and probes (Talmor 2020).
+
+The command's settings become curves, one a model and probe; a curve becomes jobs: one a (mode, N)
+of heads on a frozen encoder, one a (N, control, seed) of a whole network that is fine-tuned.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
+from probelight.probes.controls import STANDARD
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.curve.data import check_rows
+from probelight.protocols.curve.curve import Curve, check_rows
 from probelight.protocols.curve.settings import (
+    FIRST_STAGE,
+    FULL,
     PROTOCOL,
+    UNTRAINED,
     CurveSettings,
     ProbeOptions,
-    check_names,
-    check_points,
+    check_grid,
     fitting_grid,
 )
 from probelight.protocols.engine.chosen_models import chosen_models
+from probelight.protocols.engine.kinds import kind_of
+from probelight.protocols.engine.models import check_module, check_scorer
 from probelight.protocols.engine.own_files import own_files
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
@@ -29,9 +41,14 @@ from probelight.protocols.engine.settings import (
     listed,
 )
 from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import Part, run_jobs, unfinished
 from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
-from probelight.results.run_folder import CommandFolder
+from probelight.results.provenance import check_data
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import CommandFolder, RunFolder
 
+RUNNER = "probelight.protocols.curve.command:run_job"
 DEFAULT_GRID = CurveSettings()
 
 
@@ -84,9 +101,9 @@ def curve(
         engine: Where the runs are made: here, or on Ray.
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
-    names, worded = listed(probes), listed(phrasings)
-    own = own_files(data, "--phrasings" if worded else "--probes", bool(names or worded))
-    if not (names or worded or own):
+    names, phrased = listed(probes), listed(phrasings)
+    own = own_files(data, "--phrasings" if phrased else "--probes", bool(names or phrased))
+    if not (names or phrased or own):
         raise UsageError(
             "give --probes a,b, or --phrasings a,b of one probe, or --data.train FILE with "
             "--data.setup"
@@ -97,26 +114,237 @@ def curve(
         "command": "curve",
         "models": [one.config() for one in compared],
         "probes": names,
-        "phrasings": worded,
+        "phrasings": phrased,
         "options": asdict(options),
         "grid": asdict(grid),
         **own.said,
     }
-    check_points(grid)
-    check_names(grid, [*names, *worded, *own.by_name])
-    sets = [*names, *own.by_name]
+    check_grid(grid, [*names, *phrased, *own.by_name])
+    traced = [*names, *own.by_name]
     if own:
         grid = fitting_grid(grid, own)
     context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
-    check_rows([*sets, *worded], compared, grid, options, context)
+    check_rows([*traced, *phrased], compared, grid, options, context)
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
-    # Only now: what trains imports torch and Lightning, which takes seconds.
-    from probelight.protocols.curve.curve import Asked
-    from probelight.protocols.curve.phrasing import best_phrasing
-    from probelight.protocols.curve.trace import trace_curves
+    if phrased:
+        from probelight.protocols.curve.phrasing import best_phrasing
+
+        traced.append(best_phrasing(folder, phrased, compared, grid.train_split, context))
+    trace_curves(folder, traced, compared, grid, options, context)
     from probelight.reports.terminal import print_tables
 
-    if worded:
-        sets.append(best_phrasing(folder, worded, compared, grid.train_split, context))
-    trace_curves(folder, sets, Asked(tuple(compared), grid, options), context)
     print_tables(folder.path, PROTOCOL)
+
+
+def trace_curves(
+    folder: CommandFolder,
+    probes: Sequence[str],
+    models: Sequence[ModelSettings],
+    settings: CurveSettings,
+    options: ProbeOptions,
+    context: RunContext,
+) -> None:
+    """Add the curves of several models and probes to a command's folder.
+
+    Every row is put under every control before anything is computed, and every model is checked to
+    read the candidates: what does not fit stops the command at once. results.csv is rewritten
+    behind each (model, probe).
+
+    Raises:
+        UsageError: As `check_rows`, or if a probe's groups cannot be divided as early stopping
+            needs it.
+        PretrainedError: If a model cannot be loaded.
+        RecordError: If a model does not know a candidate.
+    """
+    check_rows(probes, models, settings, options, context)
+    curves = [
+        Curve(probe, model, tuple(models), settings, options, context)
+        for model in models
+        for probe in probes
+    ]
+    plans = [curve_jobs(curve) for curve in curves]
+    missing = [unfinished(plan, folder) for plan in plans]
+    for curve, jobs in zip(curves, missing, strict=True):
+        if jobs and kind_of(curve.model).has_checkpoint:
+            _check_model(curve)
+    for curve, plan, jobs in zip(curves, plans, missing, strict=True):
+        name, label = curve.data.config.name, curve.model.label
+        if not curve.modes:
+            context.say(f"{name}: {label} does not answer {_unanswered(curve)}")
+        elif not jobs:
+            context.say(f"{name}: curve of {label} complete")
+        for job in plan:
+            # A start may have been killed behind a point's result, before its states were removed.
+            if job.config.get("mode") == FULL and folder.result(job.key) is not None:
+                forget_states(folder.run(job.name, job.config))
+    parts = [
+        Part(plan, f"{curve.data.config.name}, {curve.model.label}")
+        for curve, plan in zip(curves, plans, strict=True)
+    ]
+    run_jobs(parts, folder, context)
+
+
+def _check_model(curve: Curve) -> None:
+    """Refuse a model that could not be trained on its curve, before hours of training."""
+    if curve.modes == [FULL]:
+        check_module(curve.model, "mc_qa")
+        return
+    from probelight.protocols.curve.heads import refuse_unposed
+
+    rows = [part for control in curve.settings.controls for part in curve.rows.under(control)]
+    check_scorer(curve.model, "mc_mlm", rows, refuse_unposed)
+
+
+def _unanswered(curve: Curve) -> str:
+    """Say which probes a model does not answer, and what does."""
+    kind, probes = kind_of(curve.model), f"{curve.data.setup} probes"
+    if not (kind.trained or kind.heads):
+        return f"{probes} here: nothing of it is trained, and `train.py zero-shot` scores it"
+    return f"{probes}; --setup mc_qa poses them as questions" if "mc_qa" in kind.trained else probes
+
+
+def forget_states(run: RunFolder) -> None:
+    """Remove the training states of a finished point: a large model's are gigabytes."""
+    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
+
+
+def curve_jobs(curve: Curve) -> list[Job]:
+    """Return the jobs of a curve, small points first; none where the model cannot answer."""
+    if not curve.modes:
+        return []
+    settings, model, data = curve.settings, curve.model, curve.data
+    common = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "probe": data.config.name,
+        "setup": data.setup,
+        "train": data.train_source,
+        "split": data.split,
+        "nonsense": dict(data.nonsense),
+        "substitutes": dict(data.substitutes) if data.config.key_words else {},
+        "arguments": dict(data.config.arguments),
+        "group_by": data.config.group_by,
+        "data": [file.sha256 for part in data.files for file in part.files],
+        # Other models of the command can have left rows out.
+        "rows": [len(data.train), len(data.evaluation)],
+        "curve": curve.config(),
+    }
+    if curve.modes == [FULL]:
+        return _full_jobs(curve, common)
+    drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
+    jobs = []
+    sizes = [0, *curve.rows.sizes]
+    if kind_of(model).heads:
+        # The heads do not begin with what the model itself says: N = 0 of both is its scorer's.
+        sizes.remove(0)
+        config = {
+            **common,
+            "mode": UNTRAINED,
+            "num_train": 0,
+            "controls": settings.controls,
+            "precision": curve.context.trainer.precision,
+        }
+        if drawn:
+            config |= {**drawn, "seeds": settings.seeds}
+        jobs.append(Job(f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}", config, RUNNER))
+    for mode in (mode for mode in curve.modes if mode != FULL):
+        for size in sizes:
+            config = {
+                **common,
+                "mode": mode,
+                "num_train": size,
+                "seeds": settings.seeds,
+                "controls": settings.controls,
+            }
+            if kind_of(model).is_pretrained:
+                config |= asdict(settings.head_fit(mode))
+            else:
+                config["fit"] = asdict(curve.fit)
+            name = f"curve-{data.config.name}-{mode}-{size}-{model.label}"
+            jobs.append(Job(name, {**config, **drawn}, RUNNER))
+    return jobs
+
+
+def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
+    """Return a job for each (N, control, seed), behind what a model learns before its control."""
+    settings, label = curve.settings, curve.model.label
+    precision = curve.context.trainer.precision
+    first_stages: dict[str, Job] = {}
+    if (stage := curve.first_stage) is not None:
+        for control in settings.controls:
+            name, own = stage.facts.config.name, stage.control_of(control)
+            config = {
+                "protocol": FIRST_STAGE,
+                "model": curve.model.config(),
+                "facts": name,
+                "control": own,
+                "seed": stage.seed,
+                "fit": asdict(stage.settings),
+                "precision": precision,
+                "data": [file.sha256 for file in stage.facts.files],
+                "curve": curve.config(),
+            }
+            first_stages[control] = Job(f"first-stage-{name}-{own}-{label}", config, RUNNER)
+    jobs = {job.key: job for job in first_stages.values()}  # controls may share one
+    level = (curve.rows.sizes[0], STANDARD, settings.seeds[0])
+    for size in curve.rows.sizes:
+        for control in settings.controls:
+            for seed in settings.seeds:
+                config = {
+                    **common,
+                    "size": size,
+                    "control": control,
+                    "seed": seed,
+                    "with_levels": (size, control, seed) == level,
+                    "mode": FULL,
+                    "fit": asdict(curve.fit),
+                    "precision": precision,
+                }
+                needs: tuple[str, ...] = ()
+                if (first := first_stages.get(control)) is not None:
+                    needs = (first.key,)
+                    config["first_stage"] = {
+                        "facts": first.config["data"],
+                        "control": first.config["control"],
+                        "seed": first.config["seed"],
+                        "run": first.key,
+                    }
+                name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
+                job = Job(name, config, RUNNER, needs)
+                jobs[job.key] = job
+    return list(jobs.values())
+
+
+def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+    """Make one run of a curve, or go on with it.
+
+    Raises:
+        UsageError: If the data is another one than when the run was planned.
+    """
+    began = time.perf_counter()
+    record = _record(run, config, Curve.of(config, context))
+    run.finish(replace(record, seconds=round(time.perf_counter() - began, 3)))
+    if config.get("mode") == FULL:
+        forget_states(run)
+
+
+def _record(run: RunFolder, config: Mapping[str, Any], curve: Curve) -> RunRecord:
+    # Only now: what trains imports torch and Lightning, which takes seconds.
+    from probelight.protocols.curve.fine_tuning import train_facts, train_point
+    from probelight.protocols.curve.heads import score_untrained, train_heads
+
+    if config["protocol"] == FIRST_STAGE:
+        stage = curve.first_stage
+        assert stage is not None
+        check_data(config["data"], [stage.facts])
+        return train_facts(run, curve.model, stage, config["control"], curve.context)
+    check_data(config["data"], curve.data.files)
+    if config["mode"] == UNTRAINED:
+        return score_untrained(run, curve)
+    if config["mode"] != FULL:
+        return train_heads(run, curve, config["mode"], config["num_train"])
+    start = None
+    if first_stage := config.get("first_stage"):
+        start = RunFolder.at(run.path.parent / first_stage["run"]).best_dir
+    point = {name: config[name] for name in ("size", "control", "seed", "with_levels")}
+    return train_point(run, curve, **point, start=start)

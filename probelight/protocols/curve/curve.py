@@ -1,22 +1,31 @@
-"""What the curves of a command are asked to be, and one of them: a model on a probe."""
+"""One curve: a model on a probe, with the rows that all models of its command have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
+from probelight.io.errors import UsageError
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.modes import HeadMode
-from probelight.probes.controls import CONTROLS, STANDARD
-from probelight.probes.source import ProbeData
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.controls import (
+    CONTROLS,
+    NONSENSE_WORDS,
+    STANDARD,
+    NonsenseError,
+    choose_nonsense,
+    control_named,
+)
+from probelight.probes.record import Record, Setup
+from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.probes.splits import group_of
-from probelight.protocols.curve.data import CurveData, rows_of, traced
-from probelight.protocols.curve.models import nonsense_for, only_posed
+from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
-from probelight.protocols.curve.stage import FirstStage, load_facts
-from probelight.protocols.engine.kinds import kind_of
+from probelight.protocols.engine.kinds import kind_of, trained_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext
 
@@ -24,36 +33,24 @@ Mode = HeadMode | Literal["full"]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What all curves of a command have in common.
+class FirstStage:
+    """The facts that a model learns before a curve (Talmor 2020, section 4.5).
 
     Attributes:
-        models: The models compared: they share meaningless words, and rows that all can pose.
-        settings: Points and trainings.
-        options: How probes are posed.
+        facts: The questions, all of which are trained on.
+        settings: How.
+        seed: Seeds head, order and dropout; one model is shared by all points.
     """
 
-    models: tuple[ModelSettings, ...]
-    settings: CurveSettings
-    options: ProbeOptions = field(default_factory=ProbeOptions)
+    facts: ProbeData
+    settings: FitSettings
+    seed: int
 
-    def config(self) -> dict[str, Any]:
-        """As plain values."""
-        models = [model.config() for model in self.models]
-        return {
-            "models": models,
-            "settings": asdict(self.settings),
-            "options": asdict(self.options),
-        }
-
-    @staticmethod
-    def of(config: Mapping[str, Any]) -> Asked:
-        """What `config` said."""
-        return Asked(
-            tuple(ModelSettings(**model) for model in config["models"]),
-            settings_from(CurveSettings, config["settings"]),
-            ProbeOptions(**config["options"]),
-        )
+    def control_of(self, control: str) -> str:
+        """Return the control that the facts are put under: standard where they declare none."""
+        if control == STANDARD or not control_named(control).fits(self.facts.config):
+            return STANDARD
+        return control
 
 
 @dataclass(frozen=True)
@@ -61,31 +58,42 @@ class Curve:
     """One model on one probe.
 
     Attributes:
-        asked: What it shares with the other curves of its command.
         probe: What the probe is loaded by: its name, or the path of a config.
         model: The model.
-        context: What its jobs run under.
+        models: All models of the command: they share meaningless words, and rows that all can pose.
+        settings: Points and trainings.
+        options: How the probe is posed.
+        context: What the curve's jobs run under.
     """
 
-    asked: Asked
     probe: str
     model: ModelSettings
+    models: tuple[ModelSettings, ...]
+    settings: CurveSettings
+    options: ProbeOptions
     context: RunContext
 
     def config(self) -> dict[str, Any]:
-        """As plain values, but for the model, which a run's config has anyway."""
-        return {"probe": self.probe, **self.asked.config()}
+        """Return all of it but the model, which a run's config has anyway, as plain values."""
+        return {
+            "probe": self.probe,
+            "models": [model.config() for model in self.models],
+            "settings": asdict(self.settings),
+            "options": asdict(self.options),
+        }
 
     @staticmethod
     def of(config: Mapping[str, Any], context: RunContext) -> Curve:
-        """The curve of a run, by the run's config."""
-        said = config["curve"]
-        return Curve(Asked.of(said), said["probe"], ModelSettings(**config["model"]), context)
-
-    @property
-    def settings(self) -> CurveSettings:
-        """Points and trainings."""
-        return self.asked.settings
+        """Return the curve of a run, by the run's config."""
+        curve = config["curve"]
+        return Curve(
+            curve["probe"],
+            ModelSettings(**config["model"]),
+            tuple(ModelSettings(**model) for model in curve["models"]),
+            settings_from(CurveSettings, curve["settings"]),
+            ProbeOptions(**curve["options"]),
+            context,
+        )
 
     @property
     def fit(self) -> FitSettings:
@@ -95,16 +103,7 @@ class Curve:
     @cached_property
     def modes(self) -> list[Mode]:
         """How the model is trained on the probe; nothing where it cannot answer it."""
-        traced = kind_of(self.model).modes(self.data.setup)
-        if traced is None:
-            return []
-        own: list[Mode] = [mode for mode in self.settings.modes if mode in traced]
-        return own if traced else [FULL]
-
-    @property
-    def sizes(self) -> list[int]:
-        """N of the points, see `probelight.protocols.curve.data.traced`."""
-        return list(self.rows.sizes)
+        return traced_modes(self.model, self.data.setup, self.settings)
 
     @property
     def data(self) -> CurveData:
@@ -115,7 +114,8 @@ class Curve:
             NonsenseError: If no meaningless words suit all models.
             RecordError: If a control does not fit a row.
         """
-        return self.context.remembered(f"curve data {self.probe}", self.asked, self._load)
+        key = (self.models, self.settings, self.options)
+        return self.context.remembered(f"curve data {self.probe}", key, self._shared_rows)
 
     @cached_property
     def rows(self) -> CurveData:
@@ -124,41 +124,211 @@ class Curve:
         Raises:
             UsageError: If no point fits the rows, or the groups cannot be divided so.
         """
-        others = [
-            model
-            for model in self.asked.models
-            if kind_of(model).modes(self.data.setup) is not None
-        ]
-        return traced(self.data, self.settings, [self.model, *others])
+        setup = self.data.setup
+        others = [model for model in self.models if kind_of(model).modes(setup) is not None]
+        return rows_for_model(self.data, self.settings, [self.model, *others])
 
     @property
-    def stage(self) -> FirstStage | None:
-        """What the model is trained on before; questions alone have a first stage."""
-        facts = self._facts
-        if facts is None or self.data.setup != "mc_qa":
+    def first_stage(self) -> FirstStage | None:
+        """What the model is trained on before; None without, and for what is no question."""
+        name = self.options.first_stage
+        if name is None or self.data.setup != "mc_qa":
             return None
         # Without patience: no row of the facts is held out.
-        return FirstStage(facts, replace(self.fit, patience=None), self.settings.seeds[0])
+        fit = replace(self.fit, patience=None)
+        return FirstStage(kept_facts(name, self.context), fit, self.settings.seeds[0])
 
-    @property
-    def _facts(self) -> ProbeData | None:
-        name, mirror = self.asked.options.first_stage, self.context.mirror
-        if name is None:
-            return None
-        return self.context.remembered("facts", name, lambda: load_facts(name, mirror))
-
-    def _load(self) -> CurveData:
-        models, controls = self.asked.models, self.settings.controls
-        data = rows_of(self.probe, self.settings, self.asked.options, self.context)
-        drawn = [CONTROLS[name] for name in controls if name != STANDARD]
-        if any(control.replaces == "the candidates" for control in drawn):
-            data = replace(data, nonsense=nonsense_for(data.config, models))
+    def _shared_rows(self) -> CurveData:
+        """Return the rows that every model can pose, with words for every control."""
+        data = probe_rows(self.probe, self.settings, self.options, self.context)
+        controls = self.settings.controls
+        replaced = {CONTROLS[name].replaces for name in controls if name != STANDARD}
+        if "the candidates" in replaced:
+            data = replace(data, nonsense=nonsense_for(data.config, self.models))
         for control in controls:
             data.under(control)
-        data = only_posed(data, models, controls)
-        if self._facts is None or data.setup != "mc_qa":
+        data = only_posed(data, self.models, controls)
+        name = self.options.first_stage
+        if name is None or data.setup != "mc_qa":
             return data
-        known = {group_of(record, "stem") for record in self._facts.records}
+        known = {group_of(record, "stem") for record in kept_facts(name, self.context).records}
         shared = sum(group_of(record, "stem") in known for record in data.evaluation)
-        said = f"{shared} of {len(data.evaluation)} measured questions are in the first stage too"
-        return replace(data, notices=(*data.notices, *[said] * bool(shared)))
+        if not shared:
+            return data
+        num_rows = len(data.evaluation)
+        notice = f"{shared} of {num_rows} measured questions are in the first stage too"
+        return replace(data, notices=(*data.notices, notice))
+
+
+def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) -> list[Mode]:
+    """Return how a model is trained on probes of a setup; nothing where it cannot answer them."""
+    heads = kind_of(model).modes(setup)
+    if heads is None:
+        return []
+    if not heads:
+        return [FULL]
+    return [mode for mode in settings.modes if mode in heads]
+
+
+def probe_rows(
+    probe: str, settings: CurveSettings, options: ProbeOptions, context: RunContext
+) -> CurveData:
+    """Return a probe's rows as the files have them, read once by a process."""
+
+    def load() -> CurveData:
+        return load_curve_data(context.probe(probe), settings, options, context.mirror)
+
+    return context.remembered(f"curve rows {probe}", (settings, options), load)
+
+
+def kept_facts(name: str, context: RunContext) -> ProbeData:
+    """Return the facts of a first stage, read once by a process."""
+    return context.remembered("facts", name, lambda: load_facts(name, context.mirror))
+
+
+def load_facts(name: str, mirror: str | None) -> ProbeData:
+    """Load the questions of a first stage: a file, or a probe's split as `name:split`.
+
+    Raises:
+        UsageError: If they are not multiple-choice questions.
+    """
+    if Path(name).is_file() and Path(name).suffix not in {".yaml", ".yml"}:
+        return load_file(name, "mc_qa")
+    probe, _, split = name.partition(":")
+    facts = load_probe(probe, split or "train", mirror=mirror)
+    if facts.config.setup != "mc_qa":
+        raise UsageError(f"--first_stage {name}: it must be questions with answers (mc_qa)")
+    return facts
+
+
+def check_rows(
+    probes: Sequence[str],
+    models: Sequence[ModelSettings],
+    settings: CurveSettings,
+    options: ProbeOptions,
+    context: RunContext,
+) -> None:
+    """Check models, sizes and splits against the probes' rows, before anything heavy is imported.
+
+    Raises:
+        UsageError: If a model whose heads alone are trained is given questions, no model answers
+            any of the probes, a first stage has no questions to be followed by, or as
+            `rows_for_model`.
+    """
+    num_curves, setups = 0, set()
+    for name in probes:
+        data = probe_rows(name, settings, options, context)
+        setups.add(data.setup)
+        for model in models:
+            if kind_of(model).heads and data.setup == "mc_qa":
+                # Not left out as a baseline is: it answers such questions, but is not tuned here.
+                trained_for(model, "mc_qa", f"{data.config.name} is posed as questions")
+        answering = [model for model in models if traced_modes(model, data.setup, settings)]
+        for model in answering:
+            rows_for_model(data, settings, [model, *answering])
+        num_curves += len(answering)
+    if options.first_stage and probes and "mc_qa" not in setups:
+        raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
+    if probes and not num_curves:
+        first, setup = models[0], min(setups)
+        poses = setup == "mc_mlm" and "mc_qa" in kind_of(first).trained
+        more = " (--setup mc_qa poses them as questions)" if poses else ""
+        trained_for(first, setup, f"the probes are {setup}{more}")
+        given, works = settings.modes, kind_of(first).modes(setup) or ()
+        raise UsageError(
+            f"--grid.modes [{','.join(given)}]: {first.label} has none of these heads; give "
+            f"--grid.modes [{','.join(works)}]"
+        )
+
+
+def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[str, str]:
+    """Return one meaningless word per candidate, one piece in every model compared.
+
+    Baselines over word vectors take any word.
+
+    Raises:
+        NonsenseError: If there is no such mapping, with the words and the models that split them.
+    """
+    if not config.candidates:
+        return {}
+    # Only now: tokenizers import transformers, which takes seconds.
+    from probelight.encoding.candidates import INSIDE, CandidateTable
+    from probelight.encoding.tokens import tokenise
+    from probelight.models.checkpoints.description import load_tokenizer
+
+    words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
+    split_by: dict[str, list[str]] = {word: [] for word in words}
+    for model in _distinct_tokenizers(m for m in models if kind_of(m).has_checkpoint):
+        tokenizer = load_tokenizer(model.name_or_path, model.revision)
+        table = CandidateTable(tokenizer, model.answer_prefix)
+        table.add(INSIDE, words)
+        store, _ = tokenise(tokenizer, list(table.texts))
+        for word in words:
+            if any(table.problems(Record("nonsense", "", (word,), 0), INSIDE, store)):
+                split_by[word].append(model.label)
+    try:
+        return choose_nonsense(config, lambda word: not split_by[word])
+    except NonsenseError as error:
+        split = "; ".join(f"{w!r} in {', '.join(who)}" for w, who in split_by.items() if who)
+        raise NonsenseError(
+            f"{error}. Words that are not one piece: {split}. Compare fewer models at once, or "
+            "leave no_language out of grid.controls"
+        ) from None
+
+
+def only_posed(
+    data: CurveData, models: Sequence[ModelSettings], controls: Sequence[str]
+) -> CurveData:
+    """Return the rows that every model with `multi_token: skip` can pose, the same for all models.
+
+    A curve compares the same rows under all controls and in all models, so a row that one of them
+    has to leave out is left out of all.
+
+    Raises:
+        UsageError: If no row is left to train on, or to measure.
+    """
+    # To a model with heads of its own rows a candidate may be of several pieces.
+    of_pieces = [m for m in models if kind_of(m).has_checkpoint and not kind_of(m).heads]
+    skipping = [model for model in of_pieces if model.multi_token == "skip"]
+    if data.setup != "mc_mlm" or not skipping:
+        return data
+    from probelight.encoding.masked import MaskedChoiceEncoder
+    from probelight.models.checkpoints.description import load_tokenizer
+
+    unposed: tuple[set[int], set[int]] = (set(), set())
+    for model in _distinct_tokenizers(skipping):
+        encoder = MaskedChoiceEncoder(
+            load_tokenizer(model.name_or_path, model.revision),
+            model.answer_prefix,
+            multi_token="skip",
+            max_length=model.max_length,
+        )
+        for control in controls:
+            for places, records in zip(unposed, data.under(control), strict=True):
+                places |= {skipped.position for skipped in encoder.encode(records).skipped}
+    notices, kept = list(data.notices), []
+    for name, rows, places in zip(
+        ("train", "measured"), (data.train, data.evaluation), unposed, strict=True
+    ):
+        kept.append(tuple(row for place, row in enumerate(rows) if place not in places))
+        if places:
+            notices.append(
+                f"{len(places)} of {len(rows)} {name} rows left out: a candidate is not one piece "
+                "in every model compared"
+            )
+    train, evaluation = kept
+    if not train or not evaluation:
+        raise UsageError(
+            f"{data.config.name}: no row has candidates of one piece in all models compared"
+        )
+    return replace(data, train=train, evaluation=evaluation, notices=tuple(notices))
+
+
+def _distinct_tokenizers(models: Iterable[ModelSettings]) -> Iterator[ModelSettings]:
+    """Give the first model of each tokenizer and answer prefix."""
+    known = set()
+    for model in models:
+        key = (model.name_or_path, model.revision, model.answer_prefix)
+        if key not in known:
+            known.add(key)
+            yield model

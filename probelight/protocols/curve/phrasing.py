@@ -17,7 +17,6 @@ from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import groups_of
 from probelight.protocols.curve.settings import PROTOCOL
-from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.model_source import source_of
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import accuracy_row, score_notices, tied_row
@@ -39,7 +38,7 @@ def best_phrasing(
     split: str,
     context: RunContext,
 ) -> str:
-    """The phrasing with the best mean accuracy on train rows; the first one on a tie.
+    """Return the phrasing with the best mean accuracy on train rows; the first one on a tie.
 
     Args:
         folder: The command's folder; each (model, phrasing) is a job of its own in it.
@@ -53,17 +52,27 @@ def best_phrasing(
     """
     judges = [m for m in models if m.role == "model"]
     for name in names:
-        config = _load(name, split, context).config
-        if config.setup != "mc_mlm":
-            raise UsageError(f"--phrasings: {config.name} is no mc_mlm probe")
+        probe = load_phrasing(name, split, context).config
+        if probe.setup != "mc_mlm":
+            raise UsageError(f"--phrasings: {probe.name} is no mc_mlm probe")
     if not judges:
         raise UsageError("--phrasings: none of the models is a pre-trained language model")
-    plan = [
-        _job(model, name, _load(name, split, context), split) for model in judges for name in names
-    ]
-    run_jobs([Part(plan)], folder, context)
+    jobs = []
+    for model in judges:
+        for name in names:
+            data = load_phrasing(name, split, context)
+            config = {
+                "protocol": PROTOCOL,
+                "phrasing": name,
+                "probe": data.config.name,
+                "model": model.config(),
+                "split": split,
+                "data": [file.sha256 for file in data.files],
+            }
+            jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, RUNNER))
+    run_jobs([Part(jobs)], folder, context)
     scores: dict[str, list[float]] = {name: [] for name in names}
-    for job in plan:
+    for job in jobs:
         record = folder.result(job.key)
         assert record is not None
         scores[job.config["phrasing"]].append(record.rows[0].value)
@@ -74,57 +83,47 @@ def best_phrasing(
     return best
 
 
-def _load(name: str, split: str, context: RunContext) -> ProbeData:
+def load_phrasing(name: str, split: str, context: RunContext) -> ProbeData:
+    """Return a phrasing's rows, read once by a process."""
     mirror = context.mirror
     place = f"phrasing {name}"
     return context.remembered(place, split, lambda: load_probe(name, split, mirror=mirror))
 
 
-def _job(model: ModelSettings, name: str, data: ProbeData, split: str) -> Job:
-    own = data.config.name
-    config = {
-        "protocol": PROTOCOL,
-        "phrasing": name,
-        "probe": own,
-        "model": model.config(),
-        "split": split,
-        "data": [file.sha256 for file in data.files],
-    }
-    return Job(f"phrasing-{own}-{model.label}", config, RUNNER)
-
-
 def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Zero-shot accuracy of one model on one phrasing.
+    """Score one phrasing by one model, zero-shot.
 
     Raises:
         UsageError: If the phrasing is another one than when the run was planned.
     """
+    from probelight.protocols.engine.evaluation import predict
+
     start = time.perf_counter()
     model, split = ModelSettings(**config["model"]), config["split"]
-    data = _load(config["phrasing"], split, context)
+    data = load_phrasing(config["phrasing"], split, context)
     check_data(config["data"], [data])
-    own = data.config.name
+    probe = data.config.name
     scorer = context.remembered("phrasing scorer", model, lambda: scorer_for(model, "mc_mlm"))
-    said = predict(scorer, {own: data.records}, context.trainer)[own]
-    groups = groups_of(said.records, data.config.group_by)
+    predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
+    groups = groups_of(predictions.records, data.config.group_by)
     row = replace(
         model.row,
         protocol=PROTOCOL,
-        probe=own,
+        probe=probe,
         control=STANDARD,
         mode=scorer.mode,
         num_train=0,
         split=split,
     )
-    run.write_lines("predictions.jsonl", said.rows(groups))
+    run.write_lines("predictions.jsonl", predictions.rows(groups))
     run.finish(
         RunRecord(
             protocol=PROTOCOL,
             model=model.label,
-            probe=own,
-            rows=(accuracy_row(said, groups, row), tied_row(said, row)),
-            counts={"train": len(data.records), "scored": len(said.records)},
-            notices=(*data.notices, *said.notices, *score_notices(said)),
+            probe=probe,
+            rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
+            counts={"train": len(data.records), "scored": len(predictions.records)},
+            notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
             data=data_files([data]),
             source=source_of(model),
             model_sha256=scorer.fingerprint(),

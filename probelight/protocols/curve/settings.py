@@ -1,4 +1,4 @@
-"""What a learning curve is asked to do (Talmor 2020, sections 3.3 and 3.4)."""
+"""Settings of learning curves: points, controls and training (Talmor 2020, sections 3.3, 3.4)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _NO_CONTROL = (
     "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
 )
 PROTOCOL = "curve"
+FIRST_STAGE = "curve_first_stage"
 FULL: Final = "full"  # the mode of MC-QA: the whole network is fine-tuned
-UNTRAINED: Final = "zero_shot"  # of a job that asks a scorer, whose own mode is in its rows
+UNTRAINED: Final = "zero_shot"  # the mode of a job that scores without training
 
 # The authors' settings of the MLM-baseline and of ESIM (Talmor et al. 2020).
 MLM_FIT = FitSettings(
@@ -110,27 +111,27 @@ class CurveSettings(Settings):
                 raise UsageError(f"grid.controls: {error}") from None
 
     def train_from_of(self, probe: str) -> str | None:
-        """Split of this probe that is divided; None where it has train rows of its own."""
+        """Return the split of a probe that is divided; None where it has a train file."""
         return _of(self.train_from, probe)
 
     def train_probe_of(self, probe: str) -> str | None:
-        """Probe that lends this one its train rows; None where it has its own."""
+        """Return the probe whose rows train another one; None where that one has its own."""
         return _of(self.train_probe, probe)
 
     def head_fit(self, mode: HeadMode) -> Fit:
-        """How the head of a pre-trained model is trained."""
+        """Return how the head of a pre-trained model is trained."""
         rate = self.learning_rate[mode]
         return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)
 
     def fit_of(self, kind: str) -> FitSettings:
-        """How a baseline of this kind, or the whole network of a transformer, is trained."""
+        """Return how a baseline of this kind, or the whole of a transformer, is trained."""
         found: FitSettings = getattr(self, KINDS[kind].fit)
         return found
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """How probes are posed; the same for all probes of a command.
+    """How all probes of a command are posed.
 
     Attributes:
         setup: "mc_qa" also poses MC-MLM probes as questions, their sentence with its mask as the
@@ -144,11 +145,16 @@ class ProbeOptions:
     first_stage: str | None = None
 
 
-def check_points(settings: CurveSettings) -> None:
-    """Refuses points that would be trained twice.
+def check_grid(settings: CurveSettings, probes: list[str]) -> None:
+    """Refuse points that would be trained twice, and settings of probes that there are none of.
+
+    Args:
+        settings: The points and where their train rows come from.
+        probes: The names of all probes of the command.
 
     Raises:
-        UsageError: If there are any, or a mode has no learning rate.
+        UsageError: If something is given twice, a mode has no learning rate, or `train_from` or
+            `train_probe` names a probe that the command does not have.
     """
     for name in ("sizes", "seeds", "modes", "controls"):
         given = getattr(settings, name)
@@ -159,37 +165,30 @@ def check_points(settings: CurveSettings) -> None:
             f"grid.learning_rate has no rate of mode {min(missing)}: give every mode one, or leave "
             "it out of grid.modes"
         )
-
-
-def check_names(settings: CurveSettings, probes: list[str]) -> None:
-    """Refuses a probe under `train_from` or `train_probe` that the command does not have.
-
-    Raises:
-        UsageError: If there is one.
-    """
     for key in ("train_from", "train_probe"):
         named = getattr(settings, key)
-        strange = set(named) - set(probes) if isinstance(named, Mapping) else set()
-        if strange:
+        unknown = set(named) - set(probes) if isinstance(named, Mapping) else set()
+        if unknown:
             raise UsageError(
-                f"grid.{key} names {min(strange)!r}, which is none of the probes: "
+                f"grid.{key} names {min(unknown)!r}, which is none of the probes: "
                 f"{', '.join(probes)}"
             )
 
 
 def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
-    """A curve's settings, for a probe without config: the controls and splits that there are.
+    """Return the settings for files without a config: with the controls and splits that they have.
 
     Raises:
-        UsageError: If a control goes by what a config declares, or there is nothing to train on or
-            to measure.
+        UsageError: If a control needs what only a config declares, or there is nothing to train on
+            or to measure.
     """
     files, config = own.parts, own.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
         print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
-    elif others := [name for name in grid.controls if _needs_arguments(name)]:
-        raise UsageError(f"--grid.controls {others[0]} with --data.*: {_NO_CONTROL}")
+    for name in grid.controls:
+        if name != STANDARD and control_named(name).needs_arguments:
+            raise UsageError(f"--grid.controls {name} with --data.*: {_NO_CONTROL}")
     if divided := grid.train_from_of(config.name):
         measured_split(files, divided)
         return grid
@@ -201,9 +200,6 @@ def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
     return replace(grid, split=measured_split(files, grid.split))
 
 
-def _needs_arguments(control: str) -> bool:
-    return control != STANDARD and control_named(control).needs_arguments
-
-
 def _of(value: str | dict[str, str] | None, probe: str) -> str | None:
+    """Return what a setting that may name probes says of one probe."""
     return value.get(probe) if isinstance(value, Mapping) else value

@@ -1,7 +1,7 @@
 """The jobs of an inoculation, enumerated without importing Lightning, so that plans are quick.
 
 An original task (and what is trained before it) is one job, shared by all others. What follows is
-one job that scores, trains and reports, where there is one setting; `protocols.inoculation.grid`
+one job that scores, trains and reports, where there is one setting; `protocols.inoculation.sweep`
 has what follows where M*_k is chosen among several.
 """
 

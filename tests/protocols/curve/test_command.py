@@ -11,7 +11,7 @@ from probelight.probes.catalog import load_probe_config
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.curve.command import curve
-from probelight.protocols.curve.settings import check_names, check_points
+from probelight.protocols.curve.settings import check_grid
 from probelight.protocols.engine.chosen_models import chosen_models
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
@@ -103,8 +103,7 @@ def test_configs_are_valid(name: str) -> None:
     asked = parser.instantiate(parser.parse_args([f"--config={path}", "--output_dir=out"]))
     models = chosen_models(asked["models"], asked["model"], asked["random_weights"])
     assert len(models) >= 1
-    check_points(asked["grid"])
-    check_names(asked["grid"], asked["probes"])
+    check_grid(asked["grid"], asked["probes"])
     for probe in asked["probes"]:
         config = load_probe_config(probe)
         assert asked["grid"].split in config.splits

@@ -11,8 +11,8 @@ from probelight.io.errors import ConfigError, RecordError, UsageError
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.splits import group_of
-from probelight.protocols.curve.data import CurveData, load_curve_data, traced
-from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_names
+from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.protocols.engine.settings import ModelSettings
 
 
@@ -34,7 +34,7 @@ def test_a_divided_file_leaves_no_group_on_both_sides(curve_probes: Path) -> Non
     assert all(data.untouched)
     assert data.split == "part of dev"
     said = "grouped split of dev, share 0.6 (18 to train on, 12 measured, seed 0)"
-    assert data.train_said == said
+    assert data.train_source == said
     assert data.notices[0].startswith(f"train rows: {said}")
     assert "18 train rows: the curve stops before N = 32" in data.notices[1]
     same = load(curve_probes, "later", train_from="dev", train_share=0.6)
@@ -50,7 +50,7 @@ def test_another_probe_lends_the_rows_that_are_not_measured(curve_probes: Path) 
     assert len(data.evaluation) == 30
     assert len(data.train) == 20
     assert groups(data, "train").isdisjoint(groups(data, "evaluation"))
-    assert "train of pairs, not the probe's own; 20 rows left out" in data.train_said
+    assert "train of pairs, not the probe's own; 20 rows left out" in data.train_source
     assert data.config.name == "later"
 
 
@@ -58,7 +58,7 @@ def test_groups_and_rows_that_a_released_pair_of_files_shares(curve_probes: Path
     data = load(curve_probes, "pairs")
     assert data.groups == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert all(data.untouched)
-    assert (data.train_said, data.notices) == ("train of pairs", ())
+    assert (data.train_source, data.notices) == ("train of pairs", ())
 
 
 def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
@@ -66,7 +66,7 @@ def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
 ) -> None:
     data = load(curve_probes, "pairs")  # 40 train rows, the smallest default size is 62
     frozen, baseline = ModelSettings(), ModelSettings(kind="mlm_baseline")
-    alone = traced(data, CurveSettings(), [frozen])
+    alone = rows_for_model(data, CurveSettings(), [frozen])
     assert alone.sizes == (10, 20, 40)
     assert alone.notices == (
         "40 train rows, fewer than the smallest default size 62: the points are N = 10, 20, 40 "
@@ -74,30 +74,31 @@ def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
     )
     # A tenth of them stops the baseline: 36 are left, of which all models have samples.
     for models in ([frozen, baseline], [baseline, frozen]):
-        assert traced(data, CurveSettings(), models).sizes == (9, 18, 36)
-    assert len(traced(data, CurveSettings(), [baseline]).held_out) == 4
+        assert rows_for_model(data, CurveSettings(), models).sizes == (9, 18, 36)
+    assert len(rows_for_model(data, CurveSettings(), [baseline]).held_out) == 4
     for num_rows, sizes in ((1, (1,)), (2, (1, 2)), (5, (1, 2, 5)), (24, (6, 12, 24))):
         few = replace(data, train=data.train[:num_rows])
-        assert traced(few, CurveSettings(), [frozen]).sizes == sizes
+        assert rows_for_model(few, CurveSettings(), [frozen]).sizes == sizes
 
 
 def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
     curve_probes: Path,
 ) -> None:
     data = load(curve_probes, "pairs", sizes=[8, 41])
-    fitting = traced(data, CurveSettings(sizes=[8, 41]), [ModelSettings()])
+    fitting = rows_for_model(data, CurveSettings(sizes=[8, 41]), [ModelSettings()])
     assert (fitting.sizes, fitting.notices[0][:14]) == ((8,), "40 train rows:")
     refused = r"--grid\.sizes \[41,50\]: pairs has 40 train rows .*--grid\.sizes \[10,20,40\]"
     with pytest.raises(UsageError, match=refused):
-        traced(data, CurveSettings(sizes=[41, 50]), [ModelSettings()])
-    assert traced(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()]).sizes == (10, 20, 40)
+        rows_for_model(data, CurveSettings(sizes=[41, 50]), [ModelSettings()])
+    fitting = rows_for_model(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()])
+    assert fitting.sizes == (10, 20, 40)
     one = replace(data, train=data.train[:1])
     baseline = ModelSettings(kind="mlm_baseline")
     stops = CurveSettings(sizes=[1])
     with pytest.raises(UsageError, match=r"give --grid\.mlm_baseline\.patience null"):
-        traced(one, stops, [baseline])
+        rows_for_model(one, stops, [baseline])
     never = replace(stops, mlm_baseline=replace(stops.mlm_baseline, patience=None))
-    assert traced(one, never, [baseline]).sizes == (1,)
+    assert rows_for_model(one, never, [baseline]).sizes == (1,)
 
 
 def test_what_cannot_be_is_refused(curve_probes: Path) -> None:
@@ -110,7 +111,7 @@ def test_what_cannot_be_is_refused(curve_probes: Path) -> None:
         load(curve_probes, "later")
     settings = CurveSettings(train_from={"latter": "dev"})
     with pytest.raises(UsageError, match=r"grid\.train_from names 'latter'"):
-        check_names(settings, ["later"])
+        check_grid(settings, ["later"])
 
 
 def test_a_train_file_that_cannot_be_had_says_what_else_to_train_on(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from probelight.probes.source import load_probe
 from probelight.probes.splits import group_of
 from probelight.protocols import cli
 from probelight.protocols.curve.data import hold_out, load_curve_data
-from probelight.protocols.curve.full import early_stopping
+from probelight.protocols.curve.rows import early_stopping
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings

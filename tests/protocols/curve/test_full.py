@@ -19,8 +19,7 @@ from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.probes.splits import group_of
 from probelight.protocols import cli
 from probelight.protocols.curve.data import hold_out, load_curve_data
-from probelight.protocols.curve.full import full_points
-from probelight.protocols.curve.probe import CurveProbe
+from probelight.protocols.curve.heads import CurveProbe
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.direct import Direct, fresh_module
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
@@ -30,7 +29,7 @@ from tests.fixtures.rows import read_results
 KILLER = """
 import os, signal, sys
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.protocols.curve.probe import CurveProbe
+from probelight.protocols.curve.heads import CurveProbe
 
 kill_at = {"point": int(sys.argv.pop(1)), "step": int(sys.argv.pop(1))}
 
@@ -275,10 +274,3 @@ def test_early_stopping_halves_the_rate_of_esim_with_and_without_a_first_stage(
             module = fresh_module(Direct(model, FitSettings(patience=patience), 1, start))
             assert isinstance(module, ESIM)
             assert module.monitor == monitor
-
-
-def test_one_point_gives_the_levels() -> None:
-    points = full_points([8, 16], ["no_language", "standard"], [1, 2])
-    assert len(points) == 8
-    [level] = [point for point in points if point.with_levels]
-    assert (level.size, level.control, level.seed) == (8, "standard", 1)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.curve.curve import Asked, Curve
-from probelight.protocols.curve.jobs import curve_jobs
+from probelight.protocols.curve.command import curve_jobs
+from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
@@ -43,9 +44,9 @@ def model(curve_model: Path) -> ModelSettings:
 def curve_of(
     probe: str, model: ModelSettings, settings: CurveSettings, folder: Path, **options: Any
 ) -> Curve:
-    asked = Asked((model,), settings, ProbeOptions(**options))
     context = RunContext(TRAINER, mirror=str(folder / "mirror"))
-    return Curve(asked, str(folder / f"{probe}.yaml"), model, context)
+    path = str(folder / f"{probe}.yaml")
+    return Curve(path, model, (model,), settings, ProbeOptions(**options), context)
 
 
 def test_heads_have_a_job_a_mode_and_size_and_the_rows_there_are_are_the_last(
@@ -72,6 +73,15 @@ def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
     assert [job.config["with_levels"] for job in points] == [True, *[False] * 7]
 
 
+def test_the_first_point_of_no_control_gives_the_levels(
+    settings: CurveSettings, model: ModelSettings, curve_probes: Path
+) -> None:
+    turned = replace(settings, controls=settings.controls[::-1])
+    jobs = curve_jobs(curve_of("asked", model, turned, curve_probes))
+    [level] = [job.config for job in jobs if job.config["with_levels"]]
+    assert (level["size"], level["control"], level["seed"]) == (8, "standard", 1)
+
+
 @pytest.mark.parametrize("kind", ["transformer", "causal"])
 def test_a_job_needs_nothing_but_its_config(
     kind: str,
@@ -92,7 +102,7 @@ def test_a_job_needs_nothing_but_its_config(
         if name == "alone":
             for job, context in zip(jobs, contexts, strict=True):
                 plain = json.loads(json.dumps(job.config))
-                assert Curve.of(plain, context).asked == Curve.of(job.config, context).asked
+                assert Curve.of(plain, context) == Curve.of(job.config, context)
                 run_here([job], folder, context)
         else:
             run_here(jobs, folder, contexts[0])

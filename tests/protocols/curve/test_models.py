@@ -11,9 +11,9 @@ from probelight.io.errors import RecordError, UsageError
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.probes.controls import NonsenseError
 from probelight.probes.record import Record
+from probelight.protocols.curve.curve import nonsense_for, only_posed
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.models import nonsense_for, only_posed
-from probelight.protocols.curve.probe import pose
+from probelight.protocols.curve.heads import pose
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import ModelSettings
 

@@ -9,6 +9,7 @@ from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.curve import phrasing as curve_phrasing
 from probelight.protocols.curve.phrasing import best_phrasing
+from probelight.protocols.engine import evaluation
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext
@@ -57,7 +58,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         ]
         return {name: Predictions(name, records, scores)}
 
-    monkeypatch.setattr(curve_phrasing, "predict", predict)
+    monkeypatch.setattr(evaluation, "predict", predict)
     monkeypatch.setattr(curve_phrasing, "scorer_for", lambda model, setup: Canned(model))
     return asked
 

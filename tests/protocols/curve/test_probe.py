@@ -15,7 +15,7 @@ from probelight.io.errors import RecordError
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
 from probelight.protocols.curve.data import CurveData, load_curve_data
-from probelight.protocols.curve.probe import CurveProbe, encode, refuse_unposed
+from probelight.protocols.curve.heads import CurveProbe, encode, refuse_unposed
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import ModelSettings
@@ -63,7 +63,7 @@ def test_before_training_the_scores_are_those_of_the_model_itself(
     model = AutoModelForMaskedLM.from_pretrained(curve_model).eval()
     tokenizer = AutoTokenizer.from_pretrained(curve_model)
     words = tokenizer.convert_tokens_to_ids(["red", "green"])
-    for record, scores in zip(data.evaluation, measured.said.scores, strict=True):
+    for record, scores in zip(data.evaluation, measured.predictions.scores, strict=True):
         inputs: Any = tokenizer(record.stem, return_tensors="pt")
         place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
@@ -76,12 +76,12 @@ def test_each_seed_is_trained_from_the_same_start_and_rows_are_those_of_the_prob
 ) -> None:
     settings = replace(SETTINGS, controls=["standard", "perturbed_language"])
     measured = CurveProbe(module, data, settings, TrainerSettings()).point("linear", 8)
-    names = [one.said.name for one in measured]
+    names = [one.predictions.name for one in measured]
     assert names == [f"{control}-seed{seed}" for control in settings.controls for seed in (1, 2)]
     assert [one.epoch for one in measured] == [1] * 4
-    assert list(measured[0].said.records) == list(data.evaluation)
-    assert "than" not in measured[2].said.records[0].stem
-    first, second = (one.said.scores for one in measured[:2])
+    assert list(measured[0].predictions.records) == list(data.evaluation)
+    assert "than" not in measured[2].predictions.records[0].stem
+    first, second = (one.predictions.scores for one in measured[:2])
     assert first != second  # other samples
 
 

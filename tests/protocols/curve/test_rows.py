@@ -9,7 +9,7 @@ from probelight.io.typed import typed
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.protocols.curve.data import CurveData
-from probelight.protocols.curve.rows import Measurement, Point, choice_sets, finish_run
+from probelight.protocols.curve.rows import Measurement, Point, choice_sets, write_point
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.results.record import RunRecord
@@ -48,13 +48,10 @@ def result(tmp_path: Path) -> Path:
         Measurement("standard", 3, 4, said(0, 1, 0, 1)),  # b is wrong
         Measurement("no_language", 3, 4, said(1, 1, 1, 1)),  # only c is right
     ]
-    finish_run(
-        run,
-        data(train=(record("A ", SIZES, 0, "one"),)),
-        Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=True),
-        measured,
-        RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc"),
-    )
+    rows = data(train=(record("A ", SIZES, 0, "one"),))
+    point = Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=True)
+    known = RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc")
+    run.finish(write_point(run, rows, point, measured, known))
     return run.path
 
 
@@ -92,7 +89,7 @@ def test_hits_of_ties_are_credits(tmp_path: Path) -> None:
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
     point = Point(ModelSettings(), "mlp", 62, 1e-3, with_levels=False)
     measured = [Measurement("standard", 3, 4, tied)]
-    finish_run(run, data(), point, measured, RunRecord(protocol="curve"))
+    run.finish(write_point(run, data(), point, measured, RunRecord(protocol="curve")))
     assert json.loads((run.path / "hits.json").read_text())["hits"] == {
         "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
     }

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from probelight.protocols.curve.curve import Asked, Curve
-from probelight.protocols.curve.jobs import curve_jobs
-from probelight.protocols.curve.runs import device_of, run_job
-from probelight.protocols.curve.settings import CurveSettings
+from probelight.protocols.curve.command import curve_jobs, run_job
+from probelight.protocols.curve.curve import Curve
+from probelight.protocols.curve.heads import device_of
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.results.record import RunRecord
@@ -37,7 +37,8 @@ def records(
     model: ModelSettings, probes: Path, context: RunContext, folder: Path
 ) -> list[RunRecord]:
     """Those of a curve's runs, N = 0 first."""
-    curve = Curve(Asked((model,), SETTINGS), str(probes / "pairs.yaml"), model, context)
+    path = str(probes / "pairs.yaml")
+    curve = Curve(path, model, (model,), SETTINGS, ProbeOptions(), context)
     runs = []
     for job in curve_jobs(curve):
         run = RunFolder(folder, job.name, job.config)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from probelight.io.errors import UsageError
-from probelight.protocols.curve.settings import CurveSettings, check_names, check_points
+from probelight.protocols.curve.settings import CurveSettings, check_grid
 from probelight.protocols.engine.settings import Fit, FitSettings
 from tests.fixtures.checkout import ROOT
 
@@ -21,7 +21,7 @@ from tests.fixtures.checkout import ROOT
 )
 def test_points_that_would_be_trained_twice_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        check_points(CurveSettings(**given))
+        check_grid(CurveSettings(**given), [])
 
 
 def test_the_baselines_are_trained_as_the_authors_did() -> None:
@@ -50,8 +50,8 @@ def test_the_baselines_are_trained_as_the_authors_did() -> None:
 
 def test_a_probe_that_the_command_does_not_have_is_named() -> None:
     grid = CurveSettings(train_from={"a": "dev", "b": "test"}, train_probe="c")
-    check_names(grid, ["a", "b"])
+    check_grid(grid, ["a", "b"])
     assert (grid.train_from_of("b"), grid.train_probe_of("b")) == ("test", "c")
     assert grid.train_from_of("d") is None
     with pytest.raises(UsageError, match=r"grid\.train_from names 'b', .*none of the probes: a, c"):
-        check_names(grid, ["a", "c"])
+        check_grid(grid, ["a", "c"])

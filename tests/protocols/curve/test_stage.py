@@ -16,7 +16,8 @@ from probelight.io.errors import UsageError
 from probelight.models.checkpoints.weights import model_fingerprint
 from probelight.models.scorers.trained import TrainedScorer
 from probelight.probes.source import load_probe
-from probelight.protocols.curve.stage import FirstStage, load_facts, train_facts
+from probelight.protocols.curve.curve import FirstStage, load_facts
+from probelight.protocols.curve.fine_tuning import train_facts
 from probelight.protocols.engine.direct import Direct, fit_directly
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import saved_module
@@ -83,9 +84,8 @@ def test_the_facts_are_learned_and_their_accuracy_is_that_of_the_model_kept(
     facts = load_facts(f"{curve_probes / 'asked.yaml'}:dev", str(curve_probes / "mirror"))
     run = RunFolder(tmp_path, "stage", {"seed": 3})
     model = ModelSettings(str(curve_model), name="tiny")
-    train_facts(run, model, FirstStage(facts, FIT, seed=3), "standard", RunContext(TRAINER))
-    record = run.result()
-    assert record is not None
+    stage = FirstStage(facts, FIT, seed=3)
+    record = train_facts(run, model, stage, "standard", RunContext(TRAINER))
     kept = saved_module(run.best_dir)
     said = predict(TrainedScorer(kept), {"facts": facts.records}, TRAINER)["facts"]
     [row] = record.rows
@@ -105,9 +105,7 @@ def test_what_sharded_fits_leave_is_whole(
     found = []
     for name, settings in (("plain", TRAINER), ("sharded", sharded)):
         run, context = RunFolder(tmp_path / name, "stage", {}), RunContext(settings)
-        train_facts(run, model, stage, "standard", context)
-        record = run.result()
-        assert record is not None
+        record = train_facts(run, model, stage, "standard", context)
         point = fit_directly(
             RunFolder(tmp_path / name, "point", {}), direct, facts.records, (), context
         )

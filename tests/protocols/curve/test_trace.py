@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.curve.curve import Asked
+from probelight.protocols.curve.command import trace_curves
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.curve.trace import trace_curves
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.results.run_folder import CommandFolder
@@ -35,9 +34,9 @@ def test_a_first_stage_without_questions_to_answer_is_refused_at_once(
     curve_model: Path, curve_probes: Path, folder: CommandFolder, context: RunContext
 ) -> None:
     options = ProbeOptions(first_stage=f"{curve_probes / 'asked.yaml'}:dev")
-    asked = Asked((ModelSettings(str(curve_model)),), SETTINGS, options)
+    models, probes = [ModelSettings(str(curve_model))], [str(curve_probes / "pairs.yaml")]
     with pytest.raises(UsageError, match="--first_stage: none of the probes is posed as questions"):
-        trace_curves(folder, [str(curve_probes / "pairs.yaml")], asked, context)
+        trace_curves(folder, probes, models, SETTINGS, options, context)
     assert list(folder.runs_dir.iterdir()) == []
 
 
@@ -48,11 +47,9 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     context: RunContext,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked = Asked(
-        (ModelSettings(str(curve_model), name="tiny"), ModelSettings(kind="esim")), SETTINGS
-    )
+    models = [ModelSettings(str(curve_model), name="tiny"), ModelSettings(kind="esim")]
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
-    trace_curves(folder, probes, asked, context)
+    trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
     said = capsys.readouterr().out
     assert "pairs: ESIM (word_vectors) does not answer mc_mlm probes; --setup mc_qa" in said
     assert "complete" not in said
@@ -63,7 +60,7 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     left = points[0] / "checkpoints" / "last.ckpt"
     left.parent.mkdir()
     left.touch()
-    trace_curves(folder, probes, asked, context)
+    trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
     said = capsys.readouterr().out
     assert "pairs: curve of tiny complete\n" in said
     assert "asked: curve of ESIM (word_vectors) complete\n" in said

@@ -18,13 +18,11 @@ from probelight.lightning_modules.heads.cached_heads import sample_orders
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.optimization import slanted_triangular
 from probelight.probes.record import Record
-from probelight.protocols.curve.curve import Asked, Curve
+from probelight.protocols.curve.command import curve_jobs, run_job, trace_curves
+from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import load_curve_data
-from probelight.protocols.curve.jobs import curve_jobs
-from probelight.protocols.curve.probe import CurveProbe, candidate_words
-from probelight.protocols.curve.runs import run_job
+from probelight.protocols.curve.heads import CurveProbe, candidate_words
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.curve.trace import trace_curves
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
@@ -158,13 +156,13 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
                 [row[WORDS.index(c)] for c in r.choices]
                 for row, r in zip(table.tolist(), evaluation, strict=True)
             ]
-            found = torch.tensor(one.said.scores)
+            found = torch.tensor(one.predictions.scores)
             torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-4)
             right = [
                 max(range(2), key=own.__getitem__) == r.answer
                 for own, r in zip(expected, evaluation, strict=True)
             ]
-            assert one.said.accuracy == sum(right) / len(right)
+            assert one.predictions.accuracy == sum(right) / len(right)
 
 
 def records_of(
@@ -172,7 +170,8 @@ def records_of(
 ) -> dict[str, RunRecord]:
     """Those of a curve's runs by mode and N."""
     context = RunContext(trainer, mirror=str(probes / "mirror"))
-    curve = Curve(Asked((model,), SETTINGS), str(probes / "pairs.yaml"), model, context)
+    path = str(probes / "pairs.yaml")
+    curve = Curve(path, model, (model,), SETTINGS, ProbeOptions(), context)
     found = {}
     for job in curve_jobs(curve):
         run = RunFolder(folder, job.name, job.config)
@@ -226,9 +225,9 @@ def test_questions_are_refused_as_these_models_are_not_fine_tuned(
     model_of: Callable[[str], ModelSettings], curve_probes: Path, tmp_path: Path
 ) -> None:
     context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
-    folder, asked = CommandFolder(tmp_path / "out", {}), Asked((model_of("gpt2"),), SETTINGS)
+    folder, models = CommandFolder(tmp_path / "out", {}), [model_of("gpt2")]
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
     said = r"model.kind causal is not trained here.*asked is posed as questions; give a model"
     with pytest.raises(UsageError, match=said):
-        trace_curves(folder, probes, asked, context)
+        trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
     assert list(folder.runs_dir.iterdir()) == []

@@ -18,8 +18,8 @@ from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.auto_kind import found_kind, with_kind
 from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
 from probelight.protocols.jobs.context import RunContext
 from tests.fixtures.hub_cache import HubCache
 

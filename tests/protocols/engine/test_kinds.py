@@ -19,8 +19,8 @@ from probelight.protocols import cli
 from probelight.protocols.engine.kinds import KINDS, ModelKind, check_questions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.grid import SweepGrid, SweepRow, sweep_jobs
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
 from probelight.protocols.jobs.context import RunContext
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.grid import SweepGrid, SweepRow
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
 from tests.protocols.inoculation.commands import run

@@ -12,15 +12,15 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.grid import (
+from probelight.protocols.inoculation.jobs import CELL
+from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.sweep import (
     DEFAULT_DOSES,
     DEFAULT_EXTRAS,
     SweepGrid,
     SweepRow,
     sweep_jobs,
 )
-from probelight.protocols.inoculation.jobs import CELL
-from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.jobs.context import RunContext
 from tests.fixtures.checkout import ROOT
 from tests.protocols.inoculation.conftest import TRAINER, kinds, under, with_a_line_less
@@ -180,7 +180,7 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
 
 def test_planning_imports_neither_lightning_nor_optuna() -> None:
     code = (
-        "import sys, probelight.protocols.inoculation.grid, probelight.protocols.jobs.search; "
+        "import sys, probelight.protocols.inoculation.sweep, probelight.protocols.jobs.search; "
         "sys.exit(not {'torch', 'optuna'}.isdisjoint(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from probelight.protocols.inoculation.steps import InoculationSteps
+from probelight.protocols.inoculation.runs import InoculationSteps
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results

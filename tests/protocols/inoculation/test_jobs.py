@@ -12,13 +12,13 @@ from safetensors.torch import save_file
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.grid import SweepGrid, sweep_jobs
 from probelight.protocols.inoculation.jobs import inoculation_jobs, weights_bytes
 from probelight.protocols.inoculation.settings import (
     FirstStage,
     Setting,
     Subject,
 )
+from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from tests.protocols.inoculation.conftest import kinds, under
 
 

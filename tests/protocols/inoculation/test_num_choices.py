@@ -20,10 +20,10 @@ from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.inoculation.data import Splits
-from probelight.protocols.inoculation.grid import SweepGrid
 from probelight.protocols.inoculation.jobs import inoculation_jobs
 from probelight.protocols.inoculation.rows import cost_interpretable
 from probelight.protocols.inoculation.settings import OriginalTask, Setting, Subject
+from probelight.protocols.inoculation.sweep import SweepGrid
 from probelight.reports.zero_shot.facts import chance_text, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results

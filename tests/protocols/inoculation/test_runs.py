@@ -13,10 +13,10 @@ from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.grid import SweepGrid, sweep_jobs
 from probelight.protocols.inoculation.rows import REPORT
 from probelight.protocols.inoculation.runs import best_candidate, run_job
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
+from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.job import Job
 from probelight.results.record import InoculationFacts, RunRecord
 from probelight.results.run_folder import RunFolder

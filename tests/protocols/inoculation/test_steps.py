@@ -7,10 +7,9 @@ import pytest
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.kept_scores import BEFORE_FILE
 from probelight.protocols.inoculation.rows import SELECTED_PROBE
+from probelight.protocols.inoculation.runs import BEFORE_FILE, InoculationSteps
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
-from probelight.protocols.inoculation.steps import InoculationSteps
 from probelight.protocols.jobs.cells.attempt import FencedRunFolder, begin_attempt
 from probelight.protocols.jobs.cells.driver_claim import drive_alone
 from probelight.protocols.jobs.context import RunContext

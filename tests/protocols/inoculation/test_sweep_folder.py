@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.inoculation.sweep_folder import run_sweep
+from probelight.protocols.inoculation.sweep import run_sweep
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.planned import Planned

@@ -1,0 +1,128 @@
+"""MC-QA points of a curve, each a whole network fine-tuned, and the first stage before them.
+
+A point is one (N, control, seed). Its head is drawn anew from its seed; the last epoch is reported,
+unless `patience` stops the training on held-out rows and chooses the epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
+from probelight.lightning_modules.heads.cached_heads import sample_orders
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.scorers.trained import TrainedScorer
+from probelight.probes.splits import groups_of
+from probelight.protocols.curve.curve import Curve, FirstStage
+from probelight.protocols.curve.data import CurveData
+from probelight.protocols.curve.rows import Measurement, Point, early_stopping, write_point
+from probelight.protocols.curve.settings import FIRST_STAGE, FULL, PROTOCOL
+from probelight.protocols.engine.direct import Direct, fit_directly
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.model_source import source_of
+from probelight.protocols.engine.models import module_for, saved_module
+from probelight.protocols.engine.predictions import grouped_row
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.engine.training import FitPlan, fit_choices
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.provenance import data_files
+from probelight.results.record import CurveFacts, RunRecord
+from probelight.results.run_folder import RunFolder
+
+
+def train_facts(
+    run: RunFolder,
+    model: ModelSettings,
+    stage: FirstStage,
+    control: str,
+    context: RunContext,
+) -> RunRecord:
+    """Train a model on the facts, as a control of the facts has them, and leave it."""
+    settings, config = stage.settings, stage.facts.config
+    rows = CurveData(
+        config, config, "mc_qa", stage.facts.records, (), "train", "all facts", (stage.facts,)
+    )
+    facts = rows.controlled(control, rows.train, config)
+    module = module_for(
+        model,
+        "mc_qa",
+        learning_rate=settings.learning_rate,
+        seed=stage.seed,
+        weight_decay=settings.weight_decay,
+        max_grad_norm=settings.max_grad_norm,
+    )
+    keep = FinalCheckpoint(run.best_dir, always=True)
+    plan = FitPlan(settings, stage.seed, [keep], f"{config.name}: facts")
+    problems, encoded = fit_choices(module, facts, {}, run, plan, context)
+    module = saved_module(run.best_dir)
+    predictions = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
+    row = replace(
+        model.row,
+        protocol=FIRST_STAGE,
+        probe=config.name,
+        control=control,
+        mode="full",
+        num_train=len(predictions.records),
+        learning_rate=settings.learning_rate,
+        epoch=settings.epochs,
+        seed=stage.seed,
+        metric="train_accuracy",
+    )
+    groups = groups_of(predictions.records, config.group_by)
+    return RunRecord(
+        protocol=FIRST_STAGE,
+        model=model.label,
+        probe=config.name,
+        rows=(grouped_row(predictions.credit, groups, row),),
+        counts={"train": len(facts)},
+        notices=(*problems, *encoded, *stage.facts.notices),
+        seeds=(stage.seed,),
+        data=data_files([stage.facts]),
+        source=source_of(model),
+        model_sha256=model_fingerprint(module),
+    )
+
+
+def train_point(
+    run: RunFolder,
+    curve: Curve,
+    size: int,
+    control: str,
+    seed: int,
+    with_levels: bool,
+    start: Path | None,
+) -> RunRecord:
+    """Train and measure one point, going on where an interrupted start of it was.
+
+    Args:
+        run: The point's folder; its training states are removed when it is finished.
+        curve: Its curve.
+        size: N.
+        control: Version of the probe trained on and measured with.
+        seed: Seeds sample, order, dropout and head.
+        with_levels: Whether this is the point that gives chance and the majority's accuracy.
+        start: Folder of the model that a first stage left; None begins with the pre-trained one.
+    """
+    model, data, settings = curve.model, curve.rows, curve.fit
+    train, evaluation = data.under(control)
+    chosen = sample_orders(len(train), size, 1, seed)[0]
+    sample = [train[place] for place in chosen]
+    held_out = data.controlled(control, data.held_out, data.train_config)
+    direct = Direct(model, settings, seed, start, f"N = {size}")
+    trained = fit_directly(run, direct, sample, held_out, curve.context)
+    sets = {"sample": sample, "evaluation": evaluation}
+    found = predict(TrainedScorer(trained.module), sets, curve.context.trainer)
+    predictions = replace(found["evaluation"], name=f"{control}-seed{seed}")
+    measured = Measurement(control, seed, trained.epoch, predictions, found["sample"])
+    record = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(dict.fromkeys([*trained.notices, *predictions.notices])),
+        model_sha256=model_fingerprint(trained.module),
+        curve=CurveFacts(
+            early_stopping=early_stopping(data, settings, [trained.epoch]),
+            first_stage=start is not None,
+        ),
+    )
+    point = Point(model, FULL, size, settings.learning_rate, with_levels)
+    return write_point(run, data, point, [measured], record)

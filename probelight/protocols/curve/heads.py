@@ -1,0 +1,344 @@
+"""MC-MLM points of a curve: a frozen encoder, each distinct text encoded once, heads stacked.
+
+N = 0 of a model whose heads begin with the rows of single words is what its scorer answers: such a
+head knows nothing of how likely the model finds a text with a candidate in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from probelight.encoding.batches import token_budget_batches
+from probelight.encoding.encoded_set import EncodedSet
+from probelight.io.errors import RecordError
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.heads.cached_heads import HeadRows, StackedHeads, sample_orders
+from probelight.lightning_modules.heads.feature_head import FrozenFeatures
+from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
+from probelight.lightning_modules.modes import HeadMode
+from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.scorers.base import Scorer
+from probelight.probes.record import Record
+from probelight.protocols.curve.curve import Curve
+from probelight.protocols.curve.data import CurveData
+from probelight.protocols.curve.rows import (
+    Measurement,
+    Point,
+    by_seed,
+    early_stopping,
+    write_point,
+)
+from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.kinds import KINDS, TRANSFORMER, kind_of
+from probelight.protocols.engine.models import module_for, scorer_for
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.results.record import CurveFacts, RunRecord
+from probelight.results.run_folder import RunFolder
+
+Frozen = ChoiceModule | FrozenFeatures
+Place = tuple[str, str]  # control and part
+PARTS = ("train", "held_out", "evaluation")
+
+
+def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
+    """Score the measured rows under every control by a model, or by each draw of its weights."""
+    settings, drawn, data = curve.settings, curve.model.random_weights, curve.rows
+    rows = {control: data.under(control)[1] for control in settings.controls}
+    measured: list[Measurement] = []
+    notices: dict[str, None] = {}
+    fingerprints: dict[int, str] = {}
+    for seed in settings.seeds if drawn else settings.seeds[:1]:
+        scorer, own = frozen_scorer(curve, seed), seed if drawn else None
+        names = {control: f"{control}-seed{own or 0}" for control in rows}
+        sets = {names[control]: records for control, records in rows.items()}
+        found = predict(scorer, sets, curve.context.trainer)
+        measured += [Measurement(control, own, 0, found[name]) for control, name in names.items()]
+        notices |= dict.fromkeys(n for predictions in found.values() for n in predictions.notices)
+        fingerprints[seed] = scorer.fingerprint()
+    record = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(notices),
+        model_sha256=next(iter(fingerprints.values())),
+        curve=CurveFacts(sha256_by_seed=by_seed(fingerprints)),
+    )
+    point = Point(curve.model, scorer.mode, 0, None, with_levels=True)
+    measured.sort(key=lambda one: settings.controls.index(one.control))
+    return write_point(run, data, point, measured, record)
+
+
+def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunRecord:
+    """Train all seeds and controls of a (mode, N) together and measure them; N = 0 trains none."""
+    # All points of a curve are trained on the same features.
+    key = (curve.probe, curve.model, curve.models, curve.settings, curve.options)
+    probe = curve.context.remembered("curve features", key, lambda: _encode_curve(curve))
+    measured = probe.point(mode, size)
+    rate = stopping = None
+    if size and kind_of(curve.model).is_pretrained:
+        rate = curve.settings.head_fit(mode).learning_rate
+    elif size:
+        rate = curve.fit.learning_rate
+        stopping = early_stopping(curve.rows, curve.fit, [one.epoch for one in measured])
+    record = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(probe.notices),
+        model_sha256=next(iter(probe.fingerprints.values())),
+        curve=CurveFacts(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
+    )
+    point = Point(curve.model, mode, size, rate, with_levels=size == 0)
+    return write_point(run, curve.rows, point, measured, record)
+
+
+def frozen_scorer(curve: Curve, seed: int) -> Scorer:
+    """Return the scorer that a curve's features are of; its random weights, if any, of the seed.
+
+    That of the first seed is kept: the model's next probe is read with the same weights.
+    """
+
+    def load() -> Scorer:
+        return scorer_for(curve.model, "mc_mlm", seed)
+
+    if seed != curve.settings.seeds[0]:
+        return load()
+    return curve.context.remembered("frozen scorer", (curve.model, seed), load)
+
+
+def _encode_curve(curve: Curve) -> CurveProbe:
+    """Encode all texts of a curve by its frozen model, or by each draw of its random weights."""
+    model, context, settings = curve.model, curve.context, curve.settings
+    device, first = device_of(context.trainer), settings.seeds[0]
+    words = candidate_words(curve.rows, settings) if kind_of(model).heads else None
+
+    def draw(seed: int) -> Frozen:
+        if words is not None:
+            return FrozenFeatures(frozen_scorer(curve, seed).to(device), words)
+        return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
+
+    if words is not None:
+        module = draw(first)
+    else:  # the next probe of the model is read with the same weights
+        module = context.remembered("frozen module", (model, first), lambda: draw(first))
+    redraw = draw if model.random_weights else None
+    return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw)
+
+
+def device_of(trainer: TrainerSettings) -> torch.device:
+    """Return where a frozen encoder and its heads run: one GPU if there is one, or the CPU."""
+    on_gpu = trainer.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available()
+    return torch.device("cuda" if on_gpu else "cpu")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of a model's weights: the heads that its runs begin with, and what it read.
+
+    Attributes:
+        head: The head, with a row for each word of `CurveProbe.num_words`.
+        sets: Encoded items by control and part: "train", "held_out" or "evaluation".
+        fresh: By seed the head of mode `mlp`, where each seed has first weights of its own.
+    """
+
+    head: HeadRows
+    sets: Mapping[Place, CachedItems]
+    fresh: Mapping[int, HeadRows]
+
+
+class CurveProbe:
+    """One probe's texts under every control, each encoded once, and the points trained on them.
+
+    Args:
+        module: A `MaskedChoice`, or a baseline or `FrozenFeatures` with `fresh_head`; nothing below
+            the head is trained.
+        data: The probe's rows.
+        settings: The curve.
+        trainer: Batch settings of the encoding.
+        kind: The model's kind, which says how its head is trained.
+        redraw: Makes the same architecture with the random weights of a seed; `module` is that of
+            the first seed. None where all seeds read what `module` does; a module with
+            `fresh_head` has a head of mode `mlp` for each seed without it.
+
+    Attributes:
+        notices: What the encoding has to say (cuts, unknown words).
+        shared: Whether all seeds read the same features.
+        one_start: Whether all seeds begin with the same weights; then N = 0 is one measurement.
+        fingerprints: Checksums of the weights below the heads by seed; by 0 where seeds share them.
+    """
+
+    def __init__(
+        self,
+        module: Frozen,
+        data: CurveData,
+        settings: CurveSettings,
+        trainer: TrainerSettings,
+        kind: str = TRANSFORMER,
+        redraw: Callable[[int], Frozen] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.kind = kind
+        self.records = _records(data, settings)
+        # Tokens are the same for all draws of the weights.
+        posed = {place: pose(module, rows) for place, rows in self.records.items()}
+        self.notices = list(dict.fromkeys(n for part in posed.values() for n in part.notices))
+        fresh = hasattr(module, "fresh_head")
+        self.shared = redraw is None
+        self.one_start = self.shared and not fresh
+        self.fingerprints: dict[int, str] = {}
+        self.draws: dict[int, Draw] = {}
+        for seed in settings.seeds if redraw else [0]:
+            own = redraw(seed) if redraw and seed != settings.seeds[0] else module
+            own.eval()
+            sets = {
+                place: run_through(own, tokens, self.records[place], trainer.max_eval_tokens)
+                for place, tokens in posed.items()
+            }
+            # Candidates (U,) are known by their places among those of all sets.
+            words = torch.unique(torch.cat([items.candidates.flatten() for items in sets.values()]))
+            self.num_words = len(words)
+            sets = {
+                place: replace(items, candidates=torch.searchsorted(words, items.candidates))
+                for place, items in sets.items()
+            }
+            self.fingerprints[seed] = (
+                own.fingerprint()
+                if isinstance(own, FrozenFeatures)
+                else model_fingerprint(cast(Any, getattr(own, "model", own)))
+            )
+            begin = settings.seeds if self.shared else [seed]
+            first = {n: HeadRows(cast(Any, own).fresh_head(n), words) for n in begin if fresh}
+            self.draws[seed] = Draw(HeadRows(cast(Any, own.head), words), sets, first)
+
+    def point(self, mode: HeadMode, size: int) -> list[Measurement]:
+        """Train every control and seed at one N together and measure them; N = 0 trains none."""
+        settings = self.settings
+        seeds = settings.seeds if size or not self.one_start else [0]
+        cells = [(control, seed) for control in settings.controls for seed in seeds]
+        draws = [self.draws[0 if self.shared else seed] for _, seed in cells]
+        starts = [
+            draw.fresh.get(seed, draw.head) if mode == "mlp" else draw.head
+            for draw, (_, seed) in zip(draws, cells, strict=True)
+        ]
+        train, held_out, evaluation = (
+            [draw.sets[control, part] for draw, (control, _) in zip(draws, cells, strict=True)]
+            for part in PARTS
+        )
+        heads = StackedHeads(starts, torch.arange(self.num_words), len(cells), mode)
+        epochs = [0] * len(cells)
+        if size:
+            plan = self._plan(mode)
+            orders = np.stack(
+                [sample_orders(len(train[0]), size, plan.epochs, seed) for _, seed in cells]
+            )
+            epochs = heads.train(train, orders, plan, held_out)
+        measured = []
+        tables = heads.scores(evaluation)
+        for (control, seed), epoch, table in zip(cells, epochs, tables, strict=True):
+            records = self.records[control, "evaluation"]
+            scores = [
+                row[: len(record.choices)].tolist()
+                for row, record in zip(table, records, strict=True)
+            ]
+            predictions = Predictions(f"{control}-seed{seed}", records, scores)
+            own_seed = seed if size or not self.one_start else None
+            measured.append(Measurement(control, own_seed, epoch, predictions))
+        return measured
+
+    def _plan(self, mode: HeadMode) -> HeadPlan:
+        """Return how heads are trained: by epochs, or a baseline's until it stops."""
+        if KINDS[self.kind].is_pretrained:
+            head = self.settings.head_fit(mode)
+            return HeadPlan(mode, head.learning_rate, head.epochs, head.batch_size)
+        fit = self.settings.fit_of(self.kind)
+        return PlateauPlan(
+            mode,
+            fit.learning_rate,
+            fit.epochs,
+            fit.batch_size,
+            fit.weight_decay,
+            fit.max_grad_norm,
+            fit.patience,
+        )
+
+
+def candidate_words(data: CurveData, settings: CurveSettings) -> list[str]:
+    """Return all candidates of a probe's rows under every control, each once."""
+    rows = [record for part in _records(data, settings).values() for record in part]
+    return sorted({choice.strip() for record in rows for choice in record.choices})
+
+
+def _records(data: CurveData, settings: CurveSettings) -> dict[Place, list[Record]]:
+    """Return the records of every part under every control."""
+    found: dict[Place, list[Record]] = {}
+    for control in settings.controls:
+        train, evaluation = data.under(control)
+        held_out = data.controlled(control, data.held_out, data.train_config)
+        for part, records in zip(PARTS, (train, held_out, evaluation), strict=True):
+            found[control, part] = records
+    return found
+
+
+def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
+    """Return H, candidates and labels of records, each distinct text through the encoder once.
+
+    Raises:
+        RecordError: If a record cannot be posed to the model.
+    """
+    return run_through(module, pose(module, records), records, max_tokens)
+
+
+def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
+    """Return the tokens of records.
+
+    Raises:
+        RecordError: If a record was skipped: samples of all controls must have the same rows.
+    """
+    encoded = module.encoder().encode(records)
+    refuse_unposed(records, encoded.kept)
+    return encoded
+
+
+def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
+    """Refuse rows of which some cannot be posed to a model.
+
+    Raises:
+        RecordError: If `kept`, the places of those that can, are not all.
+    """
+    if missing := sorted(set(range(len(records))) - set(kept)):
+        raise RecordError(
+            f"{len(missing)} of {len(records)} items cannot be posed to this model, such as "
+            f"{records[missing[0]].where}; a curve compares the same rows under all controls: with "
+            "--model.multi_token skip such rows are left out of all models, and counted"
+        )
+
+
+@torch.no_grad()
+def run_through(
+    module: Frozen, encoded: EncodedSet, records: Sequence[Record], max_tokens: int
+) -> CachedItems:
+    """Return posed records with their features, each distinct text through the encoder once."""
+    if not records:
+        nothing = torch.empty(0, dtype=torch.long)
+        return CachedItems(torch.empty(0, 0), nothing[:, None], nothing[:, None].bool(), nothing)
+    first: dict[str, int] = {}
+    for index, record in enumerate(records):
+        first.setdefault(record.stem, index)
+    distinct = sorted(first.values(), key=lambda index: int(encoded.lengths[index]))
+    place = {index: row for row, index in enumerate(distinct)}
+    features = []
+    for batch in token_budget_batches(encoded.lengths, max_tokens, distinct):
+        tensors = encoded.collate(batch)
+        inputs = {name: tensor.to(module.device) for name, tensor in tensors.items()}
+        features.append(module.features(inputs).cpu())  # type: ignore[operator]
+    rows = torch.tensor([place[first[record.stem]] for record in records])
+    whole = encoded.collate(range(len(records)))
+    return CachedItems(
+        torch.cat(features)[rows],
+        whole["candidate_ids"],
+        whole["choice_mask"],
+        whole["labels"],
+    )
