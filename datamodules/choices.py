@@ -13,9 +13,12 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from probelight.datamodules.loader_workers import WorkerLoader
-from probelight.datamodules.resumable import ResumableData, ResumableLoader
-from probelight.datamodules.sampler import EpochBatchSampler
+from probelight.datamodules.loaders import (
+    EpochBatchSampler,
+    ResumableData,
+    ResumableLoader,
+    WorkerLoader,
+)
 from probelight.encoding.batches import Share, evaluation_batches
 from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
@@ -71,20 +74,25 @@ class ChoiceDataModule(ResumableData):
         self._encoder: ChoiceEncoder | None = None
 
     def notices(self, name: str) -> tuple[str, ...]:
-        """What the encoding of a set has to say (cuts, skips); "train" is the training set."""
+        """Return notices of the encoding of a set (cuts, skips); "train" is the training set."""
         encoded = self.train_set if name == "train" else self.evaluation_sets.get(name)
         return encoded.notices if encoded is not None else ()
 
     def setup(self, stage: str | None = None) -> None:
-        """Tokenises what the stage needs.
+        """Tokenise what the stage needs.
 
         Raises:
             RecordError: If the tokenizer can't pose a record.
             ValueError: If Lightning would shard the data a second time, a set is empty, or
                 training items can only be scored.
         """
-        _refuse_second_sharding(self._attached_trainer())
-        module: Any = self._attached_trainer().lightning_module
+        trainer = self._attached_trainer()
+        if trainer.world_size > 1 and trainer._accelerator_connector.use_distributed_sampler:
+            raise ValueError(
+                f"set use_distributed_sampler=False on the Trainer: with {trainer.world_size} "
+                "processes Lightning would otherwise shard batches that are already sharded"
+            )
+        module: Any = trainer.lightning_module
         module.evaluation_names = list(self.evaluation)
         encoder: ChoiceEncoder = module.encoder()
         if self.cache_dir is not None:
@@ -96,10 +104,17 @@ class ChoiceDataModule(ResumableData):
                 name: self._encode(name, records) for name, records in self.evaluation.items()
             }
         if stage in (None, "fit") and self.train is not None and self.train_set is None:
-            self.train_set = _trainable(self._encode("train", self.train))
+            self.train_set = self._encode("train", self.train)
+            if num := len(self.train_set.needs_pll):
+                self.train_set = None
+                raise ValueError(
+                    f"{num} training records have candidates that are not one vocabulary item; "
+                    "pseudo_log_likelihood scores such records but can't train on them, so set "
+                    "multi_token to skip"
+                )
 
     def train_dataloader(self) -> ResumableLoader:
-        """Shuffled batches of the training records."""
+        """Return shuffled batches of the training records."""
         if self.train_set is None:
             raise ValueError("there are no training records; give `train` to fit a module")
         trainer = self._attached_trainer()
@@ -118,7 +133,7 @@ class ChoiceDataModule(ResumableData):
         return self.resumable(loader)
 
     def val_dataloader(self) -> list[DataLoader[Any]]:
-        """One loader an evaluation set."""
+        """Return one loader for each evaluation set."""
         return [self._evaluation_loader(encoded) for encoded in self.evaluation_sets.values()]
 
     test_dataloader = predict_dataloader = val_dataloader
@@ -188,21 +203,3 @@ class _Batches(Dataset[dict[str, Tensor]]):
 
     def __len__(self) -> int:
         return len(self.batches)
-
-
-def _trainable(encoded: EncodedSet) -> EncodedSet:
-    if encoded.needs_pll:
-        raise ValueError(
-            f"{len(encoded.needs_pll)} training records have candidates that are not one "
-            "vocabulary item; pseudo_log_likelihood scores such records but can't train on them, "
-            "so set multi_token to skip"
-        )
-    return encoded
-
-
-def _refuse_second_sharding(trainer: pl.Trainer) -> None:
-    if trainer.world_size > 1 and trainer._accelerator_connector.use_distributed_sampler:
-        raise ValueError(
-            f"set use_distributed_sampler=False on the Trainer: with {trainer.world_size} "
-            "processes Lightning would otherwise shard batches that are already sharded"
-        )

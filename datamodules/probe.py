@@ -6,7 +6,6 @@ from typing import Literal
 
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.ranges import BatchSize, NumItems, NumProcesses, NumTokens, Seed
-from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.probes.splits import nested_sample
 
@@ -83,13 +82,14 @@ class ProbeDataModule(ChoiceDataModule):
         self.data: dict[str, ProbeData] = {}
 
     def prepare_data(self) -> None:
-        """Fetches the files once, before the other processes look for them."""
+        """Fetch the files once, before the other processes look for them."""
         if self.probe is not None:
-            for split in (self.eval_split, self.train_split)[: 2 if self._fits() else 1]:
-                self._load_split(split)
+            self._load(None, self.eval_split)
+            if self.trainer is None or self.trainer.state.fn in (None, "fit"):
+                self._load(None, self.train_split)
 
     def setup(self, stage: str | None = None) -> None:
-        """Reads the records that the stage needs and tokenises them.
+        """Read the records that the stage needs and tokenise them.
 
         Raises:
             ValueError: If there is nothing to train on, or fewer than `num_train` items.
@@ -101,27 +101,22 @@ class ProbeDataModule(ChoiceDataModule):
             if self.path is not None and self.train_path is None:
                 raise ValueError("to fit on a file of your own, give it as train_path")
             self.data["train"] = self._load(self.train_path, self.train_split)
-            self.train = self._sample(self.data["train"].records)
+            records = list(self.data["train"].records)
+            if self.num_train is not None:
+                if self.num_train > len(records):
+                    raise ValueError(
+                        f"num_train={self.num_train}, but there are {len(records)} items"
+                    )
+                records = nested_sample(records, self.seed)[: self.num_train]
+            self.train = records
         super().setup(stage)
 
-    def _fits(self) -> bool:
-        return self.trainer is None or self.trainer.state.fn in (None, "fit")
-
     def _load(self, path: str | None, split: str) -> ProbeData:
-        if path is None:
-            return self._load_split(split)
-        assert self.kind is not None
-        return load_file(path, self.kind)
-
-    def _load_split(self, split: str) -> ProbeData:
+        """Read a file of the user's, or a split of the probe where there is none."""
+        if path is not None:
+            assert self.kind is not None
+            return load_file(path, self.kind)
         assert self.probe is not None
         return load_probe(
             self.probe, split, mirror=self.mirror, cache_dir=self.cache_dir, offline=self.offline
         )
-
-    def _sample(self, records: tuple[Record, ...]) -> list[Record]:
-        if self.num_train is None:
-            return list(records)
-        if self.num_train > len(records):
-            raise ValueError(f"num_train={self.num_train}, but there are {len(records)} items")
-        return nested_sample(records, self.seed)[: self.num_train]

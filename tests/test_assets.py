@@ -43,8 +43,8 @@ def test_every_word_that_must_be_is_one_piece() -> None:
 @pytest.mark.slow
 def test_the_most_frequent_nouns_are_one_piece() -> None:
     wordnet = pytest.importorskip("nltk") and pytest.importorskip("wordfreq")
+    from probelight.build.pretraining_text import frequent_nouns
     from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
-    from probelight.datamodules.pretraining.vocabulary import frequent_nouns
 
     if not DEFAULT_DIR.is_dir():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")

@@ -97,7 +97,7 @@ LATER = pytest.mark.xfail(reason="rooms that still use what they may not", stric
 @pytest.mark.parametrize(
     "room",
     [
-        pytest.param(room, marks=LATER if room in {"datamodules", "models"} else ())
+        pytest.param(room, marks=LATER if room in {"models"} else ())
         for room in sorted(USES)
     ],
 )

@@ -30,7 +30,7 @@ _MOVED = (
     ("datamodules.choices", "datamodules.choices", "ChoiceDataModule"),
     (
         "datamodules.pretraining.dictionary_text",
-        "datamodules.pretraining.dictionary_text",
+        "protocols.pretraining",
         "DictionaryText",
     ),
     ("datamodules.probe", "datamodules.probe", "ProbeDataModule"),

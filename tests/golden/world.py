@@ -324,7 +324,7 @@ def export(world: World, out: Path) -> list[list[str]]:
             "init_args": module,
         },
         "data": {
-            "class_path": "probelight.datamodules.pretraining.dictionary_text.DictionaryText",
+            "class_path": "probelight.protocols.pretraining.DictionaryText",
             "init_args": text,
         },
         "trainer": {"max_steps": 6, "accelerator": "cpu"},

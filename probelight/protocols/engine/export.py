@@ -13,13 +13,13 @@ from torch import nn
 from transformers import BertTokenizer
 
 from probelight.callbacks.last_state import read_state
-from probelight.datamodules.pretraining.dictionary_text import DictionaryText
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
 from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
 from probelight.protocols.engine.training import make_trainer
 from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.pretraining import DictionaryText
 from probelight.results.provenance import git_commit
 
 CARD_TEMPLATE = ASSETS / "model_card.md"

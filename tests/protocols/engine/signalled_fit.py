@@ -14,8 +14,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from probelight.datamodules.resumable import ResumableLoader
-from probelight.datamodules.sampler import EpochBatchSampler
+from probelight.datamodules.loaders import EpochBatchSampler, ResumableLoader
 from probelight.encoding.batches import Share
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit

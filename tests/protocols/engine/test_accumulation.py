@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
-from probelight.datamodules.resumable import ResumableData, ResumableLoader
-from probelight.datamodules.sampler import EpochBatchSampler
+from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.batches import Batch
 from probelight.protocols.engine.settings import Fit

@@ -12,9 +12,9 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForPreTraining
 
-from probelight.datamodules.pretraining.dictionary_text import DictionaryText
 from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
 from probelight.protocols.engine.export import export_state
+from probelight.protocols.pretraining import DictionaryText
 from tests.fixtures.dictionary import PIECES, small_dictionary
 
 

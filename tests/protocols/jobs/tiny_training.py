@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from probelight.datamodules.resumable import ResumableData, ResumableLoader
-from probelight.datamodules.sampler import EpochBatchSampler
+from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.io.stop_signals import is_first_process
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit

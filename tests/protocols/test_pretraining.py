@@ -1,3 +1,5 @@
+"""The pairs of segments that the embedded model is trained on."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from probelight.datamodules.pretraining.dictionary_text import (
+from probelight.protocols.pretraining import (
     CLS,
     IGNORE,
     MASK,

@@ -1,14 +1,19 @@
+"""Vocabulary and documents of the pre-training text."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from probelight.datamodules.pretraining.vocabulary import (
+from probelight.build.pretraining_text import (
     SPECIAL_TOKENS,
     frequent_nouns,
+    tokenise,
     train_wordpiece,
 )
+from probelight.build.sources.verbalise import Document
 
 DOGS = ["the old dog barks at the younger dog"] * 20
 
@@ -64,3 +69,26 @@ def test_nouns_are_those_listed_and_those_mostly_used_as_one(
     # one as often as not.
     assert frequent_nouns(Nouns(), 2) == ["run", "time", "walk"]
     assert asked == [("en", 16)]
+
+
+PIECES = [*SPECIAL_TOKENS, "a", "dog", "##s", "bark", "."]
+
+
+def test_documents_come_back_sentence_by_sentence() -> None:
+    documents = [
+        Document("dog", "wordnet", ("A dog bark .", "dogs")),
+        Document("bark", "gcide", ("bark",)),
+    ]
+    store = tokenise(documents, PIECES, held_out_rate=0.0)
+    assert [s.tolist() for s in store.sentences(0)] == [[5, 6, 8, 9], [6, 7]]
+    assert [s.tolist() for s in store.sentences(1)] == [[8]]
+    assert store.lengths().tolist() == [6, 1]
+    assert not store.held_out.any()
+
+
+def test_documents_are_held_out_by_their_key() -> None:
+    documents = [Document(f"w{i}", "wordnet", ("a dog",)) for i in range(400)]
+    store = tokenise(documents, PIECES, held_out_rate=0.25)
+    assert 0.15 < store.held_out.mean() < 0.35
+    again = tokenise(documents[::-1], PIECES, held_out_rate=0.25)
+    assert np.array_equal(store.held_out, again.held_out[::-1])

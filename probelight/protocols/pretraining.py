@@ -1,9 +1,8 @@
-"""Pre-training text of the embedded model: WordNet and GCIDE, tokenised once, masked on the fly."""
+"""Pre-training data of the embedded model: pairs of segments, masked on the fly."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,15 +13,11 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from probelight.build.sources.gcide import DEFAULT_PATH, read_gcide
-from probelight.build.sources.verbalise import gcide_documents, plain, wordnet_documents
-from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
-from probelight.datamodules.pretraining.document_store import DocumentStore, tokenise
-from probelight.datamodules.pretraining.vocabulary import frequent_nouns, train_wordpiece
-from probelight.datamodules.resumable import ResumableData, ResumableLoader
-from probelight.datamodules.sampler import Budget, EpochBatchSampler
+from probelight.build.pretraining_text import TOKENS, VOCABULARY, DocumentStore, build_text
+from probelight.build.sources.gcide import DEFAULT_PATH
+from probelight.build.sources.wordnet import DEFAULT_DIR
+from probelight.datamodules.loaders import Budget, EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.encoding.encoded_set import stacked
-from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
 from probelight.io.ranges import (
     MaxLength,
     NumItems,
@@ -88,40 +83,43 @@ class DictionaryText(ResumableData):
         self.seed = seed
 
     def prepare_data(self) -> None:
-        """Builds text, vocabulary and tokens once; a finished cache is used as it is."""
-        if self._cache_path("tokens.npz").exists():
+        """Build text, vocabulary and tokens once; a finished cache is used as it is."""
+        if (self.folder / TOKENS).exists():
             return
-        self._cache_path("").mkdir(parents=True, exist_ok=True)
-        wordnet = open_wordnet(self.wordnet_dir)
-        documents = list(wordnet_documents(wordnet, self.seed))
-        documents += gcide_documents(read_gcide(self.gcide_path))
-        numbers = [str(n) for n in range(121)]
-        whole = [*self.whole_words, *numbers, *frequent_nouns(wordnet, self.num_nouns)]
-        texts = (plain(s) for d in documents for s in d.sentences)
-        pieces = train_wordpiece(texts, whole, self.vocab_size)
-        write_text_atomic(self._cache_path("vocab.txt"), "\n".join(pieces) + "\n")
-        store = tokenise(documents, pieces, self.held_out_rate)
-        buffer = io.BytesIO()
-        np.savez(buffer, **vars(store))
-        write_bytes_atomic(self._cache_path("tokens.npz"), buffer.getvalue())
-        remove_leftovers(self._cache_path(""))
+        build_text(
+            self.folder,
+            wordnet_dir=self.wordnet_dir,
+            gcide_path=self.gcide_path,
+            whole_words=self.whole_words,
+            num_nouns=self.num_nouns,
+            vocab_size=self.vocab_size,
+            held_out_rate=self.held_out_rate,
+            seed=self.seed,
+        )
 
     def setup(self, stage: str | None = None) -> None:
-        """Loads the tokens and splits the documents."""
-        with np.load(self._cache_path("tokens.npz")) as arrays:
-            self.store = DocumentStore(**{name: arrays[name] for name in arrays.files})
-        lengths = np.minimum(self.store.lengths() + 5, self.max_length)
+        """Load the tokens and split the documents."""
+        self.store = DocumentStore.read(self.folder)
+        self.lengths = np.minimum(self.store.lengths() + 5, self.max_length)
         self.train_documents = np.flatnonzero(~self.store.held_out)
         self.held_out_documents = np.flatnonzero(self.store.held_out)
-        self.lengths = lengths
+
+    @property
+    def folder(self) -> Path:
+        """Where text of these settings is kept."""
+        fields = ("wordnet_dir", "gcide_path", "vocab_size", "num_nouns", "whole_words", "seed")
+        settings = {field: getattr(self, field) for field in fields}
+        settings["held_out_rate"] = self.held_out_rate
+        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+        return self.cache_dir / key
 
     @property
     def vocab_path(self) -> Path:
         """The vocabulary file, one piece a line, in id order."""
-        return self._cache_path("vocab.txt")
+        return self.folder / VOCABULARY
 
     def train_dataloader(self) -> ResumableLoader:
-        """Masked pairs, drawn anew in each epoch.
+        """Return masked pairs, drawn anew in each epoch.
 
         Raises:
             ValueError: In several processes: this data knows no shards.
@@ -131,7 +129,7 @@ class DictionaryText(ResumableData):
         return self.resumable(self._make_loader(self.train_documents, shuffle=True))
 
     def val_dataloader(self) -> ResumableLoader:
-        """Masked pairs of the held-out documents, the same in each epoch."""
+        """Return masked pairs of the held-out documents, the same in each epoch."""
         return self._make_loader(self.held_out_documents, shuffle=False)
 
     def _make_loader(self, documents: np.ndarray, shuffle: bool) -> ResumableLoader:
@@ -143,13 +141,6 @@ class DictionaryText(ResumableData):
         )
         pairs = MaskedPairs(self.store, documents, sampler if shuffle else None, self)
         return ResumableLoader(pairs, sampler, collate_fn=collate_pairs)
-
-    def _cache_path(self, name: str) -> Path:
-        fields = ("wordnet_dir", "gcide_path", "vocab_size", "num_nouns", "whole_words", "seed")
-        settings = {field: getattr(self, field) for field in fields}
-        settings["held_out_rate"] = self.held_out_rate
-        key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-        return self.cache_dir / key / name
 
 
 class MaskedPairs(Dataset[dict[str, Any]]):
@@ -185,6 +176,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
     def _segments(
         self, document: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return two segments, and whether the second continues the first."""
         # Within the length the batch was planned with, whichever document the second half is from.
         budget = int(self.settings.lengths[document]) - 3
         mine = self._shuffled(document, rng)
@@ -211,6 +203,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         return np.concatenate([part for s in sentences for part in (s, [self.separator])])
 
     def _mask(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids with whole words masked, and the labels at the masked places."""
         maskable = ids > MASK
         word = np.cumsum(~self.continues[ids]) - 1
         chosen = (rng.random(word[-1] + 1) < self.settings.mask_rate)[word] & maskable
@@ -225,7 +218,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
 
 
 def collate_pairs(items: list[dict[str, Any]]) -> dict[str, Tensor]:
-    """Pads pairs to (B, L) inputs and `labels`, beside `is_next` (B,)."""
+    """Pad pairs to (B, L) inputs and `labels`, beside `is_next` (B,)."""
     input_ids = stacked((item["ids"] for item in items), PAD)
     return {
         "input_ids": input_ids,

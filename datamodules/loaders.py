@@ -1,0 +1,307 @@
+"""Training batches that are a function of seed and epoch, and loaders that resume among them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import ArrayLike
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from probelight.encoding.batches import ALL, PADDING_ITEM, Share, token_budget_batches
+
+
+class Budget(NamedTuple):
+    """Batches by tokens: each item's length, and the padded tokens of a global batch."""
+
+    lengths: ArrayLike
+    max_tokens: int
+
+
+class EpochBatchSampler(Sampler[list[int]]):
+    """Batches of a training epoch as a function of (seed, epoch) alone.
+
+    The global order is drawn first and cut into global batches; each process then takes its share
+    of every global batch. One process or many therefore see the same batches in the same order.
+    A share may be padding only, where a batch has fewer items than there are processes.
+
+    Args:
+        num_items: Size of the dataset.
+        batch_size: Items in a global batch (all processes together). Ignored with a budget.
+        seed: Run seed.
+        budget: Batches are then made of similar lengths, and hold so many padded tokens.
+        shuffle: Draw a new order in each epoch. False keeps the dataset's order.
+        share: This process.
+    """
+
+    def __init__(
+        self,
+        num_items: int,
+        batch_size: int = 16,
+        *,
+        seed: int = 0,
+        budget: Budget | None = None,
+        shuffle: bool = True,
+        share: Share = ALL,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size} must be positive")
+        if budget is None and batch_size % share.num_replicas:
+            raise ValueError(
+                f"batch_size={batch_size} is not a multiple of the {share.num_replicas} processes: "
+                "choose one that is, so that every process holds the same share of a batch"
+            )
+        if budget is not None and np.shape(budget.lengths) != (num_items,):
+            raise ValueError("a budget needs the lengths of the items")
+        self.num_items = num_items
+        self.batch_size = batch_size
+        self.seed = seed
+        self.budget = budget
+        self.shuffle = shuffle
+        self.share = share
+        self.epoch = 0
+        self.sampler = self  # where Lightning looks for `set_epoch`
+        self._planned: tuple[int, list[list[int]], list[int]] | None = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose batches the next iteration yields."""
+        self.epoch = epoch
+
+    def batches(self) -> list[list[int]]:
+        """Return this process's batches of the epoch, `PADDING_ITEM` where a shard is short."""
+        epoch = self.epoch if self.shuffle else 0
+        if self._planned is None or self._planned[0] != epoch:
+            batches = self._global_batches(epoch)
+            ends = np.cumsum([len(batch) for batch in batches]).tolist()
+            rank, num_replicas = self.share
+            shards = []
+            for batch in batches:
+                size = -(-len(batch) // num_replicas)
+                padded = batch + [PADDING_ITEM] * (size * num_replicas - len(batch))
+                shards.append(padded[rank * size : (rank + 1) * size])
+            self._planned = (epoch, shards, ends)
+        return self._planned[1]
+
+    def ends(self) -> list[int]:
+        """Return the items of the current epoch up to the end of each batch, over all processes."""
+        self.batches()
+        assert self._planned is not None
+        return self._planned[2]
+
+    @property
+    def plan(self) -> dict[str, int]:
+        """Settings that decide the batches; the number of processes is not among them."""
+        size = {"batch_size": self.batch_size}
+        if self.budget is not None:
+            size = {"max_tokens": self.budget.max_tokens}
+        return {"num_items": self.num_items, "seed": self.seed, **size}
+
+    def _global_batches(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch, over all processes."""
+        rng = np.random.default_rng([self.seed, epoch])
+        order = rng.permutation(self.num_items) if self.shuffle else np.arange(self.num_items)
+        if self.budget is None:
+            size = self.batch_size
+            return [order[i : i + size].tolist() for i in range(0, self.num_items, size)]
+        by_length = order[np.argsort(np.asarray(self.budget.lengths)[order], kind="stable")]
+        batches = token_budget_batches(*self.budget, by_length)
+        return [batches[i] for i in rng.permutation(len(batches))] if self.shuffle else batches
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.batches())
+
+    def __len__(self) -> int:
+        return len(self.batches())
+
+
+# macOS does not say who sent a signal.
+_TELLS_SENDERS = hasattr(signal, "sigwaitinfo")
+
+
+class WorkerLoader(DataLoader[Any]):
+    """A DataLoader whose worker processes outlive a SIGTERM that is not from their parent.
+
+    A scheduler signals all processes of a run at once. Without its loaders the training process
+    could not finish the step behind which it saves its state.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("worker_init_fn", _outlive_sigterm)
+        super().__init__(*args, **kwargs)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        """Begin an epoch, with SIGTERM blocked in workers from their very start.
+
+        Libraries start threads anew in a forked process (the W&B client does, by OpenTelemetry),
+        and a signal that one of these does not block would still end the worker.
+        """
+        if not (self.num_workers and _TELLS_SENDERS):
+            return super().__iter__()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            return super().__iter__()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _outlive_sigterm(worker: int) -> None:
+    """End this worker only with a SIGTERM of its parent, which has the signal blocked here."""
+
+    def end_with_parent() -> None:
+        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+            pass
+        os._exit(0)
+
+    if _TELLS_SENDERS:
+        threading.Thread(target=end_with_parent, name="sigterm", daemon=True).start()
+
+
+class ResumableLoader(WorkerLoader):
+    """A DataLoader over an `EpochBatchSampler` that can start in the middle of an epoch.
+
+    Its state counts the items of the batches handed out, so it is exact whatever `num_workers` is,
+    and holds for batches of another size that end at the same item. Lightning stores it in the
+    checkpoint and gives it back on resume; `len` stays that of the whole epoch. Iterating draws
+    nothing from torch's global random state, so what a module draws (dropout) does not depend on
+    how often a loader was started.
+
+    Attributes:
+        accumulate: Batches that make one optimiser step.
+    """
+
+    def __init__(
+        self, dataset: Dataset[Any], batch_sampler: EpochBatchSampler, **kwargs: Any
+    ) -> None:
+        if kwargs.get("persistent_workers"):
+            raise ValueError("persistent_workers would keep the dataset of the first epoch")
+        kwargs.setdefault("generator", torch.Generator())
+        super().__init__(dataset, batch_sampler=_Remaining(batch_sampler), **kwargs)
+        self.epoch_sampler = batch_sampler
+        self.accumulate = 1
+        self._start = 0  # batches to leave out when the next iteration begins
+        self._position = (0, 0)  # epoch, batches handed out in it
+
+    # Lightning asks for an iterator more often than it uses one, and never runs it to its end:
+    # so nothing may happen here before the first batch is taken, or after the last one.
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        remaining, sampler = self.batch_sampler, self.epoch_sampler
+        assert isinstance(remaining, _Remaining)
+        epoch, done = sampler.epoch, self._start
+        remaining.start, self._start = done, 0
+        words = np.random.SeedSequence([sampler.seed, epoch]).generate_state(2)
+        self.generator.manual_seed(int(words[0]) << 31 | int(words[1]) >> 1)
+        for batch in super().__iter__():
+            done += 1
+            self._position = (epoch, done)
+            yield batch
+
+    @property
+    def plan(self) -> dict[str, int]:
+        """Settings that decide which items make an optimiser step."""
+        plan = self.epoch_sampler.plan
+        if self.accumulate == 1:
+            return plan
+        if "batch_size" in plan:
+            return {**plan, "batch_size": plan["batch_size"] * self.accumulate}
+        return {**plan, "accumulate": self.accumulate}
+
+    def step_items(self, batch_idx: int) -> int:
+        """Return the items, over all processes, of the step that a batch of this epoch is part of.
+
+        Args:
+            batch_idx: Place of the batch in its epoch.
+        """
+        ends = [0, *self.epoch_sampler.ends()]
+        first = batch_idx // self.accumulate * self.accumulate
+        return ends[min(first + self.accumulate, len(ends) - 1)] - ends[first]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the epoch, the items handed out in it, and the settings it counts with."""
+        epoch, done = self._position
+        current = self.epoch_sampler.epoch
+        done = done if epoch == current else 0
+        items = [0, *self.epoch_sampler.ends()][done]
+        return {"epoch": current, "items_done": items, "plan": self.plan}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Make the next iteration go on behind the items already done.
+
+        Raises:
+            ValueError: If the steps are not made of the items that the state counts, or no batch
+                ends where it was written.
+        """
+        sampler, plan = self.epoch_sampler, state.get("plan", self.plan)
+        if plan != self.plan:
+            raise ValueError(
+                f"the checkpoint was written in the middle of an epoch over {plan}, but the data "
+                f"now is {self.plan}: resume with the same data and batch size, or start anew"
+            )
+        sampler.set_epoch(state["epoch"])
+        ends = [0, *sampler.ends()]
+        # A state of an earlier version counts batches.
+        items = state["items_done"] if "items_done" in state else ends[state["batches_done"]]
+        if items not in ends:
+            raise ValueError(
+                f"the checkpoint was written behind {items} items of an epoch, where no batch of "
+                f"{sampler.batch_size} ends: resume with the same batches, or start anew"
+            )
+        done = ends.index(items)
+        self._position = (state["epoch"], done)
+        self._start = 0 if done >= len(sampler) else done
+
+
+class _Remaining(Sampler[list[int]]):
+    """The batches of an `EpochBatchSampler` from `start` on; its length is the whole epoch's."""
+
+    def __init__(self, batch_sampler: EpochBatchSampler) -> None:
+        self.sampler = batch_sampler  # where Lightning looks for `set_epoch`
+        self.start = 0
+
+    def __iter__(self) -> Iterator[list[int]]:
+        # Not a generator: `start` is read now.
+        return iter(self.sampler.batches()[self.start :])
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+
+class ResumableData(pl.LightningDataModule):
+    """A data module whose training loader goes on in the middle of an epoch.
+
+    Lightning hands a loader its state only if the loader is made after the loops are restored. A
+    module that asks for `estimated_stepping_batches` to build its schedule has it made before, and
+    the state is then never used. The state of a data module is restored before either.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loader: ResumableLoader | None = None
+        self._loader_state: dict[str, Any] | None = None
+
+    def resumable(self, loader: ResumableLoader) -> ResumableLoader:
+        """Give a new training loader the state of the checkpoint, if one was restored."""
+        if self.trainer is not None:
+            loader.accumulate = self.trainer.accumulate_grad_batches
+        if self._loader_state is not None:
+            loader.load_state_dict(self._loader_state)
+            self._loader_state = None
+        self._loader = loader
+        return loader
+
+    def step_items(self, batch_idx: int) -> int | None:
+        """Return the items of the step that a training batch is part of; None without a loader."""
+        return self._loader.step_items(batch_idx) if self._loader is not None else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the training loader's state."""
+        return {"loader": self._loader.state_dict()} if self._loader is not None else {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Keep the state for the training loader that is made next."""
+        self._loader_state = state_dict.get("loader")
