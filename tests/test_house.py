@@ -96,10 +96,7 @@ LATER = pytest.mark.xfail(reason="rooms that still use what they may not", stric
 
 @pytest.mark.parametrize(
     "room",
-    [
-        pytest.param(room, marks=LATER if room in {"models"} else ())
-        for room in sorted(USES)
-    ],
+    [pytest.param(room, marks=LATER if room in {"models"} else ()) for room in sorted(USES)],
 )
 def test_a_room_uses_those_that_it_may(room: str) -> None:
     wrong = [
