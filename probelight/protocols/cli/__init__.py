@@ -48,7 +48,7 @@ PROTOCOLS = {
     "probes validate": "probelight.protocols.probes.check:validate",
     "probes stats": "probelight.protocols.probes.check:stats",
     "probes audit": "probelight.protocols.audit.audit:audit",
-    "probes contamination": "probelight.protocols.contamination.command:contamination",
+    "probes contamination": "probelight.protocols.contamination.contamination:contamination",
     "export": "probelight.protocols.export:export_language_model",
 }
 INTERNAL = {"sweep cell": "probelight.protocols.inoculation.sweep:cell"}  # started for `sweep run`

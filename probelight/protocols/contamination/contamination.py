@@ -1,0 +1,248 @@
+"""`train.py probes contamination`: how much of a probe stands in other data, and what that does.
+
+Sources are searched one after the other (`contamination.overlaps`); then finished runs are scored
+anew on contaminated and on clean items, from their predictions.jsonl alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from probelight.io.atomic import write_text_atomic
+from probelight.io.errors import UsageError
+from probelight.io.escaping import json_text, visible
+from probelight.io.limits import regular_file
+from probelight.io.ranges import NumItems, ShareOrNone, Within
+from probelight.metrics.intervals import Term, accuracy_interval, num_groups, sum_interval
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.contamination.overlaps import ItemFile, OverlapSearch, held_out
+from probelight.protocols.engine.settings import listed
+from probelight.reports.contamination.tables import (
+    PARTS,
+    Counted,
+    Scored,
+    counts_table,
+    scores_table,
+)
+from probelight.reports.kit.forms.plain import to_csv
+from probelight.reports.kit.measured import Estimate
+from probelight.results.load import Results, UnreadableResultError, load_results
+
+ITEMS = "items.jsonl"
+ItemScores = dict[int, dict[int, float]]  # by seed (0 where there is none), by number of the item
+
+
+@command(
+    Command(
+        "what of a probe stands in other data",
+        example="train.py probes contamination hypernymy --against openbookqa,arc_easy "
+        "--corpus wiki.txt.gz --results runs/zero_shot --output_dir runs/contamination",
+        shown="probe against corpus results output_dir ngram min_share max_groups "
+        "wrong_choices mirror",
+        positional=True,
+    )
+)
+def contamination(
+    probe: str,
+    against: str | list[str] = "",
+    corpus: str | list[str] = "",
+    results: Path | None = None,
+    output_dir: Path | None = None,
+    ngram: Annotated[int, Within(1, 100)] = 8,
+    min_share: ShareOrNone = 0.0,
+    max_groups: NumItems = 10,
+    wrong_choices: bool = True,
+    mirror: str | None = None,
+) -> None:
+    """Counts the items of a probe that stand in other data, and what runs score without them.
+
+    Args:
+        probe: A name (its dev and test items; `name:split` for others), a .yaml file, a folder
+            with train, dev and test files, or a file of items.
+        against: Other items, by commas and named likewise: all splits of an original task, the
+            train items of another probe (`name:train`).
+        corpus: Text files, plain, .gz or .zip, by commas.
+        results: Folder of finished runs: what they score on contaminated items and on the others.
+        output_dir: Gets items.jsonl, a line an item, and the tables as csv files.
+        ngram: Words of an n-gram.
+        min_share: An item is contaminated where more than this share of its n-grams is found.
+        max_groups: What more groups of items than this (or half of few) have in common is taken
+            for the probe's templates and left out.
+        wrong_choices: Also looks in the wrong answers of other items, which are trained on too.
+        mirror: Folder or address that stands for the addresses of the released files.
+
+    Raises:
+        UsageError: If there is nothing to look in, or no such probe.
+    """
+    from probelight.reports.terminal import print_table
+
+    names, texts = list(dict.fromkeys(listed(against))), list(dict.fromkeys(listed(corpus)))
+    if not names and not texts:
+        raise UsageError("give --against NAMES_OR_FILES, --corpus TEXT_FILES or both")
+    # What is wrong with a path is said before minutes are spent on others.
+    for path in texts:
+        regular_file(path)
+    if output_dir is not None:
+        output_dir.mkdir(parents=True, exist_ok=True)
+    loaded = load_results(results) if results else None
+    search = OverlapSearch(held_out(probe, mirror), ngram, max_groups, min_share)
+    for name in names:
+        search.search_items(name, mirror, wrong_choices)
+    for path in texts:
+        search.search_text(path)
+    tables, notices = [counts_table(list(_counts(search)), ngram, min_share)], search.notices
+    if loaded is not None:
+        answered, about_runs = item_scores(loaded, search.parts)
+        notices += [*loaded.left_out, *about_runs]
+        if flags := search.flags():
+            tables.append(scores_table(list(run_scores(answered, search.groups, flags))))
+        else:
+            notices.append("nothing contaminates an item, so all scores are without")
+    console = Console()
+    for table in filter(None, tables):
+        print_table(table, console)
+    for notice in notices:
+        console.print(Text(visible(f"notice: {notice}"), style="yellow"))
+    if output_dir is not None:
+        for table in filter(None, tables):
+            write_text_atomic(output_dir / f"{table.name}.csv", to_csv(table))
+        lines = "".join(json_text(line) + "\n" for line in _item_lines(search))
+        write_text_atomic(output_dir / ITEMS, lines)
+        print(f"items: {output_dir / ITEMS}")
+
+
+def _counts(search: OverlapSearch) -> Iterator[Counted]:
+    """Yield how many items of each split each source has."""
+
+    def num_known(flags: list[bool | None]) -> int | None:
+        known = [flag for flag in flags if flag is not None]
+        return sum(known) if known else None
+
+    end = 0
+    for part in search.parts:
+        begin, end = end, end + len(part.records)
+        for source in search.found:
+            overlaps, shared = source.overlaps[begin:end], source.shared[begin:end]
+            yield Counted(
+                source=source.name,
+                split=part.split,
+                num_items=len(overlaps),
+                stem=sum(bool(overlap.stem) for overlap in overlaps),
+                answer=sum(bool(overlap.answer) for overlap in overlaps),
+                contaminated=sum(source.contaminated[begin:end]),
+                entire=sum(overlap.share == 1.0 for overlap in overlaps),
+                concept=num_known([one.concept for one in shared]),
+                gold=num_known([one.answer for one in shared]),
+                longest=max(overlap.longest for overlap in overlaps),
+            )
+
+
+def _item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
+    """Yield the lines of items.jsonl: an item, and what each source has of it."""
+    splits = [part.split for part in search.parts for _ in part.records]
+    items = zip(search.records, splits, search.in_any(), strict=True)
+    for number, (record, split, contaminated) in enumerate(items):
+        found = dict[str, Any]()
+        for source in search.found:
+            found[source.name] = {**vars(source.overlaps[number])}
+            if source.shared:
+                shared = source.shared[number]
+                found[source.name] |= {"concept": shared.concept, "same_answer": shared.answer}
+        yield {
+            "split": split,
+            "id": record.id,
+            "position": record.position,
+            "question": record.stem,
+            "answer": record.gold,
+            "contaminated": contaminated,
+            "found": found,
+        }
+
+
+@dataclass(frozen=True)
+class AnsweredSet:
+    """The scores of the items that one run answered in one set.
+
+    Attributes:
+        model: The run's model.
+        run: The run, and its set where it answered several.
+        scores: By seed and item.
+    """
+
+    model: str
+    run: str
+    scores: ItemScores
+
+
+def item_scores(results: Results, parts: list[ItemFile]) -> tuple[list[AnsweredSet], list[str]]:
+    """Return how runs scored on the items, and notices of runs that did not answer them.
+
+    A line of predictions.jsonl is an item's where id, line and question are: what a control asks is
+    none.
+    """
+    records = [record for part in parts for record in part.records]
+    places: dict[tuple[str, int], list[int]] = {}
+    for number, record in enumerate(records):
+        places.setdefault((record.id, record.position), []).append(number)
+    found, notices, num_others = list[AnsweredSet](), list[str](), 0
+    for run in results.runs:
+        try:
+            lines = results.read(run, "predictions.jsonl") or []
+        except UnreadableResultError as error:
+            notices.append(str(error))
+            continue
+        sets: dict[str, ItemScores] = {}
+        for line in lines:
+            if not isinstance(line, dict) or "correct" not in line:
+                continue
+            same = places.get((str(line.get("id")), line.get("position", 0)), ())
+            item = next((n for n in same if records[n].stem == line.get("question")), None)
+            if item is not None:
+                # A curve's sets are named by control and seed, and each seed is a run of its own.
+                by_seed = sets.setdefault(str(line.get("control", line.get("set", ""))), {})
+                by_seed.setdefault(line.get("seed") or 0, {})[item] = float(line["correct"])
+        num_others += not sets
+        key = re.sub(r"-[0-9a-f]{12}$", "", run.key)
+        for name, scores in sets.items():
+            found.append(AnsweredSet(run.model, f"{key} {name}" if len(sets) > 1 else key, scores))
+    if num_others:
+        notices.append(f"{num_others} of {len(results.runs)} runs answered none of these items")
+    return found, notices
+
+
+def run_scores(
+    answered: Sequence[AnsweredSet],
+    groups: Sequence[str],
+    flags: Mapping[str, Sequence[bool | None]],
+) -> Iterator[Scored]:
+    """Yield each run's accuracy on all items, on those that are contaminated and on the others.
+
+    Args:
+        answered: The scores of each run's items.
+        groups: (N,) the group of each item.
+        flags: By what may contaminate them, (N,) whether it does; None leaves an item out.
+    """
+    for one in answered:
+        every = sorted(set.intersection(*map(set, one.scores.values())))
+        for by, flag in flags.items():
+            known = [number for number in every if flag[number] is not None]
+            sides = [known, [n for n in known if flag[n]], [n for n in known if not flag[n]]]
+            for part, numbers in zip(PARTS, sides, strict=True):
+                if not numbers:
+                    continue
+                of = [groups[n] for n in numbers]
+                runs = {s: np.array([own[n] for n in numbers]) for s, own in one.scores.items()}
+                if len(runs) == 1:
+                    interval = accuracy_interval(next(iter(runs.values())), of)
+                else:
+                    interval = sum_interval([Term(1.0, runs)], of)
+                measured = Estimate(*interval)
+                yield Scored(one.model, one.run, by, part, measured, len(numbers), num_groups(of))

@@ -1,0 +1,235 @@
+"""Which items of a probe stand in other data: other items, or text files.
+
+Items are named as a probe of the catalogue, a config, a folder with train, dev and test files, or a
+file. How n-grams are counted stands in `probelight.build.contamination`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from probelight.build.contamination.concepts import Shared, shared_concepts
+from probelight.build.contamination.grams import probe_grams
+from probelight.build.contamination.overlap import Overlap, Scan
+from probelight.build.contamination.sources import scan_records, scan_text
+from probelight.io.download import NotThereError
+from probelight.io.errors import UsageError, nearest
+from probelight.probes.catalog import GroupBy, load_probe_config, probe_names
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe, read_file
+from probelight.probes.splits import groups_of
+from probelight.protocols.probes.check import split_files
+
+HELD_OUT = ("dev", "test")
+ANY_SOURCE = "any of them"
+FEW_GROUPS = 3  # groups that may have something in common however few they are
+
+
+@dataclass(frozen=True)
+class ItemFile:
+    """One file of items.
+
+    Attributes:
+        split: Its split, or the name of a file that stands alone.
+        records: The items.
+        groups: (N,) the group of each.
+        sha256: Of the file.
+    """
+
+    split: str
+    records: tuple[Record, ...]
+    groups: tuple[str, ...]
+    sha256: str
+
+
+def held_out(given: str, mirror: str | None) -> list[ItemFile]:
+    """Return the items of a probe that models are measured with: dev and test if none is named.
+
+    Raises:
+        UsageError: If there are none.
+    """
+    found = items_of(given, mirror)
+    return [file for file in found if file.split in HELD_OUT] or found
+
+
+def items_of(given: str, mirror: str | None) -> list[ItemFile]:
+    """Return all items of a probe or an original task, of one of its splits, a folder or a file.
+
+    Args:
+        given: A name of the catalogue, the path of a .yaml file or of a folder with train, dev and
+            test files, with `:split` or without; or a file.
+        mirror: See `probelight.probes.source.load_probe`.
+
+    Raises:
+        UsageError: If there is nothing of that name, or none of its files is there.
+        ConfigError: If a config has no such split.
+        RecordError: If a file is malformed.
+    """
+    name, _, split = given.partition(":")
+    if name in probe_names() or Path(name).suffix in {".yaml", ".yml"}:
+        return _items_of_config(name, split, mirror)
+    path = Path(given)
+    if not path.exists() and Path(name).is_dir():
+        files = split_files(Path(name))
+        if split in files:
+            return [_read(split, files[split])]
+        raise UsageError(f"{name} has no file of a split {split!r}; it has {', '.join(files)}")
+    if path.is_dir():
+        return [_read(split, file) for split, file in split_files(path).items()]
+    if path.is_file():
+        return [_read(path.name.partition(".")[0], path)]
+    raise UsageError(
+        f"there is no probe and no file {given!r}{nearest(name, probe_names())}; "
+        "`train.py probes list` shows the probes"
+    )
+
+
+def _items_of_config(name: str, split: str, mirror: str | None) -> list[ItemFile]:
+    config = load_probe_config(name)
+    found, missing = list[ItemFile](), dict[str, str]()
+    for wanted in [split] if split else config.splits:
+        try:
+            loaded = load_probe(config, wanted, mirror=mirror, pairs=True)
+        except NotThereError as error:
+            if split:
+                raise
+            missing[wanted] = str(error)
+            continue
+        groups = tuple(groups_of(loaded.records, config.group_by))
+        found.append(ItemFile(wanted, loaded.records, groups, loaded.files[0].sha256))
+    if not found:
+        raise UsageError(f"{name}: {'; '.join(missing.values())}")
+    if missing:
+        print(f"{name}: there is no file of its {' and '.join(missing)} items")
+    return found
+
+
+def _read(split: str, path: Path) -> ItemFile:
+    read = read_file(path, ids_repeat=True)
+    named = all(record.meta.get("cluster") for record in read.records)
+    group_by: GroupBy = "cluster" if named else "stem"
+    return ItemFile(split, read.records, tuple(groups_of(read.records, group_by)), read.sha256)
+
+
+@dataclass(frozen=True)
+class SourceOverlap:
+    """What one source has of the items.
+
+    Attributes:
+        name: The source.
+        overlaps: (N,) what it has of each item.
+        shared: (N,) what concepts each item shares with its items; empty of a text.
+        contaminated: (N,) whether that makes an item contaminated.
+    """
+
+    name: str
+    overlaps: Sequence[Overlap]
+    shared: Sequence[Shared]
+    contaminated: Sequence[bool]
+
+
+class OverlapSearch:
+    """A probe's items, and what each source that was searched has of them.
+
+    Args:
+        parts: The items, by split.
+        ngram: Words of an n-gram.
+        max_groups: What more groups of items than this have in common is a template; or more than
+            half of them, where they are few.
+        min_share: An item is contaminated where more than this share of its n-grams is found.
+
+    Attributes:
+        parts: The items, by split.
+        groups: (N,) the group of each, counted over all parts.
+        found: What each source has.
+        notices: What a reader should know of items and sources.
+    """
+
+    def __init__(
+        self, parts: list[ItemFile], ngram: int, max_groups: int, min_share: float
+    ) -> None:
+        self.parts, self.ngram, self.min_share = parts, ngram, min_share
+        self.records = [record for part in parts for record in part.records]
+        self.groups = [group for part in parts for group in part.groups]
+        self.found: list[SourceOverlap] = []
+        self.notices: list[str] = []
+        most = min(max_groups, max(FEW_GROUPS, len(set(self.groups)) // 2))
+        self._grams = grams = probe_grams(self.records, self.groups, ngram, most)
+        num_items = len(grams.text_of)
+        empty = sum(not grams.texts[text].words for text in grams.text_of)
+        whole = sum(not len(grams.own[text]) for text in grams.text_of) - empty
+        if empty:
+            self.notices.append(
+                f"{empty:,} of {num_items:,} items have no words, and are called clean"
+            )
+        if whole:
+            self.notices.append(
+                f"{whole:,} of {num_items:,} items have no n-gram of their own (short, or "
+                "templates alone), and are looked for whole"
+            )
+
+    def search_items(self, name: str, mirror: str | None, wrong_choices: bool) -> None:
+        """Search other items.
+
+        Args:
+            name: See `items_of`, which says what is raised too.
+            mirror: Stands for the addresses of the released files.
+            wrong_choices: See `probelight.build.contamination.sources.scan_records`.
+
+        Raises:
+            UsageError: If these are the very items that are looked for.
+        """
+        checksums = {part.sha256 for part in self.parts}
+        records: list[Record] = []
+        for file in (files := items_of(name, mirror)):
+            if file.sha256 not in checksums:
+                records += file.records
+            else:
+                self.notices.append(f"{name}: its {file.split} items are the probe's: left out")
+        if all(file.sha256 in checksums for file in files):
+            raise UsageError(f"--against {name}: these are the items of the probe themselves")
+        scan = Scan(self._grams)
+        scan_records(scan, records, wrong_choices)
+        self._add(name, scan.overlaps(), shared_concepts(self.records, records))
+
+    def search_text(self, path: str) -> None:
+        """Search a text file, with a bar on a terminal; `scan_text` says what is raised."""
+        scan = Scan(self._grams)
+        self.notices += scan_text(scan, path, _open_with_bar)
+        self._add(path, scan.overlaps(), [])
+
+    def _add(self, name: str, overlaps: Sequence[Overlap], shared: Sequence[Shared]) -> None:
+        contaminated = [(overlap.share or 0.0) > self.min_share for overlap in overlaps]
+        self.found.append(SourceOverlap(name, overlaps, shared, contaminated))
+
+    def in_any(self) -> list[bool]:
+        """(N,) whether any source makes an item contaminated."""
+        return [any(own) for own in zip(*(one.contaminated for one in self.found), strict=True)]
+
+    def flags(self) -> dict[str, Sequence[bool | None]]:
+        """By what contaminates any item, (N,) whether it does; None where nothing tells."""
+        flags: dict[str, Sequence[bool | None]] = {}
+        for source in self.found:
+            flags[source.name] = source.contaminated
+            flags[f"{source.name}, by concept"] = [shared.concept for shared in source.shared]
+        if sum(any(source.contaminated) for source in self.found) > 1:
+            flags[ANY_SOURCE] = self.in_any()
+        return {name: flag for name, flag in flags.items() if any(flag)}
+
+
+@contextmanager
+def _open_with_bar(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file with a bar on stderr, where that is a terminal, with the time left."""
+    from rich.console import Console
+    from rich.progress import wrap_file
+
+    console = Console(stderr=True)
+    bar = partial(wrap_file, description=path.name, console=console, transient=True)
+    hidden = not console.is_terminal
+    with path.open("rb") as raw, bar(raw, path.stat().st_size, disable=hidden) as stream:
+        yield stream
