@@ -34,8 +34,8 @@ from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from probelight.build.olmpics.ages import AgeSettings, build_ages
-from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan
+from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.modes import HeadMode
 from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
@@ -151,7 +151,7 @@ def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     start = now()
     heads = StackedHeads(probe.module.head, probe.vocabulary, len(cells), mode)
     orders = np.stack([probe.order(size, seed) for _, seed in cells])
-    heads.train([train for (train, _), _ in cells], orders, plan)
+    train_stack(heads, [train for (train, _), _ in cells], orders, plan)
     scores = heads.scores([evaluation for (_, evaluation), _ in cells])
     clock.heads[mode] += now() - start
     start = now()
@@ -229,7 +229,7 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
             scores.append(_naive_logits(module, batch).gather(1, batch["candidate_ids"]).cpu())
     clock.naive_scoring.append(now() - start)
     heads = StackedHeads(probe.module.head, probe.vocabulary, 1, mode)
-    heads.train([probe.cached[0][0]], order[None], plan)
+    train_stack(heads, [probe.cached[0][0]], order[None], plan)
     _compare(heads.scores([probe.cached[0][1]])[0], torch.cat(scores), clock)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
-from probelight.lightning_modules.heads.cached_heads import sample_orders
+from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.models.checkpoints.weights import model_fingerprint
 from probelight.models.scorers.trained import TrainedScorer
 from probelight.probes.splits import groups_of

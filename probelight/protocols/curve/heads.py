@@ -17,9 +17,14 @@ from probelight.encoding.batches import token_budget_batches
 from probelight.encoding.encoded_set import EncodedSet
 from probelight.io.errors import RecordError
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.lightning_modules.heads.cached_heads import HeadRows, StackedHeads, sample_orders
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures
-from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
+from probelight.lightning_modules.heads.head_training import (
+    HeadPlan,
+    PlateauPlan,
+    sample_orders,
+    train_stack,
+)
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.lightning_modules.modes import HeadMode
 from probelight.models.checkpoints.weights import model_fingerprint
 from probelight.models.scorers.base import Scorer
@@ -234,7 +239,7 @@ class CurveProbe:
             orders = np.stack(
                 [sample_orders(len(train[0]), size, plan.epochs, seed) for _, seed in cells]
             )
-            epochs = heads.train(train, orders, plan, held_out)
+            epochs = train_stack(heads, train, orders, plan, held_out)
         measured = []
         tables = heads.scores(evaluation)
         for (control, seed), epoch, table in zip(cells, epochs, tables, strict=True):

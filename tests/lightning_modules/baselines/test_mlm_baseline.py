@@ -13,8 +13,13 @@ import torch
 
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
-from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan, PlateauPlan
+from probelight.lightning_modules.heads.head_training import (
+    HeadPlan,
+    PlateauPlan,
+    sample_orders,
+    train_stack,
+)
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.models.checkpoints.folder import PretrainedError
 from probelight.probes.record import Record
 from probelight.protocols.curve.settings import CurveSettings
@@ -144,7 +149,7 @@ def test_heads_trained_together_are_those_trained_alone(vectors: str) -> None:
     def trained(seeds: list[int], make: Callable[..., StackedHeads] = StackedHeads) -> torch.Tensor:
         heads = make(module.head, vocabulary, len(seeds), "mlp")
         chosen = torch.cat([torch.from_numpy(orders[seed]) for seed in seeds]).numpy()
-        heads.train([items] * len(seeds), chosen, plan)
+        train_stack(heads, [items] * len(seeds), chosen, plan)
         return heads.scores([items] * len(seeds))
 
     together = trained([1, 2])
@@ -190,7 +195,7 @@ def test_the_authors_settings_end_where_a_plain_implementation_ends(tmp_path: Pa
         settings.max_grad_norm,
         settings.patience,
     )
-    [best_epoch] = heads.train([items[0]], orders[None], plan, [items[1]])
+    [best_epoch] = train_stack(heads, [items[0]], orders[None], plan, [items[1]])
     [scores] = heads.scores([items[1]])
 
     def read(rows: list[Record]) -> tuple[torch.Tensor, torch.Tensor]:

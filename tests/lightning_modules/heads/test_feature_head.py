@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.lightning_modules.heads.cached_heads import HeadRows, StackedHeads
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
-from probelight.lightning_modules.heads.plans import CachedItems
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.models.scorers.base import Question, Scorer
 
 SIZE = 6

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from probelight.lightning_modules.heads import cached_heads
-from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from probelight.lightning_modules.heads.plans import CachedItems, PlateauPlan
+from probelight.lightning_modules.heads import head_training
+from probelight.lightning_modules.heads.head_training import PlateauPlan, sample_orders, train_stack
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 
 NUM_ITEMS, NUM_HELD_OUT, HIDDEN, VOCAB, EPOCHS = 40, 24, 8, 12, 30
 PLAN = PlateauPlan("mlp", 5e-3, EPOCHS, 8, weight_decay=0.1, max_grad_norm=0.5, patience=5)
@@ -104,7 +104,7 @@ def train_alone(
 
 @pytest.mark.parametrize("budget", [2**30, 1])
 def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached_heads, "_CPU_STATE_BYTES", budget)
+    monkeypatch.setattr(head_training, "_CPU_STATE_BYTES", budget)
     seeds = (1, 2, 3, 4, 5)
     first, second = items(0, NUM_ITEMS), items(1, NUM_ITEMS)
     train = [first, first, second, second, first]
@@ -113,7 +113,7 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
     heads = [FreshHead(seed) for seed in seeds]
     orders = np.stack([sample_orders(NUM_ITEMS, 20, EPOCHS, seed) for seed in seeds])
     stack = StackedHeads(heads, torch.arange(VOCAB), len(seeds), "mlp")
-    epochs = stack.train(train, orders, PLAN, held_out)
+    epochs = train_stack(stack, train, orders, PLAN, held_out)
     measured = items(4, 16)
     scores = stack.scores([measured] * len(seeds))
     alone = [
@@ -136,7 +136,7 @@ def test_without_patience_the_rate_stays_and_the_last_epoch_is_kept() -> None:
     part, head = items(0, NUM_ITEMS), FreshHead(1)
     order = sample_orders(NUM_ITEMS, 20, 3, 1)
     stack = StackedHeads([head], torch.arange(VOCAB), 1, "mlp")
-    assert stack.train([part], order[None], plan) == [3]
+    assert train_stack(stack, [part], order[None], plan) == [3]
     alone = copy.deepcopy(head)
     optimizer = torch.optim.Adam(alone.parameters(), lr=1e-2, weight_decay=0.1)
     for chosen in order:

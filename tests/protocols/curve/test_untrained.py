@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from probelight.io.errors import UsageError
-from probelight.lightning_modules.heads.cached_heads import sample_orders
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
+from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.lightning_modules.optimization import slanted_triangular
 from probelight.probes.record import Record
 from probelight.protocols.curve.command import curve_jobs, run_job, trace_curves

@@ -1,7 +1,11 @@
+"""Stacked heads against runs one by one; what their steps read, worked out by hand."""
+
 from __future__ import annotations
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +14,15 @@ from torch import nn
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM
 
-from probelight.lightning_modules.heads import cached_heads, stacked_runs
-from probelight.lightning_modules.heads.cached_heads import StackedHeads, sample_orders
-from probelight.lightning_modules.heads.plans import CachedItems, HeadPlan
+from probelight.lightning_modules.heads import head_training
+from probelight.lightning_modules.heads.head_training import (
+    HeadPlan,
+    PlateauPlan,
+    Sample,
+    sample_orders,
+    train_stack,
+)
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
 from probelight.models.heads.candidate_head import CandidateHead
 
@@ -85,7 +95,7 @@ def test_stacked_runs_equal_runs_one_by_one_on_the_whole_decoder(
     sets = [items(0), items(0), items(1)]
     orders = np.stack([sample_orders(NUM_ITEMS, 20, plan.epochs, seed) for seed in (1, 2, 1)])
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 3, plan.mode)
-    heads.train(sets, orders, plan)
+    train_stack(heads, sets, orders, plan)
     scores = heads.scores(sets)
     for run, part in enumerate(sets):
         alone = train_alone(model, part, orders[run], plan)
@@ -111,7 +121,7 @@ def test_the_model_itself_is_left_alone(model: BertForMaskedLM, tmp_path: Path) 
     before = copy.deepcopy(model.state_dict())
     plan = HeadPlan("mlp", 1e-1, epochs=1, batch_size=8)
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 1, "mlp")
-    heads.train([items(0)], sample_orders(NUM_ITEMS, 16, 1, 0)[None], plan)
+    train_stack(heads, [items(0)], sample_orders(NUM_ITEMS, 16, 1, 0)[None], plan)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
@@ -172,7 +182,7 @@ def test_words_outside_a_sample_and_missing_choices(model: BertForMaskedLM, mode
     }
     heads = StackedHeads(CandidateHead(model), torch.arange(0, 16), 2, plan.mode)
     assert len(in_samples - {0}) < 12  # some word of the evaluation was never trained on
-    heads.train(sets, orders, plan)
+    train_stack(heads, sets, orders, plan)
     scores = heads.scores(sets)
     for run, part in enumerate(sets):
         alone = masked_reference(model, part, orders[run], plan)
@@ -188,9 +198,9 @@ def test_runs_trained_a_few_at_a_time_are_the_same(
     orders = np.stack([sample_orders(NUM_ITEMS, 20, plan.epochs, seed) for seed in range(5)])
     found = []
     for budget in (2**30, 20_000, 1):
-        monkeypatch.setattr(cached_heads, "_CPU_STATE_BYTES", budget)
+        monkeypatch.setattr(head_training, "_CPU_STATE_BYTES", budget)
         heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 5, plan.mode)
-        heads.train(sets, orders, plan)
+        train_stack(heads, sets, orders, plan)
         found.append(heads.scores(sets))
     torch.testing.assert_close(found[1], found[0], rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(found[2], found[0], rtol=1e-10, atol=1e-12)
@@ -216,7 +226,7 @@ def test_predictions_are_those_of_runs_that_encode_again_in_every_epoch(
         )
     orders = np.stack([sample_orders(NUM_ITEMS, 24, plan.epochs, seed) for seed in (1, 2)])
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 2, plan.mode)
-    heads.train([cached, cached], orders, plan)
+    train_stack(heads, [cached, cached], orders, plan)
     scores = heads.scores([cached, cached])
     for run, order in enumerate(orders):
         alone = copy.deepcopy(model)
@@ -253,7 +263,7 @@ def test_runs_that_share_a_set_share_its_features(model: BertForMaskedLM) -> Non
     part = items(0)
     order = torch.from_numpy(np.stack([sample_orders(NUM_ITEMS, 10, 2, seed) for seed in range(4)]))
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 4, "mlp")
-    sample = stacked_runs.Sample(heads, slice(0, 4), [part] * 4, order)
+    sample = Sample(heads, slice(0, 4), [part] * 4, order)
     assert len(sample.features) == len(order.unique())
     assert torch.equal(sample.features[sample.index[3, 1]], part.features[order[3, 1]])
 
@@ -267,7 +277,9 @@ def test_a_candidate_without_a_row_is_an_error(model: BertForMaskedLM) -> None:
 def test_a_plan_of_another_mode_is_an_error(model: BertForMaskedLM) -> None:
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 1, "linear")
     with pytest.raises(ValueError, match="linear"):
-        heads.train([items(0)], sample_orders(NUM_ITEMS, 8, 1, 0)[None], HeadPlan("mlp", 1e-2, 1))
+        train_stack(
+            heads, [items(0)], sample_orders(NUM_ITEMS, 8, 1, 0)[None], HeadPlan("mlp", 1e-2, 1)
+        )
 
 
 class PlainHead:
@@ -288,7 +300,7 @@ def test_any_head_with_steps_and_rows_is_trained() -> None:
     part, head, plan = items(0), PlainHead(), HeadPlan("mlp", 1e-2, epochs=2, batch_size=8)
     order = sample_orders(NUM_ITEMS, 16, 2, 1)
     heads = StackedHeads(head, torch.tensor([7, 9]), 2, "mlp")
-    heads.train([part, part], np.stack([order, order]), plan)
+    train_stack(heads, [part, part], np.stack([order, order]), plan)
     optimizer = torch.optim.AdamW(
         [
             {"params": [head.dense.weight, head.weight], "weight_decay": 0.1},
@@ -309,3 +321,75 @@ def test_any_head_with_steps_and_rows_is_trained() -> None:
         z = head.norm(torch.tanh(head.dense(part.features)))
         expected = torch.einsum("be,bke->bk", z, head.weight[part.candidates])
     torch.testing.assert_close(heads.scores([part, part])[1], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_some_items_keep_what_belongs_to_them() -> None:
+    items = CachedItems(
+        torch.tensor([[1.0], [2.0], [3.0]]),
+        torch.tensor([[4, 5], [6, 7], [8, 9]]),
+        torch.tensor([[True, True], [True, False], [True, True]]),
+        torch.tensor([1, 0, 1]),
+    )
+    some = items.at(torch.tensor([2, 1, 2]))
+    assert len(items) == len(some) == 3
+    assert some.features[:, 0].tolist() == [3.0, 2.0, 3.0]
+    assert some.candidates.tolist() == [[8, 9], [6, 7], [8, 9]]
+    assert some.choice_mask.tolist() == [[True, True], [True, False], [True, True]]
+    assert some.labels.tolist() == [1, 0, 1]
+
+
+def test_the_plateau_is_the_authors() -> None:
+    plan = PlateauPlan("mlp", 4e-4, 75)
+    assert (plan.batch_size, plan.weight_decay, plan.max_grad_norm, plan.patience) == (
+        16,
+        0.1,
+        10.0,
+        10,
+    )
+
+
+#                        words of the stack: 3, 5, 8 and 9 of the vocabulary are its rows 0 to 3
+WORDS = torch.tensor([3, 5, 8, 9])
+ITEMS = CachedItems(
+    features=torch.tensor([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]),
+    candidates=torch.tensor([[8, 3], [3, 8], [5, 0]]),
+    choice_mask=torch.tensor([[True, True], [True, True], [True, False]]),
+    labels=torch.tensor([0, 1, 0]),
+)
+
+
+def stack(num_runs: int) -> Any:
+    return SimpleNamespace(
+        mode="mlp",
+        copies=[0] * num_runs,
+        device=torch.device("cpu"),
+        weight=torch.zeros(num_runs, 4, 2),
+        rows_of=lambda items: torch.searchsorted(WORDS, items.candidates),
+    )
+
+
+def test_items_are_picked_as_the_orders_say() -> None:
+    order = torch.tensor([[[0, 1], [1, 0]], [[1, 1], [0, 0]]])  # two runs of two epochs
+    sample = Sample(stack(2), slice(0, 2), [ITEMS, ITEMS], order)
+    picked = sample.features[sample.index][..., 0]
+    assert picked.tolist() == [[[1.0, 2.0], [2.0, 1.0]], [[2.0, 2.0], [1.0, 1.0]]]
+    assert sample.gold[..., 0].tolist() == [[[0, 1], [1, 0]], [[1, 1], [0, 0]]]
+    assert sample.mask is None
+
+
+def test_a_run_has_the_words_of_its_sample_alone() -> None:
+    order = torch.tensor([[[0, 1]], [[2, 2]]])
+    sample = Sample(stack(2), slice(0, 2), [ITEMS, ITEMS], order)
+    assert sample.num_words == [2, 1]
+    assert sample.words.tolist() == [[0, 2], [1, 1]]  # filled up with the last one
+    # Item 0 has words 8 and 3, item 1 the other way round; item 2's second choice is none.
+    assert sample.rows.tolist() == [[[[1, 0], [0, 1]]], [[[0, 0], [0, 0]]]]
+    assert sample.mask is not None
+    assert sample.mask[1].tolist() == [[[0.0, float("-inf")], [0.0, float("-inf")]]]
+
+
+def test_an_optimiser_that_moves_every_word_has_all() -> None:
+    sample = Sample(stack(1), slice(0, 1), [ITEMS], torch.tensor([[[0, 1]]]), all_words=True)
+    assert sample.words.tolist() == [[0, 1, 2, 3]]
+    assert sample.num_words == [4]
+    assert sample.rows.tolist() == [[[[2, 0], [0, 2]]]]

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from probelight.lightning_modules.heads.stacked_transform import StackedTransform, _unfolded
+from probelight.lightning_modules.heads.stacked_heads import StackedTransform, _unfolded
 from probelight.models.heads.candidate_head import CandidateHead
 
 

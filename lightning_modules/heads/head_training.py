@@ -1,0 +1,442 @@
+"""Many heads trained together on cached encoder outputs: the learning curve's engine.
+
+With the encoder frozen, h at the mask never changes, so each distinct text is encoded once and the
+heads of R runs (seeds x controls) of one size train as one stacked module. It is the same
+mathematics as training them one after the other: the runs share no parameter, and AdamW works
+element by element. Runs after a `PlateauPlan` each halve their rate and stop on their own.
+
+Shapes: R runs, N items, T items of a sample, B batch, K choices, H hidden, E the head's inner size,
+U candidate words, W candidate words of a run's sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
+from probelight.lightning_modules.modes import HeadMode
+from probelight.lightning_modules.optimization import halving, slanted_triangular
+from probelight.metrics.accuracy import credit_sum, weighted_credits
+
+# Parameters, their gradients and AdamW's two moments of the runs that train together; after a
+# plateau plan, where the last step began and the best epoch besides. More runs take fewer kernels,
+# until their state no longer stays in a processor's cache.
+_COPIES, _PLATEAU_COPIES = 4, 6
+_CPU_STATE_BYTES = 24 * 2**20
+_GPU_STATE_SHARE = 0.5  # of the memory that is free
+
+
+@dataclass(frozen=True)
+class HeadPlan:
+    """How heads are trained; the same for every run of a stack.
+
+    Attributes:
+        mode: "mlp" trains transform and decoder, "linear" the decoder alone.
+        learning_rate: Peak rate of AdamW.
+        epochs: Passes over a run's sample.
+        batch_size: Items in a step of each run.
+        weight_decay: On everything but biases and norms.
+    """
+
+    mode: HeadMode
+    learning_rate: float
+    epochs: int = 4
+    batch_size: int = 16
+    weight_decay: float = 0.1
+
+
+@dataclass(frozen=True)
+class PlateauPlan(HeadPlan):
+    """How heads that begin at random are trained: as Talmor et al. 2020 train their baseline.
+
+    Adam with its penalty on the square of every weight, at a constant rate that is halved after
+    each epoch that is not better on held-out items than all before it.
+
+    Attributes:
+        max_grad_norm: Clip each run's gradient to this norm; None does not clip.
+        patience: End a run after so many epochs without a better one, and go back to the best;
+            None trains all epochs at the full rate and keeps the last.
+    """
+
+    max_grad_norm: float | None = 10.0
+    patience: int | None = 10
+
+
+def train_stack(
+    heads: StackedHeads,
+    train: Sequence[CachedItems],
+    orders: np.ndarray,
+    plan: HeadPlan,
+    held_out: Sequence[CachedItems] = (),
+) -> list[int]:
+    """Train run r of a stack on `train[r]`, its items in the order `orders[r]` of each step.
+
+    Args:
+        heads: The stack, which then holds the result of each run.
+        train: R sets. Runs that share a set share its memory.
+        orders: (R, epochs, T) item indices.
+        plan: Rates and sizes.
+        held_out: R sets that decide about rate and end of a `PlateauPlan` with patience.
+
+    Returns:
+        The epoch that each run's head is of, counted from 1.
+
+    Raises:
+        ValueError: If the plan's mode is not that of the stack.
+    """
+    if plan.mode != heads.mode:
+        raise ValueError(f"heads stacked for mode {heads.mode} cannot train in mode {plan.mode}")
+    order = torch.from_numpy(np.ascontiguousarray(orders))
+    plateau = isinstance(plan, PlateauPlan)
+    num_chunks = -(-heads.num_runs // _runs_at_once(heads, train, orders.shape[2], plateau))
+    size = -(-heads.num_runs // num_chunks)  # as equal as they can be
+    epochs = []
+    for start in range(0, heads.num_runs, size):
+        runs = slice(start, min(start + size, heads.num_runs))
+        sample = Sample(heads, runs, train[runs], order[runs], all_words=plateau)
+        if isinstance(plan, PlateauPlan):
+            epochs += PlateauRuns(heads, runs, sample, plan, held_out[runs]).train()
+        else:
+            epochs += TrainingRuns(heads, runs, sample, plan).train()
+    return epochs
+
+
+def _runs_at_once(
+    heads: StackedHeads, train: Sequence[CachedItems], size: int, plateau: bool
+) -> int:
+    """Return how many runs' training state fits the budget."""
+    per_copy = sum(value.numel() for value in heads.transform.initial.values())
+    words = heads.weight.shape[1]
+    if not plateau:
+        words = min(words, size * train[0].candidates.shape[1])
+    numbers = (per_copy if heads.mode == "mlp" else 0) + words * heads.weight.shape[2]
+    budget = float(_CPU_STATE_BYTES)
+    if heads.device.type == "cuda":
+        budget = _GPU_STATE_SHARE * torch.cuda.mem_get_info(heads.device)[0]
+    copies = _PLATEAU_COPIES if plateau else _COPIES
+    return max(1, int(budget // (copies * numbers * heads.weight.element_size())))
+
+
+def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarray:
+    """Return item indices (epochs, size) of a run: nested in size, shuffled anew in each epoch.
+
+    The first `size` of one seeded permutation are the sample, so that the 62 are among the 125;
+    controls use the same rows and seeds as standard (Talmor et al. 2020).
+    """
+    sample = np.random.default_rng([seed, 0]).permutation(num_items)[:size]
+    shuffles = np.random.default_rng([seed, size])
+    return np.stack([shuffles.permutation(sample) for _ in range(epochs)])
+
+
+class Sample:
+    """The items of some runs' samples: features shared by runs, and what each step picks.
+
+    Attributes:
+        features: Distinct items' h (., H), or z (., E) where the transform is not trained.
+        index: (R, epochs, T) rows of `features`.
+        words: (R, W) rows of the stack's weight that occur in a run's sample, filled up at the end.
+        num_words: How many of them are not filling.
+        rows: (R, epochs, T, K) candidates as places in `words`.
+        gold: (R, epochs, T, 1) gold choices.
+        mask: (R, epochs, T, K) -inf where there is no choice; None if all are there.
+
+    Args:
+        heads: The stack.
+        runs: Which of its runs.
+        train: The set of each of them.
+        order: (R, epochs, T) item indices.
+        all_words: Take all words of the stack, for an optimiser that moves every one.
+    """
+
+    def __init__(
+        self,
+        heads: StackedHeads,
+        runs: slice,
+        train: Sequence[CachedItems],
+        order: Tensor,
+        *,
+        all_words: bool = False,
+    ) -> None:
+        # Where the transform is not trained, items are kept as each head's transform gives them.
+        copies = heads.copies[runs] if heads.mode == "linear" else [0] * len(train)
+        keys = [(id(items), copy) for items, copy in zip(train, copies, strict=True)]
+        distinct = dict(zip(keys, train, strict=True))
+        self.index = torch.empty_like(order)
+        parts: list[CachedItems] = []
+        begin = 0
+        for key, items in distinct.items():
+            runs_of_key = torch.tensor([run for run, own in enumerate(keys) if own == key])
+            used, places = torch.unique(order[runs_of_key], return_inverse=True)
+            self.index[runs_of_key] = places + begin
+            part = items.at(used)
+            if heads.mode == "linear":
+                with torch.no_grad():
+                    z = heads.transformed(part.features, heads.parameters, key[1])
+                part = replace(part, features=z)
+            parts.append(part)
+            begin += len(used)
+        self.index = self.index.to(heads.device)
+        features, rows, exists, labels = (
+            torch.cat(columns).to(heads.device)
+            for columns in zip(
+                *((p.features, heads.rows_of(p), p.choice_mask, p.labels) for p in parts),
+                strict=True,
+            )
+        )
+        self.features = features
+        first = rows.gather(1, exists.long().argmax(dim=1, keepdim=True))
+        self.gold = labels[self.index][..., None]
+        self.mask = None
+        if not bool(exists.all()):
+            absent = torch.zeros(exists.shape, dtype=features.dtype, device=heads.device)
+            self.mask = absent.masked_fill(~exists, float("-inf"))[self.index]
+        rows = torch.where(exists, rows, first)[self.index]  # (R, epochs, T, K)
+        if all_words:
+            words = torch.arange(heads.weight.shape[1], device=heads.device)
+            self.words, self.rows = words.expand(len(rows), -1), rows
+            self.num_words = [len(words)] * len(rows)
+        else:
+            self.words, self.rows, self.num_words = _own_words(rows)
+
+
+def _own_words(rows: Tensor) -> tuple[Tensor, Tensor, list[int]]:
+    """Return each run's distinct rows (R, W), padded with its last; places in them; numbers."""
+    pairs = [torch.unique(run, return_inverse=True) for run in rows]
+    counts = [len(words) for words, _ in pairs]
+    padded = [torch.cat([own, own[-1:].expand(max(counts) - len(own))]) for own, _ in pairs]
+    return torch.stack(padded), torch.stack([places for _, places in pairs]), counts
+
+
+class TrainingRuns:
+    """Runs of a stack while they train together."""
+
+    def __init__(self, heads: StackedHeads, runs: slice, sample: Sample, plan: HeadPlan) -> None:
+        self.heads = heads
+        self.runs = runs
+        self.sample = sample
+        self.plan = plan
+        # Views of the stack: the optimiser writes into it.
+        self.parameters = {
+            name: value[runs].requires_grad_(plan.mode == "mlp")
+            for name, value in heads.parameters.items()
+        }
+        own = torch.arange(runs.start, runs.stop, device=heads.device)[:, None]
+        self.weight = heads.weight[own, sample.words]  # (R, W, E)
+        self.bias = None if heads.bias is None else heads.bias[own, sample.words]
+        self.optimizer = self._optimizer()
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        transform = self.parameters if self.plan.mode == "mlp" else {}
+        norms = self.heads.transform.plain
+        plain = [value for name, value in transform.items() if name in norms]
+        decayed = [value for name, value in transform.items() if name not in norms]
+        groups: list[dict[str, Any]] = [
+            {"params": [*decayed, self.weight], "weight_decay": self.plan.weight_decay},
+            {"params": [*plain, *([] if self.bias is None else [self.bias])], "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW(
+            [group for group in groups if group["params"]],
+            lr=self.plan.learning_rate,
+            betas=(0.9, 0.98),
+            fused=True,
+        )
+
+    def train(self) -> list[int]:
+        """Train all epochs; the stack then holds each run's result, of the epoch returned."""
+        plan, num_items = self.plan, self.sample.index.shape[2]
+        starts = range(0, num_items, plan.batch_size)
+        factor = slanted_triangular(plan.epochs * len(starts))
+        kept = 1.0  # of a weight that has no gradient
+        for epoch in range(plan.epochs):
+            for step, start in enumerate(starts, start=epoch * len(starts)):
+                rate = plan.learning_rate * factor(step)
+                for group in self.optimizer.param_groups:
+                    group["lr"] = rate
+                kept *= 1.0 - rate * plan.weight_decay
+                self._backward(epoch, slice(start, start + plan.batch_size))
+                self.optimizer.step()
+        self._write_back(kept)
+        return [plan.epochs] * len(self.sample.index)
+
+    def _backward(self, epoch: int, part: slice) -> None:
+        """Set the gradients of one step: a mean within each run; no run feels another."""
+        sample = self.sample
+        index = sample.index[:, epoch, part]  # (R, B)
+        h = F.embedding(index, sample.features)
+        z = self.heads.transform(self.parameters, h) if self.plan.mode == "mlp" else h
+        with torch.no_grad():
+            slope = self._slope(z, epoch, part)  # (R, B, W)
+            self.weight.grad = torch.bmm(slope.transpose(1, 2), z)
+            if self.bias is not None:
+                self.bias.grad = slope.sum(dim=1)
+        if self.plan.mode == "mlp":
+            for value in self.parameters.values():
+                value.grad = None
+            if z.requires_grad:  # a head may have no hidden layer
+                torch.autograd.backward(z, torch.bmm(slope, self.weight))
+
+    def _slope(self, z: Tensor, epoch: int, part: slice) -> Tensor:
+        """Return the gradient by the logits of all words (R, B, W): softmax - gold."""
+        sample = self.sample
+        rows, gold = sample.rows[:, epoch, part], sample.gold[:, epoch, part]
+        logits = torch.bmm(z, self.weight.transpose(1, 2))
+        if self.bias is not None:
+            logits += self.bias[:, None]
+        chosen = logits.gather(2, rows)  # (R, B, K)
+        if sample.mask is not None:
+            chosen += sample.mask[:, epoch, part]
+        slope = chosen.softmax(dim=2)
+        slope.scatter_add_(2, gold, slope.new_full((), -1.0).expand(gold.shape))
+        slope /= rows.shape[1]
+        return logits.zero_().scatter_add_(2, rows, slope)
+
+    @torch.no_grad()
+    def _write_back(self, kept: float) -> None:
+        """Write to the stack; words outside a run's sample had no gradient and only decayed."""
+        self.heads.weight[self.runs] *= kept
+        runs = range(self.runs.start, self.runs.stop)
+        for place, (run, count) in enumerate(zip(runs, self.sample.num_words, strict=True)):
+            words = self.sample.words[place, :count]
+            self.heads.weight[run, words] = self.weight[place, :count]
+            if self.heads.bias is not None and self.bias is not None:
+                self.heads.bias[run, words] = self.bias[place, :count]
+
+
+class RunProgress:
+    """The rate and the end of one run, by its accuracy on held-out items.
+
+    Args:
+        plan: How it is trained.
+
+    Attributes:
+        scale: Its rate as a share of the full one; 0 when it has ended.
+        best_epoch: The first epoch with the best accuracy, counted from 1; 0 before there is one.
+    """
+
+    def __init__(self, plan: PlateauPlan) -> None:
+        self._plan = plan
+        # torch's own scheduler decides, over an optimiser that moves nothing.
+        self._rate = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=plan.learning_rate)
+        self._scheduler = halving(self._rate)
+        self._best = -1.0
+        self.scale = 1.0
+        self.best_epoch = 0
+
+    def judge(self, epoch: int, accuracy: float) -> bool:
+        """Take in an epoch's accuracy; return whether it is better than all before it."""
+        assert self._plan.patience is not None
+        self._scheduler.step(accuracy)
+        self.scale = float(self._rate.param_groups[0]["lr"]) / self._plan.learning_rate
+        better = accuracy > self._best
+        if better:
+            self._best, self.best_epoch = accuracy, epoch
+        if epoch - self.best_epoch >= self._plan.patience:
+            self.scale = 0.0
+        return better
+
+
+class PlateauRuns(TrainingRuns):
+    """Runs of a stack while they train together, after a `PlateauPlan`."""
+
+    plan: PlateauPlan
+
+    def __init__(
+        self,
+        heads: StackedHeads,
+        runs: slice,
+        sample: Sample,
+        plan: PlateauPlan,
+        held_out: Sequence[CachedItems],
+    ) -> None:
+        super().__init__(heads, runs, sample, plan)
+        self.held_out = held_out
+        self.progress = [RunProgress(plan) for _ in sample.index]
+        self._before = [torch.empty_like(value) for value in self._trained()]
+        self._best = [value.detach().clone() for value in self._trained()]
+
+    def _trained(self) -> list[Tensor]:
+        """Return what is trained of the runs, each (R, ...)."""
+        transform = list(self.parameters.values()) if self.plan.mode == "mlp" else []
+        return [*transform, self.weight, *([] if self.bias is None else [self.bias])]
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        plan = self.plan
+        return torch.optim.Adam(
+            self._trained(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
+        )
+
+    def train(self) -> list[int]:
+        """Train until every run has ended; the stack then holds each run's best epoch."""
+        plan, num_items = self.plan, self.sample.index.shape[2]
+        starts = range(0, num_items, plan.batch_size)
+        for epoch in range(plan.epochs):
+            for start in starts:
+                self._backward(epoch, slice(start, start + plan.batch_size))
+                self._clip()
+                self._step()
+            if plan.patience is None:
+                continue
+            self._judge(epoch + 1)
+            if not any(run.scale for run in self.progress):
+                break
+        if plan.patience is None:
+            self._write_back(1.0)
+            return [plan.epochs] * len(self.progress)
+        self._copy(self._trained(), self._best)
+        self._write_back(1.0)
+        return [run.best_epoch for run in self.progress]
+
+    @torch.no_grad()
+    def _step(self) -> None:
+        scales = [run.scale for run in self.progress]
+        whole = all(scale == 1.0 for scale in scales)
+        if not whole:
+            self._copy(self._before, self._trained())
+        self.optimizer.step()
+        if not whole:
+            for now, before in zip(self._trained(), self._before, strict=True):
+                share = now.new_tensor(scales).reshape(-1, *[1] * (now.dim() - 1))
+                torch.lerp(before, now, share, out=now)
+
+    @torch.no_grad()
+    def _clip(self) -> None:
+        """Clip each run's gradient to the norm of the plan, as `clip_grad_norm_` does it."""
+        if self.plan.max_grad_norm is None:
+            return
+        gradients = [value.grad for value in self._trained() if value.grad is not None]
+        parts = [torch.linalg.vector_norm(gradient.flatten(1), dim=1) for gradient in gradients]
+        norms = torch.linalg.vector_norm(torch.stack(parts), dim=0)  # (R,)
+        shares = (self.plan.max_grad_norm / (norms + 1e-6)).clamp(max=1.0)
+        if bool((shares < 1.0).any()):
+            for gradient in gradients:
+                gradient *= shares.reshape(-1, *[1] * (gradient.dim() - 1))
+
+    @torch.no_grad()
+    def _judge(self, epoch: int) -> None:
+        """Measure the runs that have not ended, and keep those that are better than before."""
+        self._write_back(1.0)
+        for place, (run, items) in enumerate(zip(self.progress, self.held_out, strict=True)):
+            if not run.scale:
+                continue
+            place_in_stack = self.runs.start + place
+            copy = self.heads.copies[place_in_stack]
+            z = self.heads.transformed(items.features, self.heads.parameters, copy)
+            scores = self.heads.decoded(place_in_stack, items, z)
+            labels, mask = items.labels.to(scores.device), items.choice_mask.to(scores.device)
+            ones = torch.ones_like(labels, dtype=scores.dtype)
+            correct = credit_sum(weighted_credits(scores, labels, ones, mask))
+            if run.judge(epoch, float(correct / len(labels))):
+                for best, now in zip(self._best, self._trained(), strict=True):
+                    best[place] = now[place]
+
+    @torch.no_grad()
+    def _copy(self, to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        for target, value in zip(to, values, strict=True):
+            target.copy_(value)

@@ -1,0 +1,284 @@
+"""Many heads in one stack: parameters, scores, and their hidden layers as one batched function.
+
+Shapes: R runs, N items, M items measured, B batch, K choices, H hidden, E the head's inner size,
+U candidate words.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from probelight.lightning_modules.modes import HeadMode
+from probelight.models.batches import mask_choices
+
+Parameters = Mapping[str, Tensor]
+_Step = Callable[[Parameters, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class CachedItems:
+    """Items whose texts were encoded once.
+
+    Attributes:
+        features: (N, H) encoder output at the mask.
+        candidates: (N, K) vocabulary items.
+        choice_mask: (N, K) which choices exist.
+        labels: (N,) gold choices.
+    """
+
+    features: Tensor
+    candidates: Tensor
+    choice_mask: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def at(self, rows: Tensor) -> CachedItems:
+        """Some of the items."""
+        columns = (self.features, self.candidates, self.choice_mask, self.labels)
+        return CachedItems(*(column[rows] for column in columns))
+
+
+class Head(Protocol):
+    """What is needed of a masked-token head; `CandidateHead` is one."""
+
+    @property
+    def weight(self) -> Tensor:
+        """The decoder's weight (V, E)."""
+        ...
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The decoder's bias (V,), where it has one."""
+        ...
+
+    def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
+        """The modules and functions of the hidden layer, in order."""
+        ...
+
+
+class HeadRows:
+    """A head cut from its model: its hidden layer, and its rows of some words alone.
+
+    Args:
+        head: The head; it is left as it is.
+        words: (U,) vocabulary items, which are rows 0 to U - 1 here.
+
+    Attributes:
+        weight: (U, E) rows of the decoder.
+        bias: (U,) of them, where there is one.
+    """
+
+    def __init__(self, head: Head, words: Tensor) -> None:
+        words = words.to(head.weight.device)
+        self.weight = head.weight.detach()[words]
+        self.bias = None if head.bias is None else head.bias.detach()[words]
+        self._steps = copy.deepcopy(list(head.transform_steps()))
+
+    def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
+        """The modules and functions of the hidden layer, in order."""
+        return self._steps
+
+
+class StackedHeads:
+    """R independent heads, on the device of the first.
+
+    Args:
+        heads: What the runs start from, which is left as it is: one head for all of them, or one
+            a run. All have the same form; runs may share one.
+        vocabulary: (U,) sorted vocabulary items of all candidates.
+        num_runs: R.
+        mode: What is trained.
+
+    Attributes:
+        copies: The place in `parameters` of each run's transform.
+    """
+
+    def __init__(
+        self, heads: Head | Sequence[Head], vocabulary: Tensor, num_runs: int, mode: HeadMode
+    ) -> None:
+        own = list(heads) if isinstance(heads, Sequence) else [heads] * num_runs
+        distinct = list({id(head): head for head in own}.values())
+        places = [next(i for i, d in enumerate(distinct) if d is head) for head in own]
+        self.device = distinct[0].weight.device
+        self.vocabulary = vocabulary.to(self.device)
+        self.mode = mode
+        self.num_runs = num_runs
+        transforms = [StackedTransform(head.transform_steps()) for head in distinct]
+        self.transform = transforms[0]
+        # In mode linear no run changes its transform: one copy serves all that begin with it.
+        self.copies = list(range(num_runs)) if mode == "mlp" else places
+        sources = places if mode == "mlp" else range(len(distinct))
+        self.parameters = {
+            name: torch.stack([transforms[place].initial[name] for place in sources])
+            for name in self.transform.initial
+        }
+        rows = torch.stack([head.weight.detach()[self.vocabulary] for head in distinct])
+        self.weight = rows[places]  # (R, U, E)
+        self.bias = None  # (R, U)
+        if distinct[0].bias is not None:
+            biases = [head.bias.detach() for head in distinct if head.bias is not None]
+            self.bias = torch.stack([bias[self.vocabulary] for bias in biases])[places]
+
+    @torch.no_grad()
+    def scores(self, evaluation: Sequence[CachedItems]) -> Tensor:
+        """(R, M, K) scores of run r on `evaluation[r]`, on the CPU."""
+        tables: dict[tuple[int, int], Tensor] = {}
+        scores = []
+        for run, items in enumerate(evaluation):
+            key = (id(items), self.copies[run])
+            z = tables.get(key)
+            if z is None:
+                z = self.transformed(items.features, self.parameters, self.copies[run])
+                if self.mode == "linear":
+                    tables[key] = z
+            scores.append(self.decoded(run, items, z).cpu())
+        return torch.stack(scores)
+
+    def transformed(self, features: Tensor, parameters: Parameters, copy: int) -> Tensor:
+        """(N, E) from h (N, H), by one of the copies in some parameters."""
+        own = {name: value[copy : copy + 1] for name, value in parameters.items()}
+        return self.transform(own, features.to(self.device)[None])[0]
+
+    def decoded(self, run: int, items: CachedItems, z: Tensor) -> Tensor:
+        """(N, K) logits of a run's candidates at z (N, E), -inf where there is no choice."""
+        rows = self.rows_of(items)
+        logits = torch.einsum("be,bke->bk", z, self.weight[run, rows])
+        if self.bias is not None:
+            logits = logits + self.bias[run, rows]
+        return mask_choices(logits, items.choice_mask.to(self.device))
+
+    def rows_of(self, items: CachedItems) -> Tensor:
+        """(N, K) rows of the candidates among the U words; any row where a choice is none.
+
+        Raises:
+            ValueError: If a candidate is not among the words.
+        """
+        candidates = items.candidates.to(self.device)
+        rows = torch.searchsorted(self.vocabulary, candidates)
+        rows = rows.clamp(max=len(self.vocabulary) - 1)
+        unknown = (self.vocabulary[rows] != candidates) & items.choice_mask.to(self.device)
+        if unknown.any():
+            word = int(candidates[unknown][0])
+            raise ValueError(f"candidate {word} is not in the vocabulary of these heads")
+        return rows
+
+
+class StackedTransform:
+    """A chain of modules and functions, applied with other parameters for each run.
+
+    Linear maps and layer norms are written out as batched products, which takes fewer and quicker
+    kernels than `torch.vmap`; any other module with parameters goes through `vmap`.
+
+    Args:
+        steps: Modules and functions from (..., H) to (..., E), one after the other. A function
+            works on the last dimension alone.
+
+    Attributes:
+        initial: The parameters of one copy by name.
+        plain: Names of the parameters without weight decay: biases and those of norms.
+    """
+
+    def __init__(self, steps: Iterable[Callable[[Tensor], Tensor]]) -> None:
+        self.initial: dict[str, Tensor] = {}
+        self.plain: set[str] = set()
+        self._steps: list[_Step] = []
+        for step in steps:
+            for part in _unfolded(step):
+                self._add(part)
+
+    def __call__(self, parameters: Parameters, h: Tensor) -> Tensor:
+        """(R, B, E) from h (R, B, H) and parameters (R, ...)."""
+        for step in self._steps:
+            h = step(parameters, h)
+        return h
+
+    def _add(self, part: Callable[[Tensor], Tensor]) -> None:
+        if not isinstance(part, nn.Module) or not any(True for _ in part.parameters()):
+            self._steps.append(lambda _, h: part(h))
+            return
+        prefix = f"{len(self._steps)}."
+        is_linear = type(part) is nn.Linear
+        for name, parameter in part.named_parameters():
+            value = parameter.detach()
+            # As (H, E), so that the gradient comes out of its product in the weight's own layout.
+            self.initial[prefix + name] = value.t() if is_linear and value.dim() == 2 else value
+            owner = part.get_submodule(name.rpartition(".")[0])
+            if name.endswith("bias") or "norm" in type(owner).__name__.lower():
+                self.plain.add(prefix + name)
+        if is_linear:
+            self._steps.append(_stacked_linear(prefix))
+        elif type(part) is nn.LayerNorm and len(part.normalized_shape) == 1:
+            self._steps.append(_stacked_norm(prefix, part.eps))
+        else:
+            self._steps.append(_mapped(prefix, part))
+
+
+def _stacked_linear(prefix: str) -> _Step:
+    def apply(parameters: Parameters, h: Tensor) -> Tensor:
+        weight, bias = parameters[prefix + "weight"], parameters.get(prefix + "bias")
+        if bias is None:
+            return torch.bmm(h, weight)
+        return torch.baddbmm(bias[:, None], h, weight)
+
+    return apply
+
+
+def _stacked_norm(prefix: str, eps: float) -> _Step:
+    def apply(parameters: Parameters, h: Tensor) -> Tensor:
+        weight, bias = parameters[prefix + "weight"], parameters.get(prefix + "bias")
+        normed = F.layer_norm(h, h.shape[-1:], eps=eps)
+        if bias is None:
+            return normed * weight[:, None]
+        return torch.addcmul(bias[:, None], normed, weight[:, None])
+
+    return apply
+
+
+def _mapped(prefix: str, part: nn.Module) -> _Step:
+    part = copy.deepcopy(part)
+
+    def one(own: dict[str, Tensor], h: Tensor) -> Tensor:
+        result: Tensor = functional_call(part, own, (h,))
+        return result
+
+    def apply(parameters: Parameters, h: Tensor) -> Tensor:
+        own = {name: parameters[prefix + name] for name, _ in part.named_parameters()}
+        result: Tensor = torch.vmap(one)(own, h)
+        return result
+
+    return apply
+
+
+def _unfolded(step: Callable[[Tensor], Tensor]) -> list[Callable[[Tensor], Tensor]]:
+    """A module that is dense, activation and norm, or dense and activation, as these parts.
+
+    Known by what it holds, and unfolded only if the chain of parts gives the module's own output.
+    """
+    if not isinstance(step, nn.Module):
+        return [step]
+    children = list(step.children())
+    dense = [child for child in children if type(child) is nn.Linear]
+    norms = [child for child in children if type(child) is nn.LayerNorm]
+    others: list[Any] = [child for child in children if child not in dense + norms]
+    if len(dense) != 1 or any(True for other in others for _ in other.parameters()):
+        return [step]
+    chain = [*dense, *others, *norms]
+    weight = dense[0].weight
+    generator = torch.Generator().manual_seed(0)
+    probe = torch.randn(8, weight.shape[1], generator=generator).to(weight)
+    with torch.no_grad():
+        expected = found = probe
+        for part in chain:
+            found = part(found)
+        expected = step(probe)
+    return chain if torch.allclose(found, expected, rtol=1e-5, atol=1e-6) else [step]
