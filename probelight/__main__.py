@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from probelight.io.stop_signals import STOP
-
-if __name__ == "__main__":
-    STOP.listen()  # before all else, so that a signal is answered at any moment
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # `-m` puts the current folder first: a `datasets.py` in it would stand for the library.
+    sys.path.append(sys.path.pop(0))
 
 from probelight.protocols.cli import main
 

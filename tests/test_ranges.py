@@ -19,7 +19,8 @@ import probelight.lightning_modules
 from probelight.io.ranges import RangeError, Within, check_settings, hints_of
 from probelight.probes.record import Record
 from probelight.protocols import cli
-from probelight.protocols.cli.fit_ranges import LightningTrainer, lightning_options
+from probelight.protocols.cli import dispatch
+from probelight.protocols.cli.lightning import LightningTrainer, lightning_options
 
 NAMES = ("lightning_modules", "datamodules")
 
@@ -40,7 +41,7 @@ def chosen_classes() -> list[type]:
 
 
 def command_functions() -> list[Callable[..., Any]]:
-    return [cli.function_of(name) for name in cli.PROTOCOLS]
+    return [dispatch.function_of(name) for name in dispatch.PROTOCOLS]
 
 
 def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, Any]]:

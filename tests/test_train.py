@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from probelight.protocols import cli
+from probelight.protocols.cli import dispatch
 from probelight.protocols.cli.errors import FAILURE
 from tests.fixtures.checkout import ROOT
 
@@ -23,7 +24,7 @@ def test_no_command_is_a_usage_error_and_help_is_not(capsys: pytest.CaptureFixtu
     assert cli.main([]) == cli.USAGE_ERROR
     assert cli.main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(f"  {command}" in out for command in (*cli.PROTOCOLS, *cli.LIGHTNING))
+    assert all(f"  {command}" in out for command in (*dispatch.PROTOCOLS, *dispatch.LIGHTNING))
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest(

@@ -1,9 +1,59 @@
-"""Where the package lies, and with it the configs and assets that are shipped."""
+"""The installed package: where it and what it ships lie, its version, the command it is run by."""
 
 from __future__ import annotations
 
+import re
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as metadata_version
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = PACKAGE / "configs"
 ASSETS = PACKAGE / "assets"
+
+_TYPED = re.compile(r"(?<![\w./-])(?:python )?train\.py(?= [A-Za-z|])")
+
+
+def checkout() -> Path | None:
+    """Return the checkout that the package is imported from; None where it is installed."""
+    root = PACKAGE.parent
+    there = (root / "train.py").is_file() and (root / "pyproject.toml").is_file()
+    return root if there else None
+
+
+def version() -> str:
+    """Return the version of the package, from the checkout's pyproject.toml where there is one."""
+    if root := checkout():
+        with (root / "pyproject.toml").open("rb") as file:
+            return str(tomllib.load(file)["project"]["version"])
+    try:
+        return metadata_version("probelight")
+    except PackageNotFoundError:  # copied somewhere, not installed
+        return "unknown"
+
+
+def program() -> str:
+    """Return what one types to run a command: "probelight", or "train.py" in a checkout."""
+    started = Path(sys.argv[0])
+    installed = started.stem == "probelight" or started.resolve() == PACKAGE / "__main__.py"
+    return "probelight" if installed or checkout() is None else "train.py"
+
+
+def as_typed(text: str) -> str:
+    """Replace `train.py` before a command in a text for people by what this process is run by."""
+    return text if program() == "train.py" else _TYPED.sub(program(), text)
+
+
+def shipped_path(path: str) -> str:
+    """Return the path of a shipped file or folder where there is none at the path itself.
+
+    So `configs/experiment/demo.yaml` is understood in any folder, as in a checkout.
+    """
+    relative = Path(path)
+    if relative.parts[:1] in {("configs",), ("assets",)} and ".." not in relative.parts:
+        shipped = PACKAGE / relative
+        if shipped.exists() and not relative.exists():
+            return str(shipped)
+    return path

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
 
-INTERRUPTED, TERMINATED = 130, 143
+# Exit codes of a command.
+FAILURE, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 SENTENCES = {
     INTERRUPTED: "interrupted; the same command goes on from the last saved state",
     TERMINATED: "terminated; the same command goes on from the saved state",

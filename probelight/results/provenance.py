@@ -15,7 +15,7 @@ from typing import Protocol
 
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
-from probelight.io.package import PACKAGE
+from probelight.io.package import checkout, program
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
 COMMAND = "command.txt"  # beside config.yaml: what was typed
@@ -35,17 +35,25 @@ def versions() -> dict[str, str]:
 
 
 def git_commit() -> str:
-    """The checkout's commit, with "+changes" when tracked files differ; empty outside git."""
-    try:
-        commit = _git("rev-parse", "HEAD")
-        return commit + ("+changes" if _git("status", "--porcelain", "-uno") else "")
-    except (OSError, subprocess.CalledProcessError):
+    """Return the checkout's commit, with "+changes" when tracked files differ.
+
+    It is empty where the package is installed: a repository around that is another project's.
+    """
+    root = checkout()
+    if root is None:
         return ""
 
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(PACKAGE.parent), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root:
+            return ""
+        commit = git("rev-parse", "HEAD")
+        return commit + ("+changes" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 class FromFiles(Protocol):
@@ -71,7 +79,7 @@ def set_command(name: str, arguments: Sequence[str]) -> None:
 
     What stands before the @ of an address (a user, a password) is left out.
     """
-    _COMMAND.set(_CREDENTIALS.sub("", f"train.py {name} {shlex.join(arguments)}".strip()))
+    _COMMAND.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
 
 
 def command_line() -> str:

@@ -17,7 +17,7 @@ OLD = "lightning_modules.masked_choice.MaskedChoice"
 NEW = current_class_path(OLD)
 
 
-@pytest.mark.parametrize(("old", "name"), ALIASES, ids=".".join)
+@pytest.mark.parametrize(("old", "name"), ALIASES, ids=str)
 def test_what_an_old_name_leads_to_exists(old: str, name: str) -> None:
     assert callable(resolve_name(f"{ALIASES[old, name]}:{name}"))
 

@@ -34,6 +34,7 @@ from probelight.io.atomic import (
     written_to,
 )
 from probelight.protocols import cli
+from probelight.protocols.cli import dispatch
 from probelight.protocols.cli.errors import FAILURE
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.checkout import ROOT
@@ -123,7 +124,7 @@ def test_a_command_that_the_disk_refuses_says_one_line(
             except OSError:
                 raise RuntimeError("PytorchStreamWriter failed writing file") from None
 
-    monkeypatch.setattr(cli, "call", refused)
+    monkeypatch.setattr(dispatch, "call", refused)
     assert cli.main(["report"]) == FAILURE
     said = capsys.readouterr().err
     assert said == f"train.py report: failed: runs/x/last.ckpt: {os.strerror(number)}; {advice}\n"

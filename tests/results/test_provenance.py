@@ -17,7 +17,7 @@ from probelight.results.provenance import DataUse, data_files, git_commit, versi
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one commit of one file, in place of the project's own."""
-    monkeypatch.setattr(provenance, "PACKAGE", tmp_path / "probelight")
+    monkeypatch.setattr(provenance, "checkout", lambda: tmp_path)
     (tmp_path / "a.py").write_text("1\n")
     who = ["-c", "user.name=a", "-c", "user.email=a@b.invalid"]
     for command in (["init", "-q"], ["add", "a.py"], [*who, "commit", "-q", "-m", "one"]):
@@ -47,7 +47,7 @@ def test_the_commit_says_whether_tracked_files_differ(checkout: Path) -> None:
 
 
 def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "PACKAGE", tmp_path / "probelight")
+    monkeypatch.setattr(provenance, "checkout", lambda: tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert git_commit() == ""
     monkeypatch.setenv("PATH", str(tmp_path))  # nor is there a git

@@ -1,16 +1,32 @@
-"""What ends a command: its exit code, and one line on stderr where the cause is known."""
+"""What is said of a command that fails: its exit code, and one line that says what to change.
+
+An error of ours says it itself; of what the parser says the line is made here: which option or key
+is wrong, in which file, and what was probably meant.
+"""
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import os
+import re
 import select
 import sys
 import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import yaml
 
 from probelight.io.atomic import disk_error, line_of
+from probelight.io.errors import nearest
 from probelight.io.escaping import visible
+from probelight.io.package import PACKAGE, as_typed, shipped_path
+from probelight.io.ranges import NotBlank
+from probelight.io.stop_signals import FAILURE, USAGE_ERROR
 
-USAGE_ERROR, FAILURE, BROKEN_PIPE = 2, 1, 141
 # By name: importing them would cost what their packages cost. The last one is Lightning's.
 _USAGE_KINDS = {
     "ConfigError",
@@ -23,7 +39,7 @@ _READABLE_KINDS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostEr
 
 
 def report_error(command: str, error: Exception) -> int:
-    """Prints what went wrong, readable where the cause is known, and picks the exit code."""
+    """Print what went wrong, in one line where the cause is known, and return the exit code."""
     debug = bool(os.environ.get("PROBELIGHT_DEBUG"))
     refused = disk_error(error)
     if refused is not None and not debug:
@@ -39,12 +55,200 @@ def report_error(command: str, error: Exception) -> int:
 
 
 def complain(text: str) -> None:
-    """Says on stderr what went wrong; what a data file says in it does nothing to the terminal."""
-    print(visible(f"train.py {text}"), file=sys.stderr)
+    """Print a line on stderr; what it quotes of a data file does nothing to the terminal."""
+    print(visible(as_typed(f"train.py {text}")), file=sys.stderr)
 
 
 def stdout_is_closed() -> bool:
-    """Whether nobody reads any more what is printed, as behind `| head`."""
+    """Return whether nobody reads any more what is printed, as behind `| head`."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), select.POLLOUT)
     return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+# Groups that people give a value, and the option of the group that they mean.
+MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
+SHORT = {"lr": "learning_rate", "bs": "batch_size", "wd": "weight_decay"}
+CLASSES = {
+    "model": "probelight.lightning_modules.masked_choice.MaskedChoice",
+    "data": "probelight.datamodules.probe.ProbeDataModule",
+}
+PLAIN_TYPES = {
+    "<class 'int'>": "a whole number",
+    "<class 'float'>": "a number",
+    "<class 'str'>": "a text",
+    "<class 'bool'>": "true or false",
+    "<class 'list'>": "a list, such as [a,b]",
+    "<class 'tuple'>": "a list, such as [a,b]",
+    "<class 'dict'>": "a mapping, such as {a: 1}",
+}
+Known = Mapping[str, str]
+_KEY = re.compile(r'Parser key "([\w.]+)"')
+_CLASS = re.compile(r"given class_path '([\w.]+)'")
+_STRANGE = re.compile(
+    r"(?:Group '(?P<group>[\w.]+)' does not accept option|Option) '(?P<key>[\w.]+)'"
+)
+
+
+def explained(message: str, known: Known, configs: Sequence[str]) -> str:
+    """Return what is wrong with a command line, in one line.
+
+    Args:
+        message: What the parser says.
+        known: All options as they are typed, by their names: "--probes" by "probes".
+        configs: The YAML files of the command.
+    """
+    for explain in (_unknown_option, _unreadable_config, _strange_key, _missing, _wrong_value):
+        if line := explain(message, known, configs):
+            return line
+    return "; ".join(line.strip(" -") for line in message.splitlines() if line.strip())
+
+
+def _unknown_option(message: str, known: Known, configs: Sequence[str]) -> str:
+    found = re.match(r"unrecognized arguments: (\S+)", message)
+    if found is None:
+        return ""
+    word = found[1].partition("=")[0]
+    if not word.startswith("-"):
+        return f"{word!r} belongs to no option; write a list without spaces: a,b"
+    return f"there is no option {word}{_meant(word.lstrip('-'), known, '--')}; --help_all shows all"
+
+
+def _unreadable_config(message: str, known: Known, configs: Sequence[str]) -> str:
+    if found := re.search(r"File does not exist: '(.+)'", message):
+        path = Path(found[1])
+        shown, name = _shown(path), path.name
+        folders = {path.parent, Path(shipped_path(str(Path(shown).parent)))}
+        there = sorted(path.name for folder in folders for path in folder.glob("*.yaml"))
+        return f"{shown}: there is no such file{nearest(name, there)}"
+    if found := re.search(r"Path is not a file: '(.+)'", message):
+        return f"{_shown(Path(found[1]))} is a folder; give a YAML file"
+    if message.startswith("Unexpected config"):
+        if "" in configs:
+            return "--config: its value is missing"
+        wrong = [one for one in configs if not isinstance(_read(one), dict)]
+        return f"{wrong[0] if wrong else '--config'}: give a mapping of keys to values"
+    if "Problems parsing config" in message:
+        for config in configs:
+            try:
+                yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+            except yaml.YAMLError as error:
+                place = getattr(error, "problem_mark", None)
+                line = f":{place.line + 1}" if place else ""
+                return f"{config}{line}: not YAML: {getattr(error, 'problem', error)}"
+            except (OSError, UnicodeDecodeError) as error:
+                return f"{config}: cannot be read: {error}"
+    if found := re.search(r"Unable to load config ['\"](.*?)['\"]", message):
+        key, value = _KEY.search(message), found[1]
+        if key is None:
+            return ""
+        group = key[1]
+        own = [name for name in known if name.startswith(f"{group}.")]
+        option = f"{group}.{MEANT.get(group, '')}"
+        said = f"--{option} {value}" if option in own else f"one of --{', --'.join(own)}"
+        preset = Path("configs") / group / f"{Path(value).name}.yaml"
+        if (PACKAGE / preset).is_file() and group == "model":
+            said = f"--config {preset} or {said}"
+        return f"--{group} {value}: there is no such YAML file; give {said}"
+    return ""
+
+
+def _strange_key(message: str, known: Known, configs: Sequence[str]) -> str:
+    found = _STRANGE.search(message)
+    if found is None:
+        return ""
+    names: Iterable[str] = known
+    place = ".".join([*_KEY.findall(message), *filter(None, (found["group"], found["key"]))])
+    if chosen := _CLASS.findall(message):  # its arguments are those of a class, not of the command
+        names = [f"{place.rpartition('.')[0]}.{name}" for name in _arguments(chosen[-1])]
+    else:
+        place = _first_unknown(place, known)
+    file = next((f"{config}: " for config in configs if _holds(_read(config), place)), "")
+    dashes, kind = ("", "key") if file else ("--", "option")
+    return f"{file}there is no {kind} {dashes}{place}{_meant(place, names, dashes)}"
+
+
+def _missing(message: str, known: Known, configs: Sequence[str]) -> str:
+    if found := re.search(r"arguments are required: (.+)", message):
+        names = [name if name in known else name.partition(".")[2] for name in found[1].split(", ")]
+        also = ", or a --config with them" if len(names) > 1 else ""
+        return f"give {', '.join(known.get(name, f'--{name}') for name in names)}{also}"
+    if found := re.search(r"argument (--[\w.]+)\S*: expected one argument", message):
+        return f"{found[1]}: its value is missing"
+    return ""
+
+
+def _wrong_value(message: str, known: Known, configs: Sequence[str]) -> str:
+    key = _KEY.findall(message)
+    given = re.search(r"(?:Got value|Given value): (.*)", message)
+    if key and str(NotBlank()) in message:
+        return f"{known.get(key[0], f'--{key[0]}')} '': give {NotBlank()}"
+    if not key or given is None:
+        return ""
+    place = ".".join(key)
+    if "dot import path" in message:
+        whole = f"there is no such class; give its whole name, such as {CLASSES.get(place)}"
+        parts = f"give its parts, each as --{place}.PART VALUE"
+        return f"--{place} {given[1]}: {whole if place in CLASSES else parts}"
+    literals = re.findall(r"Literal\[(.*?)\]", message)
+    classes = re.findall(r"Expected a (<class '\w+'>)", message)
+    words = [PLAIN_TYPES[one] for one in dict.fromkeys(classes) if one in PLAIN_TYPES]
+    choices = [word.strip(" '\"") for one in literals for word in one.split(",")]
+    if choices:
+        words.insert(0, f"one of {', '.join(dict.fromkeys(choices))}")
+    if not words:
+        return ""
+    option = known.get(place, f"--{place}")
+    return f"{option} {given[1]}: give {' or '.join(words)}{nearest(given[1], choices)}"
+
+
+def _meant(name: str, known: Iterable[str], dashes: str) -> str:
+    """The option that was probably meant: in the same group, or elsewhere, or nothing."""
+    names = [one for one in known if one.rpartition(".")[2] not in {"help", "h"}]
+    group, _, last = name.rpartition(".")
+    last = SHORT.get(last, last)
+    ends = {one: one.rpartition(".")[2] for one in names}
+    beside = {end: one for one, end in ends.items() if one.rpartition(".")[0] == group}
+    begun = [one for end, one in beside.items() if end.startswith(last) or last.startswith(end)]
+    elsewhere = [one for one, end in ends.items() if end == last]
+    near = difflib.get_close_matches(last, list(beside), n=1)
+    far = difflib.get_close_matches(name, names, n=1)
+    best = [*(beside[end] for end in near), *begun, *elsewhere, *far]
+    return f" (did you mean {dashes}{best[0]}?)" if best else ""
+
+
+def _first_unknown(place: str, known: Known) -> str:
+    """The shortest beginning of a key that is none: a whole group may be strange."""
+    parts = place.split(".")
+    for length in range(1, len(parts)):
+        begun = ".".join(parts[:length])
+        if not any(name == begun or name.startswith(f"{begun}.") for name in known):
+            return begun
+    return place
+
+
+def _arguments(class_path: str) -> list[str]:
+    return list(inspect.signature(resolve_name(class_path)).parameters)
+
+
+def _read(config: str) -> Any:
+    try:
+        return yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+
+
+def _holds(found: Any, place: str) -> bool:
+    """Whether what a file holds has this key, also below names, in lists and in `init_args`."""
+    if isinstance(found, list):
+        return any(_holds(one, place) for one in found)
+    if not isinstance(found, dict):
+        return False
+    first, _, rest = place.partition(".")
+    if first in found and (not rest or _holds(found[first], rest)):
+        return True
+    return any(_holds(one, place) for one in found.values())
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

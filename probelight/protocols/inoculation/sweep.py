@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from rich.console import Console
 
 from probelight.io.errors import UsageError
+from probelight.io.package import program
 from probelight.io.ranges import (
     BatchSize,
     LearningRate,
@@ -411,7 +412,7 @@ def show_sweep(folder: Path, watch: bool) -> None:
 
 def _next(folder: Path, is_left: bool) -> str:
     command = "sweep run --output_dir" if is_left else "report"
-    return f"train.py {command} {shlex.quote(str(folder))}"
+    return f"{program()} {command} {shlex.quote(str(folder))}"
 
 
 def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:

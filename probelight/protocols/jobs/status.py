@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from probelight.io.package import program
 from probelight.protocols.jobs.cells.driver_claim import last_driver
 from probelight.protocols.jobs.cells.standing import Cell, Standing, standings
 from probelight.protocols.jobs.progress import Progress, counted, duration, last_line
@@ -70,7 +71,7 @@ _FAILED_COLUMNS = ("cell", "times", "error")
 
 
 def _driver_line(output_dir: Path, progress: Progress) -> str:
-    command = f"train.py sweep run --output_dir {shlex.quote(str(output_dir))}"
+    command = f"{program()} sweep run --output_dir {shlex.quote(str(output_dir))}"
     driver = last_driver(output_dir)
     if driver is None:
         return f"not started yet: {command}"

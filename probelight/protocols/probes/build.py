@@ -12,7 +12,7 @@ from probelight.build.frame.builder import Builder, BuildSettings, S
 from probelight.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
-from probelight.io.package import ASSETS
+from probelight.io.package import as_typed
 from probelight.io.ranges import PathText, Seed
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.source import load_probe
@@ -28,7 +28,7 @@ def list_probes() -> None:
         config = load_probe_config(name)
         print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
     built = f"probes build NAME --output_dir DIR builds one of {', '.join([*BUILDERS, *BUNDLES])}."
-    print("", *textwrap.wrap(f"train.py {built}", 100), sep="\n")
+    print("", *textwrap.wrap(as_typed(f"train.py {built}"), 100), sep="\n")
 
 
 def settings_of(name: str) -> type[BuildSettings]:
@@ -46,20 +46,20 @@ def settings_of(name: str) -> type[BuildSettings]:
     )
 )
 def build(
-    output_dir: PathText | None = None,
+    output_dir: PathText,
     seed: Seed = 0,
     filter: bool = False,
     filtering: FilterSettings = DEFAULT_FILTER,
     name: str = "",
     settings: BuildSettings | None = None,
 ) -> None:
-    """Builds the probe that is named first, or remakes the shipped ones and the word vectors.
+    """Builds the probe that is named first, or the shipped ones and the word vectors anew.
 
     What is made of the same sources, settings and seed is the same byte for byte.
 
     Args:
         output_dir: Gets a folder with the probe's files and data card; of the shipped ones
-            `probes/` and `word_vectors.txt`, in the repository's assets/ unless it is given.
+            `probes/` and `word_vectors.txt`, as assets/ of a checkout holds them.
         seed: Seed of the probes.
         filter: Leave out what choice-only models answer that were trained on the other splits.
         filtering: How those models are trained, and how many of them must agree.
@@ -67,17 +67,16 @@ def build(
         settings: How.
 
     Raises:
-        UsageError: If a probe is named and no folder given, or several probes are to be filtered.
+        UsageError: If several probes are to be filtered.
     """
     if filter and (settings is None or bundle_of(name) is not None):
         raise UsageError("--filter is for one probe; name it: train.py probes build NAME")
+    folder = Path(output_dir)
     if settings is not None:
-        if output_dir is None:
-            raise UsageError(f"give --output_dir: the probe goes to <output_dir>/{name}")
         from probelight.build.frame.bundle import BundleSettings, write_bundle
         from probelight.build.frame.write import write_probe
 
-        bundle, folder = bundle_of(name), Path(output_dir)
+        bundle = bundle_of(name)
         if bundle is not None and isinstance(settings, BundleSettings):
             paths: Iterable[Path] = write_bundle(bundle, settings, folder)
         else:
@@ -88,7 +87,6 @@ def build(
         for path in paths:
             print(f"{sha256_of(path)[:12]}  {path}", flush=True)
         return
-    folder = ASSETS if output_dir is None else Path(output_dir)
     from probelight.build.catalogue import build_probes
     from probelight.build.word_vectors import build_vectors
 

@@ -1,16 +1,21 @@
+"""What the numbers of `train.py fit` may be, those that Lightning takes as words among them."""
+
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import yaml
 
+from probelight.io.ranges import RangeError, check_settings
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
+from probelight.protocols.cli.lightning import lightning_options
 from tests.fixtures.checkout import ROOT
 
 CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
@@ -106,3 +111,72 @@ def test_a_config_and_a_state_from_before_the_modules_moved_are_read(
     assert cli.main(["predict", *given, f"--output_dir={tmp_path}"]) == 0
     assert len((tmp_path / "predictions.jsonl").read_text().splitlines()) == 150
     assert isinstance(MaskedChoice.load_from_checkpoint(tmp_path / "old.ckpt"), MaskedChoice)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"trainer": {"max_epochs": -1, "max_steps": -1, "devices": -1, "num_sanity_val_steps": -1}},
+        {"trainer": {"devices": "auto", "limit_val_batches": 0.25, "gradient_clip_val": None}},
+        {"trainer": {"devices": [0, 1], "min_epochs": None, "val_check_interval": 0.5}},
+        {"trainer": None, "seed_everything": True, "checkpoint_every": 1},
+    ],
+)
+def test_what_lightning_takes_is_taken(settings: dict[str, Any]) -> None:
+    check_settings(lightning_options, settings, "--")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"trainer": {"max_epochs": 0}}, "--trainer.max_epochs 0: give -1 (no limit) or a number "),
+        ({"trainer": {"num_sanity_val_steps": -2}}, "steps -2: give -1 (all) or a number from 0"),
+        ({"trainer": {"val_check_interval": 0}}, "val_check_interval 0: give a number more than 0"),
+        ({"checkpoint_every": 0}, "--checkpoint_every 0: give a number from 1"),
+        ({"seed_everything": -1}, "--seed_everything -1: give a number from 0"),
+    ],
+)
+def test_what_it_would_find_late_is_refused_by_name(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(RangeError) as refused:
+        check_settings(lightning_options, settings, "--")
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("fit_mlm_baseline", ["--trainer.max_epochs=3", "--data.num_train=64"]),
+        (
+            "fit_esim",
+            [
+                "--trainer.max_epochs=1",
+                "--data.num_train=32",
+                "--trainer.limit_val_batches=1",
+                "--model.init_args.hidden_size=8",
+            ],
+        ),
+    ],
+)
+def test_fit(name: str, more: list[str], tmp_path: Path) -> None:
+    config = ROOT / "configs" / "experiment" / f"{name}.yaml"
+    command = ["fit", f"--config={config}", f"--output_dir={tmp_path}", "--trainer.accelerator=cpu"]
+    assert cli.main([*command, *more]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert 0 <= result["scores"]["val/accuracy"] <= 1
+    ran = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    [stop] = ran["trainer"]["callbacks"]
+    assert stop["class_path"].endswith("EarlyStopping")
+    assert (stop["init_args"]["patience"], stop["init_args"]["monitor"]) == (10, "val/accuracy")
+
+
+@pytest.mark.parametrize(
+    ("name", "batch_size", "decay"), [("fit_mlm_baseline", 16, 0.1), ("fit_esim", 32, None)]
+)
+def test_the_authors_settings(name: str, batch_size: int, decay: float | None) -> None:
+    path = ROOT / "configs" / "experiment" / f"{name}.yaml"
+    config = yaml.safe_load(path.read_text())
+    given = config["model"]["init_args"]
+    assert (given["learning_rate"], given["max_grad_norm"]) == (4e-4, 10.0)
+    assert given.get("weight_decay") == decay
+    assert config["trainer"]["max_epochs"] == 75
+    assert config["data"]["init_args"]["batch_size"] == batch_size

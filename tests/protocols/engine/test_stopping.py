@@ -21,6 +21,7 @@ from probelight.callbacks.last_state import read_state
 from probelight.io.stop_signals import SENTENCES
 from probelight.models.scorers.asked import Asked
 from probelight.protocols import cli
+from probelight.protocols.cli import dispatch
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import Fit, ModelSettings
@@ -129,7 +130,7 @@ def test_a_stopped_command_says_so_whatever_a_library_makes_of_it(
             if answer == "another exception":
                 raise ImportError("half a module") from None
 
-    monkeypatch.setattr(cli, "call", stopped)
+    monkeypatch.setattr(dispatch, "call", stopped)
     assert cli.main(["report"]) == code
     assert capsys.readouterr().err.count(SENTENCES[code]) == 1
 
@@ -154,7 +155,7 @@ def test_a_signal_within_a_finaliser_ends_the_command_soon(
             time.sleep(0.1)
         raise AssertionError("it went on")
 
-    monkeypatch.setattr(cli, "call", stopped)
+    monkeypatch.setattr(dispatch, "call", stopped)
     began = time.monotonic()
     assert cli.main(["report"]) == code
     assert time.monotonic() - began < 5
