@@ -135,7 +135,7 @@ def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["--filter=true"], "--filter is for one probe"),
+        (["--filter=true", "--output_dir=never"], "--filter is for one probe"),
         (["wordnet_qa", "--filter=true", "--output_dir=never"], "--filter is for one probe"),
         (
             ["hypernymy", "--filter=true", "--filtering.agree=4", "--output_dir=never"],
