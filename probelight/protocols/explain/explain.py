@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from probelight.io.errors import UsageError
+from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.kinds import refuse_untrained
@@ -14,10 +18,11 @@ from probelight.protocols.engine.settings import (
     FileSettings,
     ModelSettings,
 )
-from probelight.protocols.explain.find import find_item
 from probelight.protocols.jobs.context import DEFAULT_TRAINER, TrainerSettings
-from probelight.protocols.zero_shot.data import load_sets
+from probelight.protocols.zero_shot.data import LoadedSet, load_sets
 from probelight.reports.explain.facts import Explained, Item
+
+MOST_IDS = 5  # that a message names
 
 
 @command(
@@ -64,13 +69,55 @@ def explain(
     one, record = find_item(sets, item)
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "explain")
-    # Only now: they import torch and Lightning, which takes seconds.
-    from probelight.protocols.explain.asked import explained
+    # Only now: it imports torch and Lightning, which takes seconds.
+    from probelight.protocols.explain.model_view import explained
     from probelight.reports.explain.text import print_explained
 
     quiet = replace(trainer, progress_bar=False)
-    found = [explained(own, one.data.config.setup, record, quiet) for own in chosen]
+    found = [explained(settings, one.data.config.setup, record, quiet) for settings in chosen]
     where = f"item {record.id}, line {record.position}"
     name = f"{one.name} ({one.split})" if one.split else f"the file {Path(data.path or '').name}"
     print_explained(Item(name, where, record.stem, record.choices, record.answer), found)
     return found
+
+
+def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
+    """Return the item and its set.
+
+    Args:
+        sets: Where it is looked for.
+        item: Its id; `id@line`, where ids repeat; or `@line`.
+
+    Raises:
+        UsageError: If there is none, with the nearest ids, or more than one.
+    """
+    records = [(one, record) for one in sets for record in one.data.records]
+    wanted = item.strip()
+    keys = (lambda r: r.id, lambda r: r.name, lambda r: f"@{r.position}")
+    for key in keys:
+        if found := [(one, record) for one, record in records if key(record) == wanted]:
+            break
+    else:
+        raise UsageError(_not_found(sets, wanted, [record.id for _, record in records]))
+    if len(found) > 1:
+        several = len({one.name for one, _ in found}) > 1
+        names = [f"{r.name} of {one.name}" if several else r.name for one, r in found]
+        more = ", ..." if len(names) > MOST_IDS else ""
+        raise UsageError(
+            f"--item {item}: {len(found)} items are called so: "
+            f"{', '.join(names[:MOST_IDS])}{more}; "
+            f"give {'one of the sets alone' if several else 'one of these'}"
+        )
+    return found[0]
+
+
+def _not_found(sets: Sequence[LoadedSet], wanted: str, ids: Sequence[str]) -> str:
+    """Say that there is no such item, and which ids are near."""
+    names = " or ".join(one.name for one in sets)
+    if wanted.startswith("@"):
+        last = max(record.position for one in sets for record in one.data.records)
+        return f"--item {wanted}: no item of {names} stands on that line; the last is on @{last}"
+    near = difflib.get_close_matches(wanted, list(dict.fromkeys(ids)), n=MOST_IDS, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}" if near else f"the first are {', '.join(ids[:3])}"
+    line = wanted if wanted.isdecimal() else 12
+    return f"--item {wanted}: no item of {names} has that id ({hint}); its line is given as @{line}"

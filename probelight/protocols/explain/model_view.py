@@ -1,0 +1,265 @@
+"""What one model is shown of one item, and what it makes of it.
+
+Every question that a scorer can answer is put to it. What a model type refuses, or cannot pose, is
+said in its own words; nothing else stands in for it. The pieces of the item's texts are read off
+the very batches that are put to the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
+from probelight.encoding.tokens import tokenise
+from probelight.io.errors import RecordError, UsageError
+from probelight.models.batches import Batch
+from probelight.models.scorers.base import Question, Scorer
+from probelight.models.scorers.ranks import candidate_ranks
+from probelight.models.scorers.words import (
+    GOES_ON,
+    best_entries,
+    entries_of,
+    read_out,
+    tokenizer_of,
+)
+from probelight.probes.record import MASK, Record, Setup
+from probelight.protocols.engine.evaluation import ask, ask_about
+from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import TrainerSettings
+from probelight.reports.explain.facts import Candidate, Explained, Guess, Piece, Space, Spelling
+
+T = TypeVar("T")
+AUTO_PREFIX = "auto"
+BEST_WORDS = 10
+
+
+def explained(
+    model: ModelSettings, setup: Setup, record: Record, trainer: TrainerSettings
+) -> Explained:
+    """Return what a model is shown of a record, and what it makes of it.
+
+    Raises:
+        UsageError: If its type does not answer the setup.
+        PretrainedError: If there is no such model.
+    """
+    scorer = scorer_for(model, setup)
+    asking = _Asking(scorer, record, trainer)
+    row = replace(model.row, mode=scorer.mode)
+    vocabulary = asking.attempt(scorer.vocabulary)
+    candidates = asking.scored_candidates()
+    if vocabulary is None:
+        reads = asking.attempt(lambda: input_pieces(scorer.choice_scores(), record))
+        return Explained(row, reads or (), tuple(candidates), said=tuple(asking.notices))
+    tokenizer = tokenizer_of(vocabulary)
+    for place, candidate in enumerate(candidates):
+        if len(candidate.text.split()) == 1:  # one word, which could be written in other ways
+            word = candidate.text.strip()
+            others = spellings(tokenizer, model.answer_prefix, record.stem, word)
+            candidates[place] = replace(candidate, spellings=others)
+    best: tuple[Guess, ...] = ()
+    bare = replace(record, choices=(), answer=0)
+    if reads := asking.attempt(lambda: input_pieces(vocabulary, bare)):
+        candidates, best = asking.vocabulary_entries(vocabulary, bare, candidates)
+    notices = tuple(asking.notices)
+    return Explained(row, reads or (), tuple(candidates), best, len(tokenizer), notices)
+
+
+class _Asking:
+    """A scorer that is asked about a record, and notices of what it could not answer."""
+
+    def __init__(self, scorer: Scorer, record: Record, trainer: TrainerSettings) -> None:
+        self.scorer, self.record, self.trainer = scorer, record, trainer
+        self.notices: list[str] = []
+
+    def attempt(self, answer: Callable[[], T]) -> T | None:
+        """Return an answer, or None where this model type refuses it, which is noted."""
+        try:
+            return answer()
+        except (UsageError, RecordError) as error:
+            self.note(str(error))
+            return None
+
+    def note(self, *lines: str) -> None:
+        """Keep each line once."""
+        self.notices += [line for line in lines if line not in self.notices]
+
+    def numbers(self, question: Question, records: Sequence[Record]) -> dict[str, list[float]]:
+        """Return, by id, the numbers of those records that the question poses."""
+        [found] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
+        self.note(*found.notices)
+        pairs = zip(found.records, found.scores, strict=True)
+        return {record.id: list(scores) for record, scores in pairs}
+
+    def scored_candidates(self) -> list[Candidate]:
+        """Return the choices with their scores, log-likelihoods and the pieces of these."""
+        scorer, record = self.scorer, self.record
+        by_id = self.attempt(lambda: self.numbers(scorer.choice_scores(), [record])) or {}
+        likelihoods = self.attempt(scorer.log_likelihoods)
+        question = likelihoods or scorer.choice_scores()
+        pieces = self.attempt(lambda: scored_pieces(question, record)) or []
+        sums: list[float] = []
+        counts: list[int] = []
+        if likelihoods and pieces:
+            sums = self.numbers(likelihoods, [record])[record.id]
+            counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else []
+        # Before a whole sentence is none, and a trained head reads more than the answer.
+        has_space = bool(likelihoods and pieces and record.stem)
+        scores = by_id.get(record.id, [])
+        best = max(scores, default=math.nan) if not any(map(math.isnan, scores)) else math.nan
+        return [
+            Candidate(
+                choice,
+                pieces=pieces[place] if pieces else (),
+                space=space_before(tokenizer_of(question), pieces[place]) if has_space else None,
+                score=scores[place] if scores else None,
+                is_best=bool(scores) and scores[place] == best,
+                log_likelihood=sums[place] if sums else None,
+                num_tokens=counts[place] if counts else None,
+            )
+            for place, choice in enumerate(record.choices)
+        ]
+
+    def vocabulary_entries(
+        self, vocabulary: Question, bare: Record, candidates: Sequence[Candidate]
+    ) -> tuple[list[Candidate], tuple[Guess, ...]]:
+        """Return the choices as entries of the vocabulary, and the model's best words.
+
+        Args:
+            vocabulary: The scorer's question about the vocabulary.
+            bare: The record without choices.
+            candidates: The choices; each is looked up alone, so that one of several pieces, or two
+                that are one entry, keep nothing from being known of the others.
+        """
+        tokenizer = tokenizer_of(vocabulary)
+        entries = entries_of(vocabulary, [(bare.stem, one.text) for one in candidates])
+        posed = {str(place): entry for place, entry in enumerate(entries) if entry is not None}
+        records = [replace(bare, id=key, choices=(candidates[int(key)].text,)) for key in posed]
+        ranks = self.numbers(candidate_ranks(self.scorer), records) if records else {}
+        depth = min(BEST_WORDS, len(tokenizer))
+        question = best_entries(self.scorer, depth, [[*posed.values()]])
+        rows, notices = ask_about(self.scorer, question, [bare], self.trainer)
+        self.note(*notices)
+        ids = [int(entry) for entry in rows[0][:depth]]
+        probabilities = [min(math.exp(log), 1.0) for log in rows[0][depth:]]  # NaN stays NaN
+        found = list(candidates)
+        for (key, entry), probability in zip(posed.items(), probabilities[depth:], strict=True):
+            [piece], rank, place = pieces_of(tokenizer, [entry]), int(ranks[key][0]), int(key)
+            found[place] = replace(found[place], entry=piece, probability=probability, rank=rank)
+        words, pieces = read_out(tokenizer, ids), pieces_of(tokenizer, ids)
+        guesses = zip(pieces, probabilities[:depth], strict=True)
+        return found, tuple(Guess(words[piece.id], piece, share) for piece, share in guesses)
+
+
+def pieces_of(tokenizer: Any, ids: Iterable[int]) -> tuple[Piece, ...]:
+    """Return entries of a vocabulary as pieces, as it writes them."""
+    found = list(ids)
+    return tuple(map(Piece, map(str, tokenizer.convert_ids_to_tokens(found)), found))
+
+
+def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
+    """Return what goes in, with special tokens: the text, and what a decoder is given.
+
+    Of several texts, a choice each, it is the first.
+
+    Raises:
+        RecordError: If the record cannot be posed.
+    """
+    batch, tokenizer = _batch(question, record), tokenizer_of(question)
+    if batch is None:
+        return ()
+    row = int(batch["pair_index"][0, 0]) if "pair_index" in batch else 0
+    source = int(batch["source_index"][row]) if "source_index" in batch else row
+    text = batch["input_ids"][source][batch["attention_mask"][source].bool()]
+    read = [("reads", pieces_of(tokenizer, text.tolist()))]
+    if "decoder_input_ids" in batch:
+        first = int(batch["asked_mask"][row].long().argmax())
+        given = batch["decoder_input_ids"][row][: first + 1]
+        read.append(("decoder is given", pieces_of(tokenizer, given.tolist())))
+    return tuple(read)
+
+
+def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]:
+    """Return the pieces that are scored of each choice; a trained head scores all that it reads.
+
+    Raises:
+        RecordError: If the record cannot be posed.
+    """
+    batch, tokenizer = _batch(question, record), tokenizer_of(question)
+    if batch is None:
+        return []
+    places = range(len(record.choices))
+    if "candidate_ids" in batch:
+        ids = [[int(batch["candidate_ids"][0, place])] for place in places]
+    else:
+        rows = [int(batch["pair_index"][0, place]) for place in places]
+        if "asked_mask" in batch:
+            ids = [batch["asked_ids"][row][batch["asked_mask"][row]].tolist() for row in rows]
+        else:
+            mask = batch.get("answer_mask", batch["attention_mask"]).bool()
+            ids = [batch["input_ids"][row][mask[row]].tolist() for row in rows]
+    return [pieces_of(tokenizer, own) for own in ids]
+
+
+def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> Space | None:
+    """Return where the space before an answer is: in its first piece, its own, or nowhere."""
+    if not pieces:
+        return None
+    first = pieces[0]
+    word = read_out(tokenizer, [first.id])[first.id]
+    if word.startswith(GOES_ON):
+        return "none"
+    if word == first.text:
+        alone = not tokenizer.decode([first.id], clean_up_tokenization_spaces=False).strip()
+        return "a piece of its own" if alone else "left out by the tokenizer"
+    return "in its first piece"
+
+
+def entry_pieces(
+    tokenizer: Any, answer_prefix: str, places: Sequence[tuple[str, str]]
+) -> list[tuple[Piece, ...]]:
+    """Return the pieces of words in a sentence's blank, by the rule that all model types go by.
+
+    Args:
+        tokenizer: The tokenizer.
+        answer_prefix: As `CandidateTable` has it.
+        places: Stem and word; a blank behind a stem without one.
+    """
+    table = CandidateTable(tokenizer, answer_prefix)
+    carriers = [_carrier(stem) for stem, _ in places]
+    for carrier, (_, word) in zip(carriers, places, strict=True):
+        table.add(carrier, [word])
+    store, _ = tokenise(tokenizer, list(table.texts))
+    found = [table.pieces(c, word, store) for c, (_, word) in zip(carriers, places, strict=True)]
+    return [pieces_of(tokenizer, ids.tolist()) for ids in found]
+
+
+def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple[Spelling, ...]:
+    """Return a word in other letters, and with or without the space before it."""
+    written = dict.fromkeys([word, word[:1].upper() + word[1:], word.lower()])
+    places = {"": stem}
+    if answer_prefix == AUTO_PREFIX:
+        is_behind_space = _carrier(stem) == INSIDE
+        note = "without a space" if is_behind_space else "behind a space"
+        places[note] = MASK if is_behind_space else f"{INSIDE}{MASK}"
+    ways = [(note, place, text) for note, place in places.items() for text in written]
+    ways = [way for way in ways if (way[0], way[2]) != ("", word)]
+    found = entry_pieces(tokenizer, answer_prefix, [(place, text) for _, place, text in ways])
+    unknown = tokenizer.unk_token_id
+    return tuple(
+        Spelling(text, note, pieces, all(piece.id != unknown for piece in pieces))
+        for (note, _, text), pieces in zip(ways, found, strict=True)
+    )
+
+
+def _batch(question: Question, record: Record) -> Batch | None:
+    """Return the batch of one that a question makes of a record; None where it leaves it out."""
+    encoded = question.encoder.encode([replace(record, answer=0)])
+    return encoded.collate([0]) if len(encoded) else None
+
+
+def _carrier(stem: str) -> str:
+    return Blank.of(stem if MASK in stem else f"{stem} {MASK}", MASK).carrier
