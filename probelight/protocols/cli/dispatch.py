@@ -30,7 +30,7 @@ from probelight.protocols.cli.errors import report_error, stdout_is_closed
 # What a command is besides its function is declared beside that, which is imported when needed.
 PROTOCOLS = {
     "zero-shot": "probelight.protocols.zero_shot.command:zero_shot",
-    "explain": "probelight.protocols.explain.command:explain",
+    "explain": "probelight.protocols.explain.explain:explain",
     "original": "probelight.protocols.inoculation.command:original_task",
     "inoculate": "probelight.protocols.inoculation.command:inoculate",
     "curve": "probelight.protocols.curve.command:curve",
