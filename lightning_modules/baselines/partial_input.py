@@ -37,10 +37,9 @@ from probelight.io.ranges import (
     WeightDecay,
     Width,
 )
-from probelight.lightning_modules.baselines.bilstm import BiLSTM
-from probelight.lightning_modules.baselines.pair_module import PairModule, fresh_linear
-from probelight.lightning_modules.baselines.soft_alignment import largest
-from probelight.lightning_modules.baselines.token_vectors import token_vectors
+from probelight.lightning_modules.baselines.esim import BiLSTM, largest
+from probelight.lightning_modules.baselines.vector_sources import token_vectors
+from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.batches import Batch, mask_choices
 from probelight.models.checkpoints.weights import own_random_state
 

@@ -1,4 +1,7 @@
-"""The seam of what gives texts a vector a token: files of word vectors, and other sources of them.
+"""What a baseline over vectors begins with: tokens, their ids, and a vector for each.
+
+Here is what every source of vectors offers, and what those that are frozen models share: the states
+of a text are computed once. `vector_sources` holds the sources.
 
 Shapes: N texts, L tokens, D numbers a token.
 """
@@ -6,29 +9,20 @@ Shapes: N texts, L tokens, D numbers a token.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 from probelight.encoding.encoded_set import Ids
-from probelight.encoding.vector_source import vectors_kind
-from probelight.encoding.word_vectors import WordVectors, word_vectors
+from probelight.encoding.word_vectors import WordVectorsError
 from probelight.encoding.words import PADDING_ID, words_of
-from probelight.lightning_modules.baselines.word_rows import VectorRows, WordRows
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
-
-
-# By what stands before the colon of `--model.vectors`: what makes vectors of what stands behind it,
-# and of the dimension and the checksum of a saved model.
-SOURCES = {
-    "encoder": "probelight.lightning_modules.baselines.encoder_vectors:EncoderVectors.load",
-    "elmo": "probelight.lightning_modules.baselines.elmo.vectors:ElmoVectors.load",
-}
 
 
 class Origin(Protocol):
@@ -67,7 +61,7 @@ class TokenVectors(nn.Module, ABC):
         return self.origin.dimension
 
     def split(self, text: str) -> list[str]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         return words_of(text)
 
     @property
@@ -77,75 +71,108 @@ class TokenVectors(nn.Module, ABC):
 
     @abstractmethod
     def ids(self, words: Sequence[str]) -> Ids:
-        """(W,) ids of tokens; one that is not known yet gets one."""
+        """Return ids (W,) of tokens; one that is not known yet gets one."""
 
     @abstractmethod
     def unknown(self, words: Iterable[str]) -> set[str]:
-        """Those of these tokens, all asked for before, for which there is no vector."""
+        """Return those tokens, all with ids already, for which there is no vector."""
 
     @abstractmethod
     def forward(self, ids: Tensor) -> Tensor:
-        """(N, L, D) vectors of ids (N, L), 0 at padding and where a token has none."""
+        """Return vectors (N, L, D) of ids (N, L), 0 at padding and where a token has none."""
 
     def read(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Vectors (N, L, D), and which tokens (N, L) are no padding."""
+        """Return vectors (N, L, D), and which tokens (N, L) are no padding."""
         return self(ids), ids != PADDING_ID
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
-        """What turns records into batches of ids; see `WordPairEncoder`."""
+        """Return what turns records into batches of ids; see `WordPairEncoder`."""
         from probelight.encoding.words import WordPairEncoder
 
         return WordPairEncoder(self, max_length, num_choices, self.split)
 
 
-class FileVectors(WordRows, TokenVectors):
-    """Word vectors of a file, a row a word, whatever stands beside it.
+_MOST_KEPT = 2**28  # numbers; a GiB
+
+
+class FrozenModel(ABC):
+    """A frozen model that gives each text its states, and keeps them.
+
+    A text is read alone, so that its states hang on no other text, whatever is trained on them and
+    wherever a training goes on. What is kept takes a GiB at most; texts beyond are read each time.
+
+    Attributes:
+        dimension: Numbers a state.
+        sha256: Of what the states are made with, as hex.
+    """
+
+    dimension: int
+    sha256: str
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, Tensor] = {}
+        self._num_kept = 0
+
+    @abstractmethod
+    def read(self, ids: Ids, device: torch.device) -> Tensor:
+        """Return states (L, ...) of the tokens (L,) of a text, whose ids begin with 1."""
+
+    @torch.inference_mode(False)  # what is kept while a model is asked is trained on later
+    @torch.no_grad()
+    def states(self, ids: Ids, device: torch.device) -> Tensor:
+        """Return the states that `read` gives, computed once a text."""
+        key = ids.tobytes()
+        if (known := self._kept.get(key)) is not None:
+            return known.to(device)
+        found = self.read(ids, device)
+        if self._num_kept + found.numel() <= _MOST_KEPT:
+            self._kept[key] = found.cpu()
+            self._num_kept += found.numel()
+        return found
+
+    def padded(self, ids: Tensor) -> Tensor:
+        """Return states (N, L, ...) of texts (N, L), 0 at padding."""
+        rows = ids.cpu().numpy()
+        states = [self.states(row[row != PADDING_ID], ids.device) for row in rows]
+        found = pad_sequence(states, batch_first=True)
+        whole = found.new_zeros(*ids.shape, *found.shape[2:])
+        whole[:, : found.shape[1]] = found
+        return whole
+
+
+Model = TypeVar("Model", bound=FrozenModel)
+
+
+class FrozenOrigin(Generic[Model]):
+    """Where the states come from; what a saved folder says of them spares reading the weights.
 
     Args:
-        vectors: The file.
-        unknown: What a word without a vector gets: "zero", or "seeded" numbers as large as the
-            file's.
-        trainable: Whether the rows are trained.
-        seed: Of the seeded numbers.
+        source: As `--model.vectors` names it.
+        load: Loads the model.
+        dimension: Numbers a state, if it is known.
+        sha256: Of the model, if it is known: another one is refused when it is read.
     """
 
     def __init__(
-        self, vectors: WordVectors, unknown: str, *, trainable: bool = False, seed: int = 0
+        self, source: str, load: Callable[[], Model], dimension: int | None, sha256: str | None
     ) -> None:
-        super().__init__(VectorRows(vectors, unknown, seed), trainable=trainable)
-        self.origin = vectors
+        self.source = source
+        self._load = load
+        self._wanted = sha256
+        self.sha256 = sha256 or self.model.sha256
+        self.dimension: int = dimension or self.model.dimension
 
-    def forward(self, ids: Tensor) -> Tensor:
-        return F.embedding(ids, self.weight, padding_idx=PADDING_ID)
+    @cached_property
+    def model(self) -> Model:
+        """The model itself.
 
-
-def token_vectors(
-    source: str,
-    unknown: str,
-    *,
-    trainable: bool = False,
-    seed: int = 0,
-    dimension: int | None = None,
-    sha256: str | None = None,
-) -> TokenVectors:
-    """The vectors that `--model.vectors` names.
-
-    Args:
-        source: "embedded", a file in GloVe's text format (see `WordVectors`), or one of `SOURCES`,
-            as "encoder:NAME".
-        unknown: "zero" or "seeded"; see `FileVectors`.
-        trainable: Whether vectors that can be trained are.
-        seed: Of what is drawn.
-        dimension: D of a saved model; the file may be missing then.
-        sha256: Of the files of a saved model.
-
-    Raises:
-        WordVectorsError: If they cannot be had.
-        PretrainedError: If an encoder cannot be loaded.
-    """
-    kind, name = vectors_kind(source)
-    if kind:
-        made: TokenVectors = resolve_name(SOURCES[kind])(name, dimension, sha256)
-        return made
-    found = word_vectors(source, dimension, sha256)
-    return FileVectors(found, unknown, trainable=trainable, seed=seed)
+        Raises:
+            PretrainedError: If it cannot be loaded.
+            WordVectorsError: If it has other weights than are wanted.
+        """
+        found = self._load()
+        if self._wanted not in (None, found.sha256):
+            raise WordVectorsError(
+                f"{self.source}: its weights are others than those that the model was trained with"
+            )
+        return found

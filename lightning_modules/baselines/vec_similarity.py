@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from probelight.io.errors import UsageError
-from probelight.lightning_modules.baselines.token_vectors import TokenVectors, token_vectors
+from probelight.lightning_modules.baselines.token_vectors import TokenVectors
+from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.models.batches import Batch, mask_choices
 from probelight.models.scorers.base import Posable, Question, Scorer, ScorerSettings
 

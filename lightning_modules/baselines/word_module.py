@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from probelight.io.atomic import whole_folder
 from probelight.io.files import user_path
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.lightning_modules.baselines.token_vectors import Origin
-from probelight.lightning_modules.baselines.word_rows import origin
+from probelight.lightning_modules.baselines.token_vectors import Origin, TokenVectors
 from probelight.lightning_modules.baselines.word_settings import (
     FORMAT,
     WORD_SETTINGS,
     word_settings,
 )
 from probelight.lightning_modules.optimization import halved_on_plateau
-from probelight.models.checkpoints.folder import PretrainedError, check_size, one_error
+from probelight.models.checkpoints.folder import PretrainedError, agree, check_size, one_error
 from probelight.models.checkpoints.weights import check_numbers
+
+if TYPE_CHECKING:
+    from probelight.encoding.encoded_set import ChoiceEncoder
 
 WORD_WEIGHTS = "model.safetensors"
 
@@ -55,7 +57,9 @@ class WordModule(ChoiceModule):
         super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
         self.monitor = monitor
         self.vectors = vectors
-        self.register_buffer("vectors_origin", origin(vectors.sha256))
+        # State that keeps models over other vectors apart: (32,), the SHA-256 of the vectors' file.
+        digest = bytes.fromhex(vectors.sha256 or "00" * 32)
+        self.register_buffer("vectors_origin", torch.tensor(list(digest), dtype=torch.uint8))
         self._settings = settings
 
     def configure_optimizers(self) -> Any:
@@ -70,7 +74,7 @@ class WordModule(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Writes weights, words and settings; `from_folder` needs no file of vectors.
+        """Write weights, words and settings; `from_folder` needs no file of vectors.
 
         The folder appears whole or not at all; one that is there is replaced.
 
@@ -79,7 +83,7 @@ class WordModule(ChoiceModule):
             state_dict: The module's weights where its own parameters hold only a shard of them.
         """
         whole = self.state_dict() if state_dict is None else state_dict
-        said = {
+        settings = {
             "format": FORMAT,
             "kind": self.kind,
             "vectors": self.vectors.source,
@@ -90,12 +94,12 @@ class WordModule(ChoiceModule):
         with whole_folder(Path(folder)) as fresh:
             weights = {name: value.contiguous() for name, value in whole.items()}
             save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
-            text = json.dumps(said, indent=2) + "\n"
+            text = json.dumps(settings, indent=2) + "\n"
             (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
-        """The module that `save_pretrained` wrote into a folder, with its weights and words.
+        """Load the module that `save_pretrained` wrote into a folder, with its weights and words.
 
         Args:
             folder: The folder.
@@ -120,3 +124,63 @@ class WordModule(ChoiceModule):
             module.load_state_dict(weights)
         check_numbers(folder, module.named_parameters())
         return module
+
+
+class PairModule(WordModule):
+    """A `WordModule` that gives pairs of question and answer a logit.
+
+    Args:
+        words: What gives tokens their vectors.
+        settings: What a saved folder says besides the vectors, `max_length` and `num_choices` (see
+            `ESIM`) among it.
+        learning_rate: Rate of Adam.
+        weight_decay: Of Adam, as a penalty on the squared weights.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+        monitor: Metric, higher is better, whose stand-still halves the rate; None leaves it
+            constant.
+    """
+
+    def __init__(
+        self,
+        words: TokenVectors,
+        settings: dict[str, Any],
+        learning_rate: float,
+        weight_decay: float,
+        max_grad_norm: float | None,
+        monitor: str | None,
+    ) -> None:
+        super().__init__(
+            words.origin, settings, learning_rate, weight_decay, max_grad_norm, monitor
+        )
+        self.max_length: int = settings["max_length"]
+        self.num_choices = settings["num_choices"]
+        self.words = words
+
+    def encoder(self) -> ChoiceEncoder:
+        return self.words.encoder(self.max_length, self.num_choices)
+
+    def save_pretrained(
+        self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
+    ) -> None:
+        self._settings["num_choices"] = self.num_choices  # which may have been set since
+        super().save_pretrained(folder, state_dict)
+
+    @classmethod
+    def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
+        """Load the module of a folder, as every `WordModule`.
+
+        Raises:
+            PretrainedError: If it was saved with another number of choices, too.
+        """
+        own = word_settings(folder).get("num_choices")
+        given = agree("num_choices", overrides.get("num_choices"), own, str(folder))
+        return super().from_folder(folder, **{**overrides, "num_choices": given})
+
+
+def fresh_linear(input_size: int, output_size: int, bias: bool = True) -> nn.Linear:
+    """Return a layer with Xavier's first weights, and a bias of 0 if it has one."""
+    layer = nn.Linear(input_size, output_size, bias=bias)
+    nn.init.xavier_uniform_(layer.weight)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer

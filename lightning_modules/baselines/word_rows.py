@@ -25,7 +25,7 @@ _PADDING_WORD = ""
 
 
 class RowMaker(Protocol):
-    """Makes the first values of rows.
+    """A maker of the first values of rows.
 
     Attributes:
         dimension: D.
@@ -39,7 +39,7 @@ class RowMaker(Protocol):
         ...
 
     def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
-        """Rows (W, D) of words, and whether each is known."""
+        """Return rows (W, D) of words, and whether each is known."""
         ...
 
 
@@ -60,14 +60,13 @@ class SeededRows:
         self.seed = seed
 
     def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
-        """Rows (W, D); all words are known."""
-        rows = torch.stack([self._row(word) for word in words])
-        return rows * self.spread, [True] * len(words)
-
-    def _row(self, word: str) -> Tensor:
-        digest = hashlib.sha256(f"{self.seed} {word}".encode()).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(digest[:7]))
-        return torch.randn(self.dimension, generator=generator)
+        """Return rows (W, D); all words are known."""
+        rows = []
+        for word in words:
+            digest = hashlib.sha256(f"{self.seed} {word}".encode()).digest()
+            generator = torch.Generator().manual_seed(int.from_bytes(digest[:7]))
+            rows.append(torch.randn(self.dimension, generator=generator))
+        return torch.stack(rows) * self.spread, [True] * len(words)
 
 
 class VectorRows:
@@ -89,7 +88,7 @@ class VectorRows:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Says so if the file is not there."""
+        """A sentence if the file is not there."""
         if not self.vectors.missing:
             return ()
         return (
@@ -98,7 +97,7 @@ class VectorRows:
         )
 
     def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
-        """Rows (W, D), and whether each word has a vector."""
+        """Return rows (W, D), and whether each word has a vector."""
         found = self.vectors.find(words)
         if self.unknown == "seeded":
             rows, _ = SeededRows(self.dimension, self.vectors.spread, self._seed)(words)
@@ -150,13 +149,13 @@ class WordRows(nn.Module):
         return list(self._rows)
 
     def ids(self, words: Sequence[str]) -> Ids:
-        """(W,) rows of words, from 1 on; a word that has none gets one."""
+        """Return rows (W,) of words, from 1 on; a word that has none gets one."""
         if new := self._without_row(words):
             self._grow(new, *self._make(new))
         return self._places(words)
 
     def unknown(self, words: Iterable[str]) -> set[str]:
-        """Those of these words, all with a row, for which there was no vector."""
+        """Return those words, all with a row, for which there was no vector."""
         known = self.known.tolist()
         return {word for word in words if not known[self._rows[word]]}
 
@@ -172,7 +171,8 @@ class WordRows(nn.Module):
         self.weight = _longer(self.weight, rows)
         if self.bias is not None:
             self.bias = _longer(self.bias, torch.zeros(len(words)))
-        self.known = torch.cat([self.known, torch.tensor(known, dtype=torch.uint8).to(self.known)])
+        new = torch.tensor(known, dtype=torch.uint8).to(self.known)
+        self.known = torch.cat([self.known, new])
         self.spelling = _spelled(self._rows).to(self.known.device)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
@@ -199,10 +199,5 @@ def _longer(parameter: nn.Parameter, more: Tensor) -> nn.Parameter:
 
 
 def _spelled(words: Iterable[str]) -> Tensor:
-    """The words as UTF-8 bytes, one a line; no word holds a line end."""
+    """Return the words as UTF-8 bytes, one a line; no word holds a line end."""
     return torch.tensor(list("\n".join(words).encode()), dtype=torch.uint8)
-
-
-def origin(sha256: str | None) -> Tensor:
-    """(32,) SHA-256 of a file of vectors; state that tells models over different vectors apart."""
-    return torch.tensor(list(bytes.fromhex(sha256 or "00" * 32)), dtype=torch.uint8)

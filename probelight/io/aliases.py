@@ -49,7 +49,7 @@ _MOVED = (
     ("lightning_modules.masked_choice", "lightning_modules.masked_choice", "MaskedChoice"),
     (
         "lightning_modules.pretraining.masked_lm",
-        "lightning_modules.pretraining.masked_lm",
+        "lightning_modules.masked_lm",
         "MaskedLanguageModel",
     ),
     ("lightning_modules.sentence_choice", "lightning_modules.sentence_choice", "SentenceChoice"),

@@ -320,7 +320,7 @@ def export(world: World, out: Path) -> list[list[str]]:
     config = {
         "seed_everything": 1,
         "model": {
-            "class_path": "probelight.lightning_modules.pretraining.masked_lm.MaskedLanguageModel",
+            "class_path": "probelight.lightning_modules.masked_lm.MaskedLanguageModel",
             "init_args": module,
         },
         "data": {

@@ -16,7 +16,7 @@ from probelight.callbacks.last_state import read_state
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
-from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
+from probelight.lightning_modules.masked_lm import MaskedLanguageModel
 from probelight.protocols.engine.training import make_trainer
 from probelight.protocols.jobs.context import TrainerSettings
 from probelight.protocols.pretraining import DictionaryText

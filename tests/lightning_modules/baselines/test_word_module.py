@@ -10,6 +10,7 @@ import pytest
 
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
+from probelight.lightning_modules.baselines.word_settings import is_word_folder, word_settings
 from probelight.models.checkpoints.folder import PretrainedError
 
 LINES = "the 1 0\nhot 2 -1\n"
@@ -56,3 +57,30 @@ def test_a_folder_that_is_there_is_replaced_as_a_whole(saved: Path) -> None:
     MLMBaseline(str(saved.with_name("v.txt")), num_tokens=3, seed=8).save_pretrained(saved)
     assert not (saved / "notes.txt").exists()
     assert json.loads((saved / "word_module.json").read_text())["seed"] == 8
+
+
+def write(folder: Path, **settings: object) -> Path:
+    (folder / "word_module.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_the_settings_are_those_saved_with_the_kind(tmp_path: Path) -> None:
+    assert not is_word_folder(tmp_path)
+    write(tmp_path, format=1, kind="esim", num_choices=5)
+    assert is_word_folder(tmp_path)
+    assert word_settings(tmp_path) == {"kind": "esim", "num_choices": 5}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"kind": "esim"}, "format None is not known here"),
+        ({"format": 2}, "format 2 is not known here"),
+        ({"format": 1, "num_choices": 1}, "num_choices is 1, not a whole number from 2 on"),
+    ],
+)
+def test_what_cannot_be_taken_is_named(
+    settings: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(PretrainedError, match=f"word_module.json: {said}"):
+        word_settings(write(tmp_path, **settings))

@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertForPreTraining
 
-from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
+from probelight.lightning_modules.masked_lm import MaskedLanguageModel
 from probelight.protocols.engine.export import export_state
 from probelight.protocols.pretraining import DictionaryText
 from tests.fixtures.dictionary import PIECES, small_dictionary

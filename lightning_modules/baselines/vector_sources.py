@@ -1,22 +1,31 @@
-"""A frozen encoder's last hidden states as the vectors of tokens: `--model.vectors encoder:NAME`.
+"""What gives tokens their vectors, as `--model.vectors` names it: a file, an encoder or ELMo.
 
-Shapes: N texts, L pieces, H hidden.
+Shapes: N texts, L tokens of a text, D numbers a token, H hidden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import Ids
 from probelight.encoding.tokens import Template
-from probelight.lightning_modules.baselines.frozen_states import FrozenModel, FrozenOrigin
-from probelight.lightning_modules.baselines.token_vectors import TokenVectors
+from probelight.encoding.vector_source import vectors_kind
+from probelight.encoding.word_vectors import WordVectors, word_vectors
+from probelight.encoding.words import PADDING_ID
+from probelight.lightning_modules.baselines.elmo import ElmoVectors
+from probelight.lightning_modules.baselines.token_vectors import (
+    FrozenModel,
+    FrozenOrigin,
+    TokenVectors,
+)
+from probelight.lightning_modules.baselines.word_rows import VectorRows, WordRows
 from probelight.models.checkpoints.forms import ENCODER
 from probelight.models.checkpoints.loading import load_pretrained
 from probelight.models.checkpoints.weights import model_fingerprint, run_encoder
@@ -24,6 +33,27 @@ from probelight.probes.record import MASK
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
+
+
+class FileVectors(WordRows, TokenVectors):
+    """Word vectors of a file, a row a word, whatever stands beside it.
+
+    Args:
+        vectors: The file.
+        unknown: What a word without a vector gets: "zero", or "seeded" numbers as large as the
+            file's.
+        trainable: Whether the rows are trained.
+        seed: Of the seeded numbers.
+    """
+
+    def __init__(
+        self, vectors: WordVectors, unknown: str, *, trainable: bool = False, seed: int = 0
+    ) -> None:
+        super().__init__(VectorRows(vectors, unknown, seed), trainable=trainable)
+        self.origin = vectors
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return F.embedding(ids, self.weight, padding_idx=PADDING_ID)
 
 
 class FrozenEncoder(FrozenModel):
@@ -50,7 +80,7 @@ class FrozenEncoder(FrozenModel):
         return int(self.tokenizer.model_max_length) - self.template.num_special
 
     def read(self, ids: Ids, device: torch.device) -> Tensor:
-        """(L, H) of the pieces (L,) of a text, without those of the special tokens around it."""
+        """Return states (L, H) of the pieces (L,) of a text, without the special tokens around."""
         whole, types = self.template.assemble(ids - 1)
         batch = {"input_ids": whole, "token_type_ids": types, "attention_mask": np.ones_like(whole)}
         given = {name: torch.from_numpy(value)[None].to(device) for name, value in batch.items()}
@@ -60,10 +90,8 @@ class FrozenEncoder(FrozenModel):
         return found
 
 
-@lru_cache(maxsize=2)
-def _loaded(name_or_path: str) -> FrozenEncoder:
-    """Shared by all that read the same one: nothing of it is trained."""
-    return FrozenEncoder(name_or_path)
+# Shared by all that read the same one: nothing of it is trained.
+_loaded = lru_cache(maxsize=2)(FrozenEncoder)
 
 
 class EncoderVectors(TokenVectors):
@@ -83,7 +111,7 @@ class EncoderVectors(TokenVectors):
 
     @classmethod
     def load(cls, name_or_path: str, dimension: int | None, sha256: str | None) -> Self:
-        """Those of an encoder; see `FrozenOrigin`.
+        """Load those of an encoder; see `FrozenOrigin`.
 
         Raises:
             PretrainedError: If it cannot be loaded.
@@ -110,3 +138,42 @@ class EncoderVectors(TokenVectors):
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
         return super().encoder(min(max_length, self._frozen.model.room), num_choices)
+
+
+# By what stands before the colon of `--model.vectors`: what makes vectors of what stands behind it,
+# and of the dimension and the checksum of a saved model.
+SOURCES: dict[str, Callable[[str, int | None, str | None], TokenVectors]] = {
+    "encoder": EncoderVectors.load,
+    "elmo": ElmoVectors.load,
+}
+
+
+def token_vectors(
+    source: str,
+    unknown: str,
+    *,
+    trainable: bool = False,
+    seed: int = 0,
+    dimension: int | None = None,
+    sha256: str | None = None,
+) -> TokenVectors:
+    """Return the vectors that `--model.vectors` names.
+
+    Args:
+        source: "embedded", a file in GloVe's text format (see `WordVectors`), or one of `SOURCES`,
+            as "encoder:NAME".
+        unknown: "zero" or "seeded"; see `FileVectors`.
+        trainable: Whether vectors that can be trained are.
+        seed: Of what is drawn.
+        dimension: D of a saved model; the file may be missing then.
+        sha256: Of the files of a saved model.
+
+    Raises:
+        WordVectorsError: If they cannot be had.
+        PretrainedError: If an encoder cannot be loaded.
+    """
+    kind, name = vectors_kind(source)
+    if kind:
+        return SOURCES[kind](name, dimension, sha256)
+    found = word_vectors(source, dimension, sha256)
+    return FileVectors(found, unknown, trainable=trainable, seed=seed)

@@ -1,9 +1,11 @@
+""""""
+
 from __future__ import annotations
 
 import pytest
 import torch
 
-from probelight.lightning_modules.pretraining.masked_lm import MaskedLanguageModel
+from probelight.lightning_modules.masked_lm import MaskedLanguageModel
 
 
 def test_the_loss_is_that_of_the_full_model() -> None:

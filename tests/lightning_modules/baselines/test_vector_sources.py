@@ -14,8 +14,8 @@ from transformers import AutoModel, AutoTokenizer
 from probelight.encoding.vector_source import vectors_label
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
-from probelight.lightning_modules.baselines.token_vectors import token_vectors
 from probelight.lightning_modules.baselines.vec_similarity import load
+from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.models.checkpoints.folder import PretrainedError
 from probelight.models.checkpoints.weights import model_fingerprint
 from probelight.probes.record import Record

@@ -58,30 +58,30 @@ class ElmoOptions:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Those of a file.
+        """Read the options of a file.
 
         Raises:
             PretrainedError: If it is no JSON object.
             WordVectorsError: If a key is missing or holds what it cannot; file and key are named.
         """
         path = user_path(path)
-        said = _Said(path, read_settings(path))
+        values = _OptionsFile(path, read_settings(path))
         options = cls(
-            filters=said.filters(),
-            activation=said.one_of("char_cnn.activation", _ACTIVATIONS),
-            num_highway=said.whole("char_cnn.n_highway", least=0),
-            character_size=said.whole("char_cnn.embedding.dim"),
-            max_characters=said.whole("char_cnn.max_characters_per_token", least=3),
-            num_layers=said.whole("lstm.n_layers"),
-            num_cells=said.whole("lstm.dim"),
-            projection_size=said.whole("lstm.projection_dim"),
-            cell_clip=said.clip("lstm.cell_clip"),
-            projection_clip=said.clip("lstm.proj_clip"),
-            residual=said.one_of("lstm.use_skip_connections", (True, False)),
+            filters=values.filters(),
+            activation=values.one_of("char_cnn.activation", _ACTIVATIONS),
+            num_highway=values.whole("char_cnn.n_highway", least=0),
+            character_size=values.whole("char_cnn.embedding.dim"),
+            max_characters=values.whole("char_cnn.max_characters_per_token", least=3),
+            num_layers=values.whole("lstm.n_layers"),
+            num_cells=values.whole("lstm.dim"),
+            projection_size=values.whole("lstm.projection_dim"),
+            cell_clip=values.clip("lstm.cell_clip"),
+            projection_clip=values.clip("lstm.proj_clip"),
+            residual=values.one_of("lstm.use_skip_connections", (True, False)),
         )
-        said.one_of("char_cnn.n_characters", (NUM_CHARACTERS, NUM_CHARACTERS + 1))
+        values.one_of("char_cnn.n_characters", (NUM_CHARACTERS, NUM_CHARACTERS + 1))
         if max(width for width, _ in options.filters) > options.max_characters:
-            raise said.wrong("char_cnn.filters", "a filter is wider than the longest word")
+            raise values.wrong("char_cnn.filters", "a filter is wider than the longest word")
         return options
 
     @property
@@ -90,7 +90,7 @@ class ElmoOptions:
         return sum(number for _, number in self.filters)
 
     def shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Each dataset of the weights, and its shape."""
+        """Yield each dataset of the weights, and its shape."""
         yield "char_embed", (NUM_CHARACTERS, self.character_size)
         for i, (width, number) in enumerate(self.filters):
             yield f"CNN/W_cnn_{i}", (1, width, self.character_size, number)
@@ -110,12 +110,12 @@ class ElmoOptions:
 
 
 def cell_name(direction: int, layer: int) -> str:
-    """The group of an LSTM's datasets; direction 0 reads onward, 1 backward."""
+    """Return the group of an LSTM's datasets; direction 0 reads onward, 1 backward."""
     return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
 def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
-    """The datasets that the options speak of, by name, as float32.
+    """Read the datasets that the options speak of, by name, as float32.
 
     Raises:
         UsageError: If h5py is not installed.
@@ -153,7 +153,7 @@ def _read(file: h5py.File, path: Path, name: str, shape: tuple[int, ...]) -> Ten
     return weights
 
 
-class _Said:
+class _OptionsFile:
     """Values of an options file by their path of keys, each checked."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
@@ -186,7 +186,11 @@ class _Said:
     def filters(self) -> tuple[tuple[int, int], ...]:
         key = "char_cnn.filters"
         value = self._value(key)
-        if not isinstance(value, list) or not value or not all(map(_is_filter, value)):
+        well_formed = isinstance(value, list) and bool(value)
+        for pair in value if well_formed else ():
+            numbers = pair if isinstance(pair, list) and len(pair) == 2 else (0,)
+            well_formed &= all(type(number) is int and number > 0 for number in numbers)
+        if not well_formed:
             raise self.wrong(key, f"{value!r} is no list of [width, number]")
         return tuple((width, number) for width, number in value)
 
@@ -197,11 +201,3 @@ class _Said:
                 raise self.wrong(key, "not there; are these ELMo's options?")
             value = value[part]
         return value
-
-
-def _is_filter(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and all(type(number) is int and number > 0 for number in value)
-    )

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from probelight.encoding.vector_source import vectors_label
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
-from probelight.lightning_modules.baselines.elmo.vectors import ElmoVectors
+from probelight.lightning_modules.baselines.elmo import ElmoVectors
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
-from probelight.lightning_modules.baselines.token_vectors import token_vectors
+from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.models.checkpoints.folder import PretrainedError
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
