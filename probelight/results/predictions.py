@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from probelight.io.escaping import all_visible
 from probelight.io.typed import STRICT, typed
 from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.row import Subset
 
 PREDICTIONS = "predictions.jsonl"
 # What a file of items says of them may be of another type there: a cluster that is a number.
@@ -151,3 +152,28 @@ def _item(line: Any, place: str) -> ItemLine:
     if not 0 <= read.correct <= 1 or not math.isfinite(read.correct):
         raise UnreadableResultError(f"{place}: `correct` is {read.correct}, not between 0 and 1")
     return read
+
+
+def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
+    """Return an item's cell of the heat maps of Richardson & Sabharwal 2020, figure 3.
+
+    Args:
+        notes: What is known of the item. `hops` are the edges between the concept and the right
+            answer, 0 where it asks for the concept; `distractor_type` is "random", "sister",
+            "hypernym" or "hyponym" ("sense" in DictionaryQA), or whatever a data file says;
+            `distractor_hops` are the edges to the wrong answers, 0 for random ones.
+
+    Returns:
+        The part of the items that are as difficult; None where the notes do not say.
+    """
+    hops, kind = notes.get("hops"), notes.get("distractor_type")
+    if hops is None or not kind:
+        return None
+    away = int(notes.get("distractor_hops") or 0)
+    return Subset.of(
+        "difficulty",
+        f"hops={int(hops)} distractors={kind}:{away}",
+        hops=int(hops),
+        distractor_type=str(kind),
+        distractor_hops=away,
+    )

@@ -5,17 +5,132 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import as_cell
 from probelight.io.typed import STRICT
-from probelight.results.subset import Subset
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 Role = Literal["", "model", "baseline", "control"]
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A part of the items that a run measured, or one of the things it counted on them.
+
+    Who measures a part says what it is and how it is called. result.json holds the kind and the
+    fields, so that nobody takes a text apart again; results.csv holds the text, for people. A row
+    of the whole set has none.
+
+    Attributes:
+        kind: What tells the sorts of parts apart, such as "template".
+        text: How results.csv and tables call it.
+        fields: What tells it from others of its kind, by name.
+    """
+
+    kind: str
+    text: str
+    fields: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, kind: str, text: str, **fields: str | float | bool | tuple[str, ...]) -> Subset:
+        """Make a part with its fields given by name."""
+        return cls(kind, text, tuple(fields.items()))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field by its name."""
+        return dict(self.fields)[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the kind and the fields, with the text unless the kind alone gives it."""
+        value = {"kind": self.kind, **dict(self.fields)}
+        if self.kind in TEXTS and _text_of_kind(self.kind, dict(self.fields)) == self.text:
+            return value
+        return {**value, "text": self.text}
+
+    @staticmethod
+    def from_json(value: object) -> Subset:
+        """Read the part that `to_json` wrote.
+
+        Raises:
+            ValueError: If it is none.
+        """
+        if isinstance(value, dict) and isinstance(kind := value.get("kind"), str):
+            fields = {
+                name: tuple(one) if isinstance(one, list) else one
+                for name, one in value.items()
+                if name not in ("kind", "text")
+            }
+            if kind == "statements":
+                fields.setdefault("naturalness", "")
+            if all(map(_is_field, fields.values())):
+                text = value["text"] if "text" in value else _text_of_kind(kind, fields)
+                if isinstance(text, str):
+                    return Subset.of(kind, text, **fields)
+        raise ValueError(f"is {value!r}, which names no part of a set")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, kind: object, handler: object) -> CoreSchema:
+        from pydantic_core.core_schema import no_info_plain_validator_function
+
+        return no_info_plain_validator_function(Subset.from_json)
+
+
+# Parts whose text result.json does not hold: their kinds are older than `Subset.text`. Nothing is
+# added here; a new kind is written with its text.
+TEXTS: Mapping[str, tuple[str, Mapping[str, type]]] = {
+    "template": ("template={name}", {"name": str}),
+    "choices": ("pair={words}", {"words": tuple}),
+    "untouched": ("group not in train", {}),
+    "clusters": ("clusters of {size}", {"size": int}),
+    "difficulty": (
+        "hops={hops} distractors={distractor_type}:{distractor_hops}",
+        {"hops": int, "distractor_type": str, "distractor_hops": int},
+    ),
+    "paradigm": ("UID={name}", {"name": str}),
+    "source_set": ("{name}", {"name": str}),
+    "answered": ("{answer}", {"answer": str}),
+    "wording": ("wording={name}", {"name": str}),
+    "nearer_distractor": ("{exists}", {"exists": bool}),
+    "model": ("{label}", {"label": str}),
+    "versus": ("{first} − {second}", {"first": str, "second": str}),
+    "constraint": ("{level} constraint", {"level": str}),
+    "cloze": ("cloze <={upper}", {"upper": float}),
+    "statements": ("{polarity} {naturalness}", {"polarity": str, "naturalness": str}),
+    "article": ("behind {word}", {"word": str}),
+    "answer_part": ("{of}={part}", {"of": str, "part": str}),
+}
+
+
+def _text_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
+    """Return the text of a part that is written without; None where its fields do not fit."""
+    template, types = TEXTS.get(kind, ("", None))
+    if types is None or fields.keys() != types.keys():
+        return None
+    for name, type_ in types.items():
+        found = type(fields[name])
+        if found is not type_ and (found, type_) != (int, float):
+            return None
+    shown = {name: "/".join(v) if isinstance(v, tuple) else v for name, v in fields.items()}
+    if kind == "nearer_distractor":
+        shown["exists"] = "with a nearer distractor" if fields["exists"] else "without"
+    if kind == "cloze":
+        shown["upper"] = f"{fields['upper']:.2f}".removeprefix("0")
+    return template.format(**shown).strip()
+
+
+def _is_field(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(word, str) for word in value)
+    return isinstance(value, str | bool | int) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +178,11 @@ class Row:
 
     @property
     def subset_text(self) -> str:
-        """How results.csv calls the part; empty for the whole set."""
+        """The part as results.csv calls it; empty for the whole set."""
         return "" if self.subset is None else self.subset.text
 
     def to_json(self) -> dict[str, Any]:
-        """The columns that apply, for result.json."""
+        """Return the columns that apply, for result.json."""
         cells = {column: getattr(self, column) for column in RESULT_COLUMNS}
         cells["subset"] = None if self.subset is None else self.subset.to_json()
         return {column: value for column, value in cells.items() if value not in (None, "")}
@@ -77,7 +192,7 @@ RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:
-    """Writes results.csv atomically: the contract's columns in its order, floats in full.
+    """Write results.csv atomically: the contract's columns in its order, floats in full.
 
     Args:
         path: The csv file to replace.

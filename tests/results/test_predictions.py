@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import read_item_lines
+from probelight.results.predictions import difficulty_of, read_item_lines
+from tests.fixtures import subsets
 
 LINE = {
     "set": "made",
@@ -67,3 +68,22 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: Any, said: str) -> None:
     with pytest.raises(UnreadableResultError, match=said) as caught:
         read(tmp_path, LINE, line)
     assert "run/predictions.jsonl:2" in str(caught.value)
+
+
+RELEASED = {"hops": 2, "distractor_type": "sister", "distractor_hops": 1, "chain": "a=>b=>c"}
+
+
+def test_a_released_item_has_the_difficulty_that_its_notes_name() -> None:
+    assert difficulty_of(RELEASED) == subsets.difficulty(2, "sister", 1)
+
+
+def test_random_distractors_have_no_distance() -> None:
+    # As the released files have it: null where there is nothing to measure.
+    notes = {"hops": 1, "distractor_type": "random", "distractor_hops": None}
+    assert difficulty_of(notes) == subsets.difficulty(1, "random", 0)
+
+
+@pytest.mark.parametrize("missing", ["hops", "distractor_type"])
+def test_an_item_without_one_of_the_two_has_none(missing: str) -> None:
+    assert difficulty_of({**RELEASED, missing: None}) is None
+    assert difficulty_of({k: v for k, v in RELEASED.items() if k != missing}) is None

@@ -16,12 +16,12 @@ from probelight.results.record import (
     UnigramFacts,
 )
 from probelight.results.row import Row
-from probelight.results.subset import Clusters
+from tests.fixtures import subsets
 
 WHOLE = RunRecord(
     protocol="inoculation",
     model="m",
-    rows=(Row(metric="a", value=0.5, subset=Clusters(4)), Row(metric="b", value=1)),
+    rows=(Row(metric="a", value=0.5, subset=subsets.clusters(4)), Row(metric="b", value=1)),
     counts={"train": 3},
     notices=("one", "two"),
     seeds=(0, 1),

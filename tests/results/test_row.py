@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from probelight.io.typed import typed
-from probelight.results.row import RESULT_COLUMNS, Row, write_results
-from probelight.results.subset import ChoiceSet, SourceSet
+from probelight.results.row import RESULT_COLUMNS, TEXTS, Row, Subset, write_results
+from tests.fixtures import subsets
 from tests.fixtures.rows import read_results
 
 
@@ -24,7 +24,9 @@ def test_columns_are_the_contract_in_its_order() -> None:
 
 def test_written_numbers_come_back_in_full(tmp_path: Path) -> None:
     path = tmp_path / "out" / "results.csv"
-    row = Row(metric="accuracy", value=1 / 3, num_items=3, subset=SourceSet('a, "b"'), seed=None)
+    row = Row(
+        metric="accuracy", value=1 / 3, num_items=3, subset=subsets.source_set('a, "b"'), seed=None
+    )
     write_results(path, [row, Row(value=np.float64(0.1))])
     first, second = read_results(path)
     assert list(first) == list(RESULT_COLUMNS)
@@ -46,7 +48,7 @@ def test_number_that_is_not_finite_is_refused_and_nothing_is_written(tmp_path: P
 
 
 def test_a_row_comes_back_from_json_as_it_was() -> None:
-    row = Row(metric="m", value=0.25, seed=0, subset=ChoiceSet(("a", "b")), role="model")
+    row = Row(metric="m", value=0.25, seed=0, subset=subsets.choices("a", "b"), role="model")
     written = json.loads(json.dumps(row.to_json()))
     assert set(written) == {"metric", "value", "seed", "subset", "role"}
     assert typed(Row, written, "r") == row
@@ -80,3 +82,90 @@ def test_reading_results_needs_neither_torch_nor_matplotlib() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+AS_BEFORE: list[tuple[Subset, dict[str, object], str]] = [  # what result.json and results.csv hold
+    (subsets.answer_part("word", "entity"), {"of": "word", "part": "entity"}, "word=entity"),
+    (subsets.template("has"), {"name": "has"}, "template=has"),
+    (subsets.choices("older", "younger"), {"words": ["older", "younger"]}, "pair=older/younger"),
+    (subsets.UNTOUCHED, {}, "group not in train"),
+    (subsets.clusters(5), {"size": 5}, "clusters of 5"),
+    (
+        subsets.difficulty(3, "hyponym", 4),
+        {"hops": 3, "distractor_type": "hyponym", "distractor_hops": 4},
+        "hops=3 distractors=hyponym:4",
+    ),
+    (
+        subsets.difficulty(0, "a: b", 0),
+        {"hops": 0, "distractor_type": "a: b", "distractor_hops": 0},
+        "hops=0 distractors=a: b:0",
+    ),
+    (subsets.source_set("openbookqa"), {"name": "openbookqa"}, "openbookqa"),
+    (subsets.paradigm("wh_island"), {"name": "wh_island"}, "UID=wh_island"),
+    (subsets.answered("choice 1"), {"answer": "choice 1"}, "choice 1"),
+    (subsets.wording("paper"), {"name": "paper"}, "wording=paper"),
+    (subsets.nearer_distractor(True), {"exists": True}, "with a nearer distractor"),
+    (subsets.nearer_distractor(False), {"exists": False}, "without"),
+    (subsets.one_model("embedded (x)"), {"label": "embedded (x)"}, "embedded (x)"),
+    (subsets.versus("a", "b"), {"first": "a", "second": "b"}, "a − b"),
+    (subsets.constraint("high"), {"level": "high"}, "high constraint"),
+    (subsets.cloze(0.166666667), {"upper": 0.166666667}, "cloze <=.17"),
+    (subsets.article("an"), {"word": "an"}, "behind an"),
+    (
+        subsets.statements("", "natural"),
+        {"polarity": "", "naturalness": "natural"},
+        "natural",
+    ),
+    (
+        subsets.statements("negative", "less natural"),
+        {"polarity": "negative", "naturalness": "less natural"},
+        "negative less natural",
+    ),
+]
+
+
+@pytest.mark.parametrize(("subset", "fields", "text"), AS_BEFORE)
+def test_a_part_has_a_text_and_is_written_as_earlier_versions_wrote_it(
+    subset: Subset, fields: dict[str, object], text: str
+) -> None:
+    written = json.loads(json.dumps(subset.to_json()))
+    assert written == {"kind": subset.kind, **fields}
+    assert subset.text == text
+    assert Subset.from_json(written) == subset
+
+
+def test_every_kind_without_a_text_in_the_file_is_tried() -> None:
+    assert {subset.kind for subset, _, _ in AS_BEFORE} == TEXTS.keys()
+
+
+def test_a_part_of_a_new_kind_is_written_with_its_text() -> None:
+    part = Subset.of("length", "up to 5 words", most=5)
+    assert part.to_json() == {"kind": "length", "most": 5, "text": "up to 5 words"}
+    assert Subset.from_json(part.to_json()) == part
+    assert part["most"] == 5
+
+
+def test_statements_of_a_polarity_alone_may_lack_the_other_field() -> None:
+    part = Subset.from_json({"kind": "statements", "polarity": "affirmative"})
+    assert part == subsets.statements("affirmative")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "template=has",
+        {},
+        {"kind": "template"},
+        {"kind": "nothing"},
+        {"kind": "untouched", "x": 1},
+        {"kind": "clusters", "size": "5"},
+        {"kind": "clusters", "size": True},
+        {"kind": "cloze", "upper": math.inf},
+        {"kind": "choices", "words": ["a", 1]},
+        {"kind": "new", "text": "new", "inner": {}},
+        {"kind": "new", "text": 1},
+    ],
+)
+def test_anything_else_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="names no part of a set"):
+        Subset.from_json(value)

@@ -27,7 +27,7 @@ from probelight.results.run_folder import (
     read_metrics,
     write_metrics,
 )
-from probelight.results.subset import Answered
+from tests.fixtures import subsets
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 
@@ -119,7 +119,7 @@ def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
 def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path, {}).run("r", {})
     run.write_metrics(
-        [Row(metric="accuracy", value=0.5, subset=Answered("older"), control="standard")]
+        [Row(metric="accuracy", value=0.5, subset=subsets.answered("older"), control="standard")]
     )
     assert (run.path / "metrics.csv").read_text().splitlines()[
         1

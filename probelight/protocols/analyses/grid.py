@@ -49,9 +49,8 @@ from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.results.load import GRID_FILE
 from probelight.results.provenance import DataUse, changed_since
 from probelight.results.record import RunRecord
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.results.subset import GridWording
 
 PROTOCOL = "grid"
 RUNNER = "probelight.protocols.analyses.grid:fill_grid"
@@ -240,7 +239,7 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
         probe=grid.probe,
         control="standard",
         num_train=0,
-        subset=GridWording(grid.wording),
+        subset=Subset.of("wording", f"wording={grid.wording}", name=grid.wording),
         perturbation=grid.name,
     )
     num_items = len(predictions.records)

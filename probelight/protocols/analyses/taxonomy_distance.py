@@ -35,9 +35,8 @@ from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
 from probelight.results.provenance import changed_since, data_files
 from probelight.results.record import RunRecord
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.results.subset import NearerDistractor
 
 PROTOCOL = "taxonomy_distance"
 RUNNER = "probelight.protocols.analyses.taxonomy_distance:measure_distances"
@@ -300,7 +299,9 @@ def distance_rows(
         if part := [one for one in placed if bool(one[0].nearer) == exists]:
             right = [credit_of(best, item.record.answer) for item, best, _ in part]
             among = [group for *_, group in part]
-            own = replace(row, metric="accuracy", subset=NearerDistractor(exists))
+            text = "with a nearer distractor" if exists else "without"
+            subset = Subset.of("nearer_distractor", text, exists=exists)
+            own = replace(row, metric="accuracy", subset=subset)
             rows.append(grouped_row(right, among, own))
     return rows
 

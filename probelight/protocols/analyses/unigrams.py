@@ -30,9 +30,8 @@ from probelight.protocols.jobs.run import Part, run_jobs
 from probelight.results.load import Results, load_results
 from probelight.results.provenance import DataUse, changed_since, check_data, data_files
 from probelight.results.record import RunRecord, UnigramFacts
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.results.subset import OneModel
 
 PROTOCOL = "unigrams"
 RUNNER = "probelight.protocols.analyses.unigrams:compare_words"
@@ -214,7 +213,7 @@ def unigram_rows(
         probability.append(pair[0].mean_log_probability - pair[1].mean_log_probability)
         of_probe = replace(row, probe=probe)
         for model, fit in zip(models, pair, strict=True):
-            of_model = replace(of_probe, subset=OneModel(model))
+            of_model = replace(of_probe, subset=Subset.of("model", model, label=model))
             common = replace(of_model, metric="mean_log_probability", num_items=fit.num_words)
             rows.append(replace(common, value=fit.mean_log_probability))
             rows.append(replace(of_model, metric="accuracy", value=found[probe][model]))

@@ -25,9 +25,8 @@ from probelight.protocols.engine.predictions import Predictions, accuracy_row, g
 from probelight.protocols.jobs.context import RunContext
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
-from probelight.results.subset import AnswerPart
 
 PROTOCOL = "audit"
 LABEL = "the answers alone"
@@ -115,7 +114,8 @@ def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:
             if part in places:
                 places[part].append((float(right), group))
     for part, one in shown.items():
-        of_part = replace(row, subset=AnswerPart(kind, part), num_items=one.num_items)
+        subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
+        of_part = replace(row, subset=subset, num_items=one.num_items)
         scores, members = zip(*places[part], strict=True)
         yield grouped_row(scores, members, replace(of_part, metric="right_share"))
         yield replace(of_part, metric="chance", value=one.expected / one.num_items)

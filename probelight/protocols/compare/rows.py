@@ -13,8 +13,7 @@ from probelight.metrics.comparisons import Compared, Runs, compare_runs
 from probelight.metrics.intervals import Interval, Term, accuracy_interval, num_groups, sum_interval
 from probelight.protocols.compare.blocks import Block
 from probelight.protocols.compare.systems import System
-from probelight.results.row import Row
-from probelight.results.subset import OneModel, Versus
+from probelight.results.row import Row, Subset
 
 PROTOCOL = "compare"
 
@@ -92,9 +91,12 @@ def rows_of(measured: Measured, adjusted_p: Sequence[float]) -> Iterator[Row]:
         num_groups=groups or items,
     )
     for name, interval in measured.accuracies.items():
-        yield _row(replace(base, subset=OneModel(name)), "accuracy", interval)
+        system = Subset.of("model", name, label=name)
+        yield _row(replace(base, subset=system), "accuracy", interval)
     for one, p_value in zip(measured.differences, adjusted_p, strict=True):
-        row = replace(base, subset=Versus(one.first, one.second))
+        text = f"{one.first} − {one.second}"
+        versus = Subset.of("versus", text, first=one.first, second=one.second)
+        row = replace(base, subset=versus)
         yield _row(row, "difference", one.found.interval)
         values = {
             "mcnemar_p": one.found.mcnemar_p,

@@ -30,9 +30,8 @@ from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.results.hits import written_hits
 from probelight.results.provenance import data_files
 from probelight.results.record import CurveFacts, RunRecord
-from probelight.results.row import Row
+from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
-from probelight.results.subset import ChoiceSet, Subset
 
 HITS = "hits.json"
 MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices
@@ -185,7 +184,8 @@ def _measured_rows(data: CurveData, measured: Measurement, row: Row) -> Iterator
 
 def choice_sets(records: Sequence[Record]) -> list[Subset | None]:
     """Return the set of choices of each item, where a probe has a few of them."""
-    sets = [ChoiceSet(tuple(sorted(record.choices))) for record in records]
+    by_item = [tuple(sorted(record.choices)) for record in records]
+    sets = [Subset.of("choices", f"pair={'/'.join(words)}", words=words) for words in by_item]
     words = {choice for record in records for choice in record.choices}
     several = len(set(sets)) > 1 and len(words) <= MOST_WORDS
     return [own if several else None for own in sets]

@@ -36,8 +36,7 @@ from probelight.probes.diagnostics.items import (
 from probelight.probes.diagnostics.sets import DiagnosticSet, perturbations_of
 from probelight.protocols.diagnostics.word_predictions import WordPredictions
 from probelight.results.model_outputs import ModelOutputs
-from probelight.results.row import Row
-from probelight.results.subset import Article, ClozeBin, Constraint, Statements, Subset
+from probelight.results.row import Row, Subset
 
 NATURALNESS = {"Y": "natural", "N": "less natural"}
 TOPS = (1, 5, 10, 20)
@@ -90,7 +89,7 @@ class Continuation:
     @property
     def parts(self) -> tuple[Subset, ...]:
         """The parts of the set that it belongs to."""
-        return (Article(self.article),)
+        return (Subset.of("article", f"behind {self.article}", word=self.article),)
 
 
 @dataclass(frozen=True)
@@ -151,12 +150,16 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
                 found.completions.extend(pair)
             continue
         if isinstance(item, InferenceItem):
-            constraint = (Constraint(CONSTRAINTS[item.constraint]),)
+            level = CONSTRAINTS[item.constraint]
+            constraint = (Subset.of("constraint", f"{level} constraint", level=level),)
             expected = _first_words(item.expected)
             found.completions.append(Completion(places[0], expected, constraint))
             found.contrasts.append(Contrast(places[0], tuple(places[1:]), constraint))
         elif isinstance(item, RoleItem):
-            quarter = ClozeBin(next(upper for upper in quarters if item.cloze <= upper))
+            upper = next(upper for upper in quarters if item.cloze <= upper)
+            # As Ettinger (2020) has it in table 8: "cloze <=.17".
+            text = f"cloze <={upper:.2f}".replace("=0", "=")
+            quarter = Subset.of("cloze", text, upper=upper)
             expected = _first_words(*item.expected)
             found.completions.append(Completion(places[0], expected, (quarter,)))
             roles[item.pair, item.role] = places[0]
@@ -173,11 +176,17 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
     return found
 
 
+def _statements(polarity: str, naturalness: str = "") -> Subset:
+    """Return the statements of a polarity, a naturalness, or both; "" where it does not matter."""
+    text = f"{polarity} {naturalness}".strip()
+    return Subset.of("statements", text, polarity=polarity, naturalness=naturalness)
+
+
 def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> None:
     """Add what is compared of a statement of NEG-136 and its negation."""
     true_affirmative, false_negative, false_affirmative, true_negative = places
     naturalness = () if item.licensing is None else (NATURALNESS[item.licensing],)
-    natural = tuple(Statements("", own) for own in naturalness)
+    natural = tuple(_statements("", own) for own in naturalness)
     if item.licensing is None:
         words = item.negative.split()
         verb = words.index("not") - 1 if "not" in words else 0
@@ -188,8 +197,8 @@ def _add_negation(found: Comparisons, item: NegationItem, places: list[int]) -> 
         ("affirmative", true_affirmative, false_affirmative),
         ("negative", true_negative, false_negative),
     ):
-        parts: tuple[Subset, ...] = (Statements(polarity),)
-        parts += (*natural, *(Statements(polarity, own) for own in naturalness))
+        parts: tuple[Subset, ...] = (_statements(polarity),)
+        parts += (*natural, *(_statements(polarity, own) for own in naturalness))
         found.contrasts.append(Contrast(true, (false,), parts))
     # Once, or once an article where the item's two words call for both.
     found.negations.append(Negation(true_affirmative, false_negative, natural))

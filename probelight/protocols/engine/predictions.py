@@ -14,8 +14,7 @@ from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
-from probelight.results.row import Row
-from probelight.results.subset import Subset, Template, Untouched
+from probelight.results.row import Row, Subset
 
 
 @dataclass(frozen=True)
@@ -207,11 +206,15 @@ def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> boo
 def untouched_of(clean: Sequence[bool]) -> list[Subset | None]:
     """The items that have no relative in the train files; none where all have, or none has."""
     differ = any(clean) and not all(clean)
-    return [Untouched() if differ and own else None for own in clean]
+    untouched = Subset("untouched", "group not in train")
+    return [untouched if differ and own else None for own in clean]
 
 
 def templates_of(records: Sequence[Record]) -> list[Subset | None]:
     """The template of each item; none where there are not several."""
     names = [record.meta.get("template") for record in records]
     several = len({name for name in names if name}) > 1
-    return [Template(str(name)) if several and name else None for name in names]
+    return [
+        Subset.of("template", f"template={name}", name=str(name)) if several and name else None
+        for name in names
+    ]

@@ -30,8 +30,8 @@ from probelight.protocols.engine.predictions import (
 )
 from probelight.protocols.inoculation.data import Parts, Splits
 from probelight.results.hits import written_hits
-from probelight.results.row import Row
-from probelight.results.subset import Clusters, Difficulty, SourceSet, Subset
+from probelight.results.predictions import difficulty_of
+from probelight.results.row import Row, Subset
 
 SELECTION, REPORT = "selection", "report"
 
@@ -111,7 +111,7 @@ def report_rows(
     groups = probe_data.groups(probe_after.records)
     both = {"_before": probe_before, "": probe_after}
     untouched = untouched_of(probe_data.not_in_train(probe_after.records))
-    difficulties = [Difficulty.of(record.meta) for record in probe_after.records]
+    difficulties = [difficulty_of(record.meta) for record in probe_after.records]
     rows = [
         grouped_row(probe_before.credit, groups, replace(row, metric="probe_accuracy_before")),
         grouped_row(probe_after.credit, groups, replace(row, metric="probe_accuracy")),
@@ -223,13 +223,14 @@ def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator
         yield proportion_row(whole.num_strict, whole.num_clusters, row)
         by_size = strict_by_size(predictions.credit, clusters)
         for size, own in by_size.items() if len(by_size) > 1 else ():
-            part = replace(row, subset=Clusters(size))
-            yield proportion_row(own.num_strict, own.num_clusters, part)
+            subset = Subset.of("clusters", f"clusters of {size}", size=size)
+            yield proportion_row(own.num_strict, own.num_clusters, replace(row, subset=subset))
 
 
 def _subsets(records: Sequence[Record], data: Splits) -> list[tuple[Subset | None, Sequence[int]]]:
     """All items, each original dataset apart where there are several, and what train has not."""
-    sets = members([SourceSet(str(record.meta.get("source_set", ""))) for record in records])
+    names = [str(record.meta.get("source_set", "")) for record in records]
+    sets = members([Subset.of("source_set", name, name=name) for name in names])
     untouched = members(untouched_of(data.not_in_train(records)))
     several = sets.items() if len(sets) > 1 else ()
     return [(None, range(len(records))), *several, *untouched.items()]

@@ -21,8 +21,7 @@ from probelight.protocols.engine.predictions import (
     subset_rows,
     tied_row,
 )
-from probelight.results.row import Row
-from probelight.results.subset import Paradigm, Subset
+from probelight.results.row import Row, Subset
 
 if TYPE_CHECKING:  # it imports torch
     from probelight.protocols.zero_shot.panel import Panel
@@ -65,7 +64,9 @@ def _paradigm_rows(said: Predictions, group_by: GroupBy | None, row: Row) -> lis
 def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:
     """The paradigm of each item; none where the file names none."""
     names = [record.meta.get("paradigm") for record in records]
-    return [Paradigm(str(name)) if name else None for name in names]
+    return [
+        Subset.of("paradigm", f"UID={name}", name=str(name)) if name else None for name in names
+    ]
 
 
 def pair_notices(records: Sequence[Record]) -> list[str]:

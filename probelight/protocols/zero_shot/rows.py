@@ -18,8 +18,7 @@ from probelight.protocols.engine.predictions import (
     templates_of,
     tied_row,
 )
-from probelight.results.row import Row
-from probelight.results.subset import Answered
+from probelight.results.row import Row, Subset
 
 
 def zero_shot_rows(
@@ -58,7 +57,8 @@ def zero_shot_rows(
         shares = predicted_shares(said)
     rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
     for answer, share in shares.items():
-        rows.append(replace(row, metric="predicted_share", subset=Answered(answer), value=share))
+        subset = Subset.of("answered", answer, answer=answer)
+        rows.append(replace(row, metric="predicted_share", subset=subset, value=share))
     # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
     row = replace(row, metric="accuracy")
     return rows + subset_rows(predictions, groups, templates_of(records), row)

@@ -10,11 +10,10 @@ from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, count, points, probability
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
-from probelight.results.subset import NearerDistractor, Subset
 
 PAPER_NEARER = 0.80  # section 4.4
 PAPER_SPEARMAN = 0.22  # section 5, roberta-large against bert-large whole-word-masking
-_WITH, _WITHOUT = NearerDistractor(True), NearerDistractor(False)
+_WITH, _WITHOUT = "with a nearer distractor", "without"  # texts of the parts
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Nearer:
 
     run: Run
     seed: int | None
-    own: Mapping[str | Subset, Row]
+    own: Mapping[str, Row]
 
     @property
     def chosen(self) -> Row:
@@ -51,7 +50,9 @@ class Pair:
 def taxonomy_distance_table(results: Results) -> Table | None:
     """How often a distractor was chosen that is nearer to one concept (section 4.4)."""
     found = [
-        Nearer(run, seed, {row.subset or row.metric: row for row in run.rows if row.seed == seed})
+        Nearer(
+            run, seed, {row.subset_text or row.metric: row for row in run.rows if row.seed == seed}
+        )
         for run in results.of("taxonomy_distance")
         for seed in dict.fromkeys(row.seed for row in run.rows)
     ]

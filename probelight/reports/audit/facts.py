@@ -9,8 +9,7 @@ from typing import Literal
 
 from probelight.reports.kit.published import PublishedProbe, published_probes
 from probelight.results.load import Results, Run
-from probelight.results.row import Row
-from probelight.results.subset import AnswerPart, Untouched
+from probelight.results.row import Row, Subset
 
 PROTOCOL = "audit"
 CHOICE_ONLY = "choice_only"  # what a transformer's items were put under
@@ -103,7 +102,7 @@ class Told:
     """A word, or an answer, that goes with being right or with being wrong."""
 
     probe: str
-    what: AnswerPart
+    what: Subset
     value: Row
     chance: float
     pmi: float
@@ -149,7 +148,7 @@ def told(results: Results) -> list[Told]:
         Told(run.probe, row.subset, row, level, pmi)
         for run in results.of(PROTOCOL)
         for row in run.rows
-        if row.metric == "right_share" and isinstance(row.subset, AnswerPart)
+        if row.metric == "right_share" and row.subset and row.subset.kind == "answer_part"
         if (level := _level(run, row)) is not None
         if (pmi := _beside(run, row, "pmi")) is not None
     ]
@@ -175,7 +174,9 @@ def _ours(run: Run, several: bool) -> Iterator[Entry]:
         if row.metric != "accuracy" or row.subset is not None:
             continue
         same = (own for own in run.rows if (own.metric, own.split) == (row.metric, row.split))
-        untouched = next((own for own in same if isinstance(own.subset, Untouched)), None)
+        untouched = next(
+            (own for own in same if own.subset and own.subset.kind == "untouched"), None
+        )
         name = f"{model}, seed {row.seed}" if several else model
         yield Entry(
             *(run.probe, row.split, group, name, row),

@@ -84,9 +84,9 @@ def rules_table(results: Results) -> Table | None:
 def words_table(results: Results) -> Table | None:
     """Words, and whole answers, that go with being right or wrong; people see the strongest."""
     found = told(results)
-    ends = {(one.probe, one.what.of, one.pmi > 0): list[Told]() for one in found}
+    ends = {(one.probe, one.what["of"], one.pmi > 0): list[Told]() for one in found}
     for one in sorted(found, key=lambda one: -abs(one.pmi)):
-        ends[one.probe, one.what.of, one.pmi > 0].append(one)
+        ends[one.probe, one.what["of"], one.pmi > 0].append(one)
     shown = [one for end in ends.values() for one in end[:_SHOWN]]
     return Declared[Told](
         "audit_words",
@@ -97,9 +97,9 @@ def words_table(results: Results) -> Table | None:
         "the most telling of all. PMI in bits, smoothed by 10 items at chance.",
         [
             text("probe", lambda one: one.probe, "probe"),
-            text("part", lambda one: one.what.of, "of"),
-            text("text", lambda one: _cut(one.what.part)),
-            field("text", lambda one: one.what.part),
+            text("part", lambda one: one.what["of"], "of"),
+            text("text", lambda one: _cut(one.what["part"])),
+            field("text", lambda one: one.what["part"]),
             number("PMI", lambda one: one.pmi, lambda bits: f"{bits:+.2f}", "pmi"),
             accuracy("right %", lambda one: one.value, "right_share ci_low ci_high"),
             number("by chance %", lambda one: one.chance, percent, "chance"),

@@ -8,8 +8,7 @@ from functools import lru_cache
 from probelight.metrics.comparisons import compact_letters
 from probelight.results.load import Results, Run
 from probelight.results.record import ComparisonFacts
-from probelight.results.row import Row
-from probelight.results.subset import OneModel, Versus
+from probelight.results.row import Row, Subset
 
 PROTOCOL = "compare"
 LEVEL = 0.05
@@ -120,9 +119,9 @@ def _place(run: Run) -> Place:
 
 
 def _differences(run: Run) -> list[Difference]:
-    by_pair: dict[Versus, dict[str, Row]] = {}
+    by_pair: dict[Subset, dict[str, Row]] = {}
     for row in run.rows:
-        if isinstance(row.subset, Versus):
+        if row.subset and row.subset.kind == "versus":
             by_pair.setdefault(row.subset, {})[row.metric] = row
     place = _place(run)
 
@@ -132,8 +131,8 @@ def _differences(run: Run) -> list[Difference]:
     return [
         Difference(
             place,
-            pair.first,
-            pair.second,
+            pair["first"],
+            pair["second"],
             own["difference"],
             value(own, "mcnemar_p"),
             value(own, "p_value"),
@@ -147,9 +146,9 @@ def _differences(run: Run) -> list[Difference]:
 
 def _systems(run: Run) -> list[OneSystem]:
     rows = {
-        row.subset.label: row
+        row.subset["label"]: row
         for row in run.rows
-        if isinstance(row.subset, OneModel) and row.metric == "accuracy"
+        if row.subset and row.subset.kind == "model" and row.metric == "accuracy"
     }
     names = sorted(rows, key=lambda name: -rows[name].value)
     places = {name: place for place, name in enumerate(names)}

@@ -13,7 +13,7 @@ from probelight.reports.kit.columns import field, fields, share, text, whole
 from probelight.reports.kit.table import Across, Column, Declared, Table
 from probelight.reports.kit.text import count
 from probelight.results.load import Results
-from probelight.results.subset import Difficulty
+from probelight.results.row import Subset
 
 RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come behind
 _UP_DOWN = ("hypernym", "hyponym")
@@ -62,11 +62,11 @@ class WrongAnswers(NamedTuple):
     distance: int
 
     @classmethod
-    def of(cls, difficulty: Difficulty) -> WrongAnswers:
+    def of(cls, difficulty: Subset) -> WrongAnswers:
         """The column of a difficulty; up and down stand together, as in the paper."""
-        kind = difficulty.distractor_type
+        kind = difficulty["distractor_type"]
         kind = "up/down" if kind in _UP_DOWN else kind
-        return cls(RANKS.get(kind, len(RANKS)), kind, difficulty.distractor_hops)
+        return cls(RANKS.get(kind, len(RANKS)), kind, difficulty["distractor_hops"])
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, str, float, int
     for series, dose, metric, run in runs:
         block = Block(series.model, series.original_task, series.selection)
         for difficulty, row in run.difficulties[metric].items():
-            questions = Questions(series.probe, series.report_split, difficulty.hops)
+            questions = Questions(series.probe, series.report_split, difficulty["hops"])
             cell = questions, WrongAnswers.of(difficulty)  # hypernyms and hyponyms share one
             size = row.num_items or 1
             yield block, dose, cell, run.run.key, row.value * size, size
@@ -138,7 +138,7 @@ def _asked_once(results: Results) -> Iterator[tuple[Block, int, Cell, str, float
         series, [run] = asked.series, asked.runs()
         for place, question in enumerate(asked.questions):
             if (difficulty := question.difficulty) is not None:
-                questions = Questions(series.probe, series.report_split, difficulty.hops)
+                questions = Questions(series.probe, series.report_split, difficulty["hops"])
                 cell = questions, WrongAnswers.of(difficulty)
                 credit = asked.credit(UNTRAINED, place)
                 yield Block(series.model), UNTRAINED, cell, run, credit, 1

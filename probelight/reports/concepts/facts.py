@@ -16,8 +16,8 @@ from probelight.reports.inoculation.facts import inoculations
 from probelight.reports.inoculation.series import Series
 from probelight.reports.zero_shot.facts import zero_shots
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import ItemLine, read_item_lines
-from probelight.results.subset import Difficulty
+from probelight.results.predictions import ItemLine, difficulty_of, read_item_lines
+from probelight.results.row import Subset
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions
 UNTRAINED = 0  # the dose of a model before inoculation, or without any
@@ -35,7 +35,7 @@ class Question(NamedTuple):
     choices: tuple[str, ...]
     right: int
     concept: str
-    difficulty: Difficulty | None = None
+    difficulty: Subset | None = None
 
     @property
     def gold(self) -> str:
@@ -170,7 +170,7 @@ def _sources(results: Results) -> Iterable[tuple[Series, Run, Mapping[int, str],
 
 def _of(lines: Sequence[ItemLine], run: str) -> tuple[tuple[Question, ...], Answers]:
     questions = tuple(
-        Question(line.question, line.choices, line.answer, line.group, Difficulty.of(vars(line)))
+        Question(line.question, line.choices, line.answer, line.group, difficulty_of(vars(line)))
         for line in lines
     )
     credit = tuple(line.correct for line in lines)

@@ -14,8 +14,7 @@ from probelight.reports.kit.published import published_templates
 from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import ABSENT
 from probelight.results.load import Results
-from probelight.results.row import Row
-from probelight.results.subset import ChoiceSet, Subset, Template
+from probelight.results.row import Row, Subset
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,9 @@ class CurvePart:
     @property
     def name(self) -> str:
         """How the table calls it, whose reader sees of which kind it is."""
-        match self.part:
-            case Template(name=name):
-                return name
-            case ChoiceSet(words=words):
-                return "/".join(words)
-        return self.part.text
+        if self.part.kind == "template":
+            return str(self.part["name"])
+        return "/".join(self.part["words"]) if self.part.kind == "choices" else self.part.text
 
     @property
     def num_train(self) -> int | None:
@@ -59,7 +55,8 @@ class CurvePart:
         return " / ".join(
             f"{100 * row.accuracy:.0f}"
             for row in published_templates()
-            if row.probe == self.curve.probe and self.part == Template(row.template)
+            if self.part.kind == "template"
+            and (row.probe, row.template) == (self.curve.probe, self.part["name"])
         )
 
 

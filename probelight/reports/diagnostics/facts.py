@@ -9,8 +9,7 @@ from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.diagnostics.runs import labelled_runs
 from probelight.reports.kit.published import DiagnosticKey, published_diagnostics
 from probelight.results.load import Results
-from probelight.results.row import Row
-from probelight.results.subset import ClozeBin, Subset
+from probelight.results.row import Row, Subset
 
 PAPER_MODELS = ("bert-base-uncased", "bert-large-uncased")
 BERT = PAPER_MODELS[0]
@@ -107,7 +106,7 @@ def asked(results: Results, metrics: Iterable[str]) -> list[Asked]:
 
 
 def _order(one: Asked) -> tuple[int, bool, float]:
-    upper = one.part.upper if isinstance(one.part, ClozeBin) else 0.0
+    upper = one.part["upper"] if one.part and one.part.kind == "cloze" else 0.0
     return list(SETS).index(one.probe), bool(one.perturbation), upper
 
 

@@ -23,8 +23,7 @@ from probelight.reports.inoculation.series import Series, series_of
 from probelight.reports.kit.measured import Bounds, Estimate
 from probelight.results.hits import Side
 from probelight.results.load import Results
-from probelight.results.row import Row
-from probelight.results.subset import Subset, Untouched
+from probelight.results.row import Row, Subset
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Dose:
         if len(having) == 1:
             row = having[0].measured[metric]
             return row.ci_low, row.ci_high
-        if not having or self.of_part not in (None, Untouched()):
+        if not having or (self.of_part and self.of_part.kind != "untouched"):
             return None, None
         return interval_over_seeds(metric, [run.sides for run in having], self.of_part is not None)
 

@@ -13,8 +13,7 @@ from probelight.reports.kit.paper_identity import on_paper_task, paper_model
 from probelight.reports.zero_shot.facts import against
 from probelight.results.hits import Side
 from probelight.results.load import Results, Run
-from probelight.results.row import Row
-from probelight.results.subset import Difficulty, Subset
+from probelight.results.row import Row, Subset
 
 SELECTION = "selection"
 BY_DIFFICULTY = ("difficulty_accuracy_before", "difficulty_accuracy")
@@ -57,7 +56,7 @@ class Inoculation:
     epoch: int | None
     measured: Mapping[str, Row]
     parts: Mapping[Subset, Mapping[str, Row]]
-    difficulties: Mapping[str, Mapping[Difficulty, Row]]
+    difficulties: Mapping[str, Mapping[Subset, Row]]
     trajectory: Mapping[str, Mapping[int, float]]
     interpretable: bool
     chosen: bool = True
@@ -155,15 +154,15 @@ def _cells(results: Results, run: Run) -> Iterable[Inoculation]:
 def _parts(rows: Sequence[Row]) -> dict[Subset, dict[str, Row]]:
     found: dict[Subset, dict[str, Row]] = {}
     for row in rows:
-        if row.subset and not isinstance(row.subset, Difficulty):
+        if row.subset and row.subset.kind != "difficulty":
             found.setdefault(row.subset, {})[row.metric] = row
     return found
 
 
-def _difficulties(rows: Sequence[Row]) -> dict[str, dict[Difficulty, Row]]:
-    found: dict[str, dict[Difficulty, Row]] = {metric: {} for metric in BY_DIFFICULTY}
+def _difficulties(rows: Sequence[Row]) -> dict[str, dict[Subset, Row]]:
+    found: dict[str, dict[Subset, Row]] = {metric: {} for metric in BY_DIFFICULTY}
     for row in rows:
-        if row.metric in found and isinstance(row.subset, Difficulty):
+        if row.metric in found and row.subset and row.subset.kind == "difficulty":
             found[row.metric][row.subset] = row
     return found
 

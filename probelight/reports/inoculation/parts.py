@@ -13,8 +13,7 @@ from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import INTERVAL
 from probelight.reports.zero_shot.facts import against
 from probelight.results.load import Results
-from probelight.results.row import Row
-from probelight.results.subset import Clusters, Subset
+from probelight.results.row import Row, Subset
 
 ORIGINAL = "original task"
 WHOLES = {  # what there are parts of: accuracy before and after
@@ -119,7 +118,7 @@ def _shown(parts: Mapping[Subset, Part]) -> dict[str, Part]:
 
 
 def _is_large(subset: Subset) -> bool:
-    return isinstance(subset, Clusters) and subset.size >= POOLED_FROM
+    return subset.kind == "clusters" and subset["size"] >= POOLED_FROM
 
 
 def _pooled(parts: list[Part]) -> Part:

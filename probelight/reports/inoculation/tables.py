@@ -31,15 +31,14 @@ from probelight.reports.kit.text import (
     probability,
 )
 from probelight.results.load import Results
-from probelight.results.row import Row
-from probelight.results.subset import Untouched
+from probelight.results.row import Row, Subset
 
 PROBE = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
 ORIGINAL = {"before": "original_accuracy_before", "after": "original_accuracy_after"}
 BOTH = {"above chance": "aggregate_above_chance", "average": "aggregate"}
 CLUSTERS = {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"}
 COST = "inoculation_cost"
-UNTOUCHED = Untouched()
+UNTOUCHED = Subset("untouched", "group not in train")
 UNTOUCHED_NOTE = (
     f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train file, "
     "where every seed was measured on them."

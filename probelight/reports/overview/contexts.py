@@ -28,7 +28,7 @@ def context_example(results: Results, row: Sequence[Verdict]) -> Example | None:
     Of statements and their negations, which are asked about in turn, it is one of the row's own.
     """
     about = row[0].skill.about
-    ways = [part.text for part in POLARITIES]
+    ways = list(POLARITIES)
     found: dict[str, ContextLine] = {}
     first: tuple[Run, int, ContextLine] | None = None
     for verdict in row[:MOST_MODELS]:

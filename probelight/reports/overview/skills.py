@@ -32,7 +32,6 @@ from probelight.reports.overview.verdicts import Judged, judge
 from probelight.reports.zero_shot.facts import zero_shots
 from probelight.results.load import Results, Run
 from probelight.results.row import Role
-from probelight.results.subset import Statements
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
 KINDS: Mapping[Kind, str] = {
@@ -41,7 +40,7 @@ KINDS: Mapping[Kind, str] = {
     "inoculated": "Inoculated with examples",
     "diagnosed": "Prefers the good completion",
 }
-POLARITIES = (Statements("affirmative"), Statements("negative"))
+POLARITIES = ("affirmative", "negative")  # texts of the parts
 
 
 @dataclass(frozen=True)
@@ -220,10 +219,10 @@ def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
     found = [one for one in asked(results, [SENSITIVITY]) if SENSITIVITY in one.rows]
     runs = {(label, run.probe): run for run, label in labelled_runs(results)}
     control_of = {label: run.source.control_of for run, label in labelled_runs(results)}
-    divided = {one.probe for one in found if one.part in POLARITIES}
+    divided = {one.probe for one in found if one.subset in POLARITIES}
     for one in found:
-        wanted = POLARITIES if one.probe in divided else (None,)
-        if one.perturbation or one.part not in wanted:
+        wanted = POLARITIES if one.probe in divided else ("",)
+        if one.perturbation or one.subset not in wanted:
             continue
         row = one.rows[SENSITIVITY]
         controls = [

@@ -10,7 +10,6 @@ from typing import Literal
 from probelight.reports.kit.text import percent
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
-from probelight.results.subset import Paradigm
 
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
 AT_CHANCE = "not distinguishable from chance"  # verdicts as findings say them
@@ -127,8 +126,8 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
                 tied=_first(rows, "tied_share"),
                 near_tied=_first(rows, "near_tied_share"),
                 shares=tuple(r for r in rows if r.metric == "predicted_share"),
-                parts=tuple(r for r in parts if not isinstance(r.subset, Paradigm)),
-                paradigms=tuple(r for r in parts if isinstance(r.subset, Paradigm)),
+                parts=tuple(r for r in parts if not (r.subset and r.subset.kind == "paradigm")),
+                paradigms=tuple(r for r in parts if r.subset and r.subset.kind == "paradigm"),
                 by_rule=tuple(whole[1:]),
                 flipped=tuple(r for r in rows if r.metric == "flipped_share"),
                 run=run,

@@ -11,8 +11,7 @@ from probelight.reports.kit.table import Across, Column, Declared, Table
 from probelight.reports.kit.text import BY_GROUPS, INTERVAL, percent
 from probelight.reports.zero_shot.facts import ZeroShot, against, zero_shots
 from probelight.results.load import Results
-from probelight.results.row import Row
-from probelight.results.subset import Paradigm, Subset
+from probelight.results.row import Row, Subset
 
 WHOLE = "all"
 RULES_BESIDE = tuple(rule for rule in RULES if rule != "sum")  # by which all pairs go anyway
@@ -91,8 +90,8 @@ def _parts(entry: ZeroShot) -> Iterable[PairPart]:
         rows.setdefault(row.subset, {})[row.mode] = row
     yield PairPart(entry, WHOLE, entry.accuracy, rows.get(None, {}))
     for row in sorted(entry.paradigms, key=lambda row: row.subset_text):
-        if isinstance(row.subset, Paradigm) and row.mode == entry.accuracy.mode:
-            yield PairPart(entry, row.subset.name, row, rows[row.subset])
+        if row.subset and row.subset.kind == "paradigm" and row.mode == entry.accuracy.mode:
+            yield PairPart(entry, row.subset["name"], row, rows[row.subset])
 
 
 def _where(part: PairPart) -> str:

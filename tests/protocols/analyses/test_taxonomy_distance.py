@@ -29,7 +29,7 @@ from probelight.protocols.jobs.job import load_runner
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.results.subset import NearerDistractor
+from tests.fixtures import subsets
 from tests.fixtures.rows import read_results
 from tests.probes.tiny_wordnet import write_wordnet
 
@@ -49,8 +49,8 @@ def test_rows_worked_out_by_hand() -> None:
         # The last item is left out: its right answer is above one concept only.
         ("nearer_chosen", None): (pytest.approx(2 / 3), 3),
         ("nearer_chosen_by_guessing", None): (pytest.approx((1 + 1 + 2) / 9), 3),
-        ("accuracy", NearerDistractor(True)): (pytest.approx(1 / 3), 3),
-        ("accuracy", NearerDistractor(False)): (0.0, 1),
+        ("accuracy", subsets.nearer_distractor(True)): (pytest.approx(1 / 3), 3),
+        ("accuracy", subsets.nearer_distractor(False)): (0.0, 1),
     }
     assert {row.model for row in rows} == {"m"}
     assert [row.num_groups for row in rows] == [2, None, 2, 1]
@@ -67,7 +67,7 @@ def test_a_tie_counts_each_of_its_choices_in_its_share() -> None:
     rows = distance_rows(items, [(0, 1, 2), (0, 1), ()], list("abc"), Row())
     values = {(row.metric, row.subset): row.value for row in rows}
     assert values["nearer_chosen", None] == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
-    assert values["accuracy", NearerDistractor(True)] == pytest.approx((1 / 3 + 1 / 2) / 3)
+    assert values["accuracy", subsets.nearer_distractor(True)] == pytest.approx((1 / 3 + 1 / 2) / 3)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from probelight.protocols.analyses.unigrams import accuracies, unigram_rows
 from probelight.results.load import Results, Run
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.subset import Template
+from tests.fixtures import subsets
 from tests.fixtures.rows import read_results
 
 
@@ -37,7 +37,7 @@ def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> Non
         row("age", "m", 0.4, num_train=125, seed=1),
         row("age", "m", 0.9, num_train=125, seed=2, control="no_language"),
         row("age", "m", 0.95, num_train=125, seed=2, mode="linear"),
-        row("age", "m", 1.0, num_train=125, seed=2, subset=Template("x")),
+        row("age", "m", 1.0, num_train=125, seed=2, subset=subsets.template("x")),
         row("qa", "m", 0.3, num_train=62, seed=1, mode="full"),
     )
     assert accuracies(found, "max") == {

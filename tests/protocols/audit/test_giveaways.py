@@ -12,7 +12,6 @@ from probelight.probes.record import Record
 from probelight.protocols.audit.giveaways import part_rows, rule_rows
 from probelight.protocols.audit.items import AuditData, AuditSettings, load_audit
 from probelight.results.row import Row
-from probelight.results.subset import AnswerPart
 
 CONFIG = ProbeConfig("tiny", "mc_qa", 2, 0.5, group_by="cluster")
 
@@ -82,8 +81,9 @@ class _Part:
 
 
 def _part(row: Row) -> str:
-    assert isinstance(row.subset, AnswerPart)
-    return row.subset.part
+    assert row.subset is not None
+    assert row.subset.kind == "answer_part"
+    return str(row.subset["part"])
 
 
 @pytest.mark.slow

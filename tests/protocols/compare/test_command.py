@@ -13,7 +13,6 @@ from probelight.protocols.compare.command import compare
 from probelight.reports.sections import made_sections
 from probelight.results.load import load_results
 from probelight.results.row import Row
-from probelight.results.subset import OneModel, Versus
 
 FIRST = "1111111111110000"
 SECOND = "1110000000001000"
@@ -107,9 +106,9 @@ def test_settings_of_one_model_are_compared_where_nothing_else_is(
         for seed in (1, 2):
             leave.inoculation(tmp_path / "a", dose, seed, right, "1000")
     rows = rows_of(tmp_path / "out", tmp_path / "a", probes="task")
-    pairs = {row.subset for row in rows if isinstance(row.subset, Versus)}
+    pairs = {row.subset for row in rows if row.subset and row.subset.kind == "versus"}
     assert len(pairs) == 1
-    names = {row.subset.label for row in rows if isinstance(row.subset, OneModel)}
+    names = {row.subset["label"] for row in rows if row.subset and row.subset.kind == "model"}
     assert names == {"m (50 examples)", "m (1,000 examples)"}
     assert {row.probe for row in rows} == {"task"}
 
@@ -119,7 +118,7 @@ def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path
     for place, after in (("a", "1100"), ("b", "1110")):
         leave.inoculation(tmp_path / place, 50, 1, after, "1000")
     rows = rows_of(tmp_path / "out", tmp_path / "a", tmp_path / "b")
-    assert {row.subset_text for row in rows if isinstance(row.subset, OneModel)} == {
+    assert {row.subset_text for row in rows if row.subset and row.subset.kind == "model"} == {
         "m (a)", "m (b)",
     }  # fmt: skip
     runs = load_results(tmp_path / "out").of("compare")
@@ -198,7 +197,9 @@ def test_what_is_in_two_folders_counts_once(leave: Any, tmp_path: Path) -> None:
     both = tmp_path / "a", tmp_path / "b"
     for name, folders in (("forth", both), ("back", both[::-1])):
         rows = rows_of(tmp_path / name, *folders)
-        assert {row.subset_text for row in rows if isinstance(row.subset, Versus)} == {"x − y"}
+        assert {row.subset_text for row in rows if row.subset and row.subset.kind == "versus"} == {
+            "x − y"
+        }
     [run] = load_results(tmp_path / "back").of("compare")
     assert "counted once: 1 of 3 systems" in run.notices[0]
     copy = leave.zero_shot(tmp_path / "c", "x", "1101")

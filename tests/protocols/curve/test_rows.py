@@ -15,7 +15,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
-from probelight.results.subset import ChoiceSet
+from tests.fixtures import subsets
 
 SIZES, AGES = ("smaller", "larger"), ("older", "younger")
 
@@ -113,5 +113,5 @@ def test_facts(result: Path) -> None:
 def test_sets_of_many_different_words_are_no_subsets() -> None:
     many = [record(str(i), (f"w{i}", f"v{i}"), 0, "one") for i in range(7)]  # 14 words
     assert set(choice_sets(many)) == {None}
-    assert set(choice_sets(many[:6])) == {ChoiceSet((f"v{i}", f"w{i}")) for i in range(6)}
+    assert set(choice_sets(many[:6])) == {subsets.choices(f"v{i}", f"w{i}") for i in range(6)}
     assert set(choice_sets(many[:1])) == {None}

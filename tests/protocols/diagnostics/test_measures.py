@@ -25,7 +25,7 @@ from probelight.protocols.diagnostics.measures import (
 from probelight.protocols.diagnostics.word_predictions import WordPrediction, WordPredictions
 from probelight.results.model_outputs import ModelOutputs
 from probelight.results.row import Row
-from probelight.results.subset import ClozeBin, Constraint, Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import FILES, NEG_SIMP, write_released
 from tests.fixtures.results import wilson
 
@@ -41,8 +41,8 @@ def mirror(tmp_path: Path) -> Path:
 def test_an_inference_is_better_than_both_bad_words(mirror: Path) -> None:
     asked = comparisons_of(load_set("cprag", mirror))
     assert asked.completions == [
-        Completion(0, ("football",), (Constraint("high"),)),
-        Completion(3, ("cake",), (Constraint("low"),)),
+        Completion(0, ("football",), (subsets.constraint("high"),)),
+        Completion(3, ("cake",), (subsets.constraint("low"),)),
     ]
     assert [(one.good, one.bad) for one in asked.contrasts] == [(0, (1, 2)), (3, (4, 5))]
 
@@ -56,7 +56,7 @@ def test_roles_are_compared_between_the_contexts_of_a_pair(mirror: Path) -> None
     ]  # fmt: skip
     # Quartiles of 0.1, 0.2, 0.3, 0.4 with linear interpolation: 0.175, 0.25, 0.325.
     [bins] = zip(*(one.parts for one in asked.completions), strict=True)
-    assert [round(one.upper, 9) for one in bins if isinstance(one, ClozeBin)] == [
+    assert [round(one["upper"], 9) for one in bins if one.kind == "cloze"] == [
         0.25, 0.4, 0.325, 0.175,
     ]  # fmt: skip
 
@@ -65,15 +65,15 @@ def test_truth_is_compared_within_a_polarity(mirror: Path) -> None:
     asked = comparisons_of(load_set("neg_simp", mirror))
     assert [one.prompt for one in asked.completions] == [0, 4]
     assert asked.contrasts[:2] == [
-        Contrast(0, (2,), (Statements("affirmative"),)),
-        Contrast(3, (1,), (Statements("negative"),)),
+        Contrast(0, (2,), (subsets.statements("affirmative"),)),
+        Contrast(3, (1,), (subsets.statements("negative"),)),
     ]
     natural = comparisons_of(load_set("neg_nat", mirror))
     assert natural.completions == []
     assert natural.contrasts[3].parts == (
-        Statements("negative"),
-        Statements("", "less natural"),
-        Statements("negative", "less natural"),
+        subsets.statements("negative"),
+        subsets.statements("", "less natural"),
+        subsets.statements("negative", "less natural"),
     )
 
 
@@ -89,8 +89,8 @@ def test_a_statement_and_its_negation_are_held_together_once_an_article(mirror: 
     assert [one.subject for one in asked.completions] == ["trout", "ant"]
     natural = comparisons_of(load_set("neg_nat", mirror))
     assert natural.negations == [
-        Negation(0, 1, (Statements("", "natural"),)),
-        Negation(4, 5, (Statements("", "less natural"),)),
+        Negation(0, 1, (subsets.statements("", "natural"),)),
+        Negation(4, 5, (subsets.statements("", "less natural"),)),
     ]
 
 
@@ -140,7 +140,7 @@ def test_naturalness_is_counted_over_both_polarities_and_apart(data_mirror: Path
     }  # fmt: skip
 
 
-HIGH, LOW = (Constraint("high"),), (Constraint("low"),)
+HIGH, LOW = (subsets.constraint("high"),), (subsets.constraint("low"),)
 COMPARED = Comparisons(
     [Completion(0, ("tea",), HIGH), Completion(2, ("bus", "car"), LOW)],
     [Contrast(0, (1,), HIGH), Contrast(2, (3,), LOW)],
@@ -220,7 +220,7 @@ def test_errors_that_repeat_the_subject() -> None:
 def test_articles_that_are_obeyed() -> None:
     asked = Comparisons(
         articles=[Continuation(0, "an"), Continuation(1, "a"), Continuation(3, "a")],
-        negations=[Negation(0, 1, (Statements("", "natural"),)), Negation(2, 3)],
+        negations=[Negation(0, 1, (subsets.statements("", "natural"),)), Negation(2, 3)],
     )
     said = ModelOutputs((("ant",), ("ant", "tool"), ("hour",), ("hour",)), 2)
     assert measured(asked, said) == {

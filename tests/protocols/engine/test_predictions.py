@@ -19,7 +19,7 @@ from probelight.protocols.engine.predictions import (
     untouched_of,
 )
 from probelight.results.row import Row
-from probelight.results.subset import Template, Untouched
+from tests.fixtures import subsets
 
 ITEMS = [Record(str(i), "What?", ("a", "b", "c"), 0) for i in range(4)]
 
@@ -40,7 +40,7 @@ def test_ties_count_a_share_and_a_nan_nothing() -> None:
     assert lost == "1 of 4 items of p have a score that is not a number (NaN) and count as wrong"
     together = score_notices(said, said)
     assert together[0].startswith("4 of 8 answers in 2 sets are ties")
-    x, y = Template("x"), Template("y")
+    x, y = subsets.template("x"), subsets.template("y")
     parts = subset_rows(said, range(4), [x, x, y, None], Row(metric="m"))
     assert [(part.metric, part.subset, part.value) for part in parts] == [
         ("m", x, 1 / 6),
@@ -49,9 +49,9 @@ def test_ties_count_a_share_and_a_nan_nothing() -> None:
 
 
 def test_the_items_of_parts_are_found_by_the_text_of_the_part() -> None:
-    x, y = Template("x"), Template("y")
+    x, y = subsets.template("x"), subsets.template("y")
     assert list(members([y, x, None, y]).items()) == [(x, [1]), (y, [0, 3])]
-    assert members(untouched_of([True, False, True])) == {Untouched(): [0, 2]}
+    assert members(untouched_of([True, False, True])) == {subsets.UNTOUCHED: [0, 2]}
     assert members(untouched_of([True, True])) == members(untouched_of([False])) == {}
 
 

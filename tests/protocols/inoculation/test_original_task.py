@@ -19,7 +19,7 @@ from probelight.protocols.jobs.context import RunContext
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
-from probelight.results.subset import Untouched
+from tests.fixtures import subsets
 from tests.protocols.inoculation.conftest import under
 
 
@@ -94,7 +94,7 @@ def test_the_score_without_relatives_stands_beside_where_some_have_one(
     train_original(run, model, files, leaked, None, context)
     whole, clean = of(result(run), "report")
     assert (whole.subset, whole.num_items) == (None, 22)
-    assert (clean.subset, clean.num_items) == (Untouched(), 21)
+    assert (clean.subset, clean.num_items) == (subsets.UNTOUCHED, 21)
 
 
 def test_the_task_begins_with_the_model_of_its_first_stage(

@@ -22,7 +22,7 @@ from probelight.protocols.inoculation.rows import (
 )
 from probelight.results.hits import read_sides
 from probelight.results.row import Row
-from probelight.results.subset import Untouched
+from tests.fixtures import subsets
 
 HISTORY = [{"epoch": 1, "step": 1, PROBE: 0.5, ORIGINAL: 0.5, AGGREGATE: 0.5}]
 
@@ -52,7 +52,9 @@ def test_the_original_task_also_without_what_train_has() -> None:
     found, _ = report_rows(
         Row(), Parts(splits("probe", probe), data), said, worse, HISTORY, whole_clusters=True
     )
-    values = {row.metric: (row.value, row.num_items) for row in found if row.subset == Untouched()}
+    values = {
+        row.metric: (row.value, row.num_items) for row in found if row.subset == subsets.UNTOUCHED
+    }
     assert values["original_accuracy_before"] == (pytest.approx(2 / 3), 3)
     assert values["original_accuracy_after"] == (pytest.approx(1 / 3), 3)
     assert values["inoculation_cost"] == (pytest.approx(1 / 3), 3)

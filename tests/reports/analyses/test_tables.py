@@ -7,7 +7,7 @@ from typing import Any
 
 from probelight.reports.analyses.tables import taxonomy_distance_table, unigrams_table
 from probelight.results.load import load_results
-from probelight.results.subset import NearerDistractor, OneModel
+from tests.fixtures import subsets
 
 WriteRun = Callable[..., Path]
 
@@ -25,8 +25,8 @@ def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[
     return [
         {**rows.accuracy(chosen, 40, **common), "metric": "nearer_chosen"},
         {**common, "metric": "nearer_chosen_by_guessing", "value": 0.4, "num_items": 40},
-        rows.accuracy(10, 40, **common, subset=NearerDistractor(True)),
-        rows.accuracy(15, 20, **common, subset=NearerDistractor(False)),
+        rows.accuracy(10, 40, **common, subset=subsets.nearer_distractor(True)),
+        rows.accuracy(15, 20, **common, subset=subsets.nearer_distractor(False)),
     ]
 
 
@@ -53,7 +53,7 @@ def test_each_seed_has_its_share_beside_the_papers(
 def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: WriteRun) -> None:
     common = {"protocol": "unigrams", "model": "a against b"}
     found: list[dict[str, Any]] = [
-        {**common, "probe": "p", "subset": OneModel("a"), "num_items": 1200,
+        {**common, "probe": "p", "subset": subsets.one_model("a"), "num_items": 1200,
          "metric": "mean_log_probability", "value": -8.0},
         {**common, "probe": "p", "metric": "accuracy_difference", "value": -0.25},
         {**common, "probe": "p", "metric": "log_probability_difference", "value": 0.5},

@@ -9,7 +9,7 @@ from probelight.reports.audit.findings import given_away
 from probelight.reports.audit.tables import audit_table, rules_table, words_table
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
-from probelight.results.subset import AnswerPart, Untouched
+from tests.fixtures import subsets
 
 
 def run(kind: str, value: float, low: float, probe: str = "hypernymy", split: str = "test") -> Run:
@@ -18,7 +18,7 @@ def run(kind: str, value: float, low: float, probe: str = "hypernymy", split: st
     rows = [
         Row(**shared, **size, metric="accuracy", value=value, ci_low=low, ci_high=2 * value - low),
         Row(**shared, metric="chance", value=0.2),
-        Row(**shared, metric="accuracy", subset=Untouched(), value=0.25, num_items=50),
+        Row(**shared, metric="accuracy", subset=subsets.UNTOUCHED, value=0.25, num_items=50),
     ]
     return Run(protocol="audit", model=kind, probe=probe, rows=tuple(rows), key=f"{kind}-{probe}")
 
@@ -43,7 +43,7 @@ def counted() -> Run:
         Row(**shared, split="test", metric="accuracy", mode="the rarest words", value=0.4),
     ]
     for number, pmi in enumerate([1.5, 1.25, 1.0, 0.75, 0.5, 0.25, -1.0]):
-        own = {**shared, "split": "all", "subset": AnswerPart("word", f"w{number}")}
+        own = {**shared, "split": "all", "subset": subsets.answer_part("word", f"w{number}")}
         rows.append(Row(**own, metric="right_share", value=0.5, num_items=20))
         rows.append(Row(**own, metric="chance", value=0.25))
         rows.append(Row(**own, metric="pmi", value=pmi))

@@ -11,7 +11,7 @@ from probelight.reports.compare.tables import differences_table, systems_table
 from probelight.results.load import Results, Run
 from probelight.results.record import ComparisonFacts
 from probelight.results.row import Row
-from probelight.results.subset import OneModel, Versus
+from tests.fixtures import subsets
 
 NAMES = ("bert", "roberta", "electra", "random")
 
@@ -23,7 +23,7 @@ def comparison(
     base = Row(protocol="compare", probe="age", split="test", num_items=400, num_groups=200)
     rows = []
     for name, score in scores.items():
-        own = {"subset": OneModel(name), "value": score, "ci_low": score - 0.1}
+        own = {"subset": subsets.one_model(name), "value": score, "ci_low": score - 0.1}
         rows.append(Row(**{**vars(base), **own, "metric": "accuracy", "ci_high": score + 0.1}))
     for first, second in combinations(scores, 2):
         gap = scores[first] - scores[second]
@@ -32,7 +32,7 @@ def comparison(
             "p_value": 0.02,
             "adjusted_p_value": adjusted.get((first, second), 0.5),
         }
-        subset = Versus(first, second)
+        subset = subsets.versus(first, second)
         ends = {"ci_low": gap - 0.05, "ci_high": gap + 0.05}
         pair = {**vars(base), "subset": subset}
         rows.append(Row(**{**pair, **ends, "metric": "difference", "value": gap}))

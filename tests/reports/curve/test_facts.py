@@ -9,7 +9,7 @@ from probelight.reports.curve.parts import curve_parts_table
 from probelight.reports.curve.summary import peers, summaries
 from probelight.reports.curve.tables import curve_table
 from probelight.results.load import load_results
-from probelight.results.subset import Template
+from tests.fixtures import subsets
 
 WriteRun = Callable[..., Path]
 
@@ -45,7 +45,7 @@ def test_other_train_rows_and_stages_are_curves_of_their_own(
         ("c", 70, {"train": own, "first_stage": True}),
     ):
         [row] = rows.curve("p", "standard", {62: [right]}, 100)
-        write_run(tmp_path / name, name, [row, {**row, "subset": Template("t")}], **facts)
+        write_run(tmp_path / name, name, [row, {**row, "subset": subsets.template("t")}], **facts)
     results = load_results(tmp_path)
     found = curves(results)
     assert [(curve.means(), curve.where) for curve in found] == [
@@ -69,7 +69,7 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(
         ("c", {62: [61]}, "linear"),
     ):
         [row] = rows.curve("p", "standard", sizes, 100, mode=mode)
-        write_run(tmp_path, name, [row, {**row, "subset": Template("t")}])
+        write_run(tmp_path, name, [row, {**row, "subset": subsets.template("t")}])
     other = rows.curve("p", "standard", {0: [40]}, 100, mode="causal_likelihood", model="alone")
     write_run(tmp_path, "d", other)
     results = load_results(tmp_path)

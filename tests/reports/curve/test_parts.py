@@ -6,7 +6,7 @@ from pathlib import Path
 from probelight.reports.curve.parts import curve_parts_table
 from probelight.reports.kit.table import Cell
 from probelight.results.load import load_results
-from probelight.results.subset import ChoiceSet, Template
+from tests.fixtures import subsets
 from tests.fixtures.curves import shares
 from tests.fixtures.report import named
 
@@ -15,7 +15,11 @@ WriteRun = Callable[..., Path]
 
 
 def test_parts_untrained_and_at_the_end(tmp_path: Path, write_curve_runs: Write) -> None:
-    parts = [Template("has"), Template("larger"), ChoiceSet(("older", "younger"))]
+    parts = [
+        subsets.template("has"),
+        subsets.template("larger"),
+        subsets.choices("older", "younger"),
+    ]
     more = {"probe": "always_never", "subsets": parts, "seeds": (1,), "sizes": (0, 62, 125)}
     write_curve_runs(tmp_path, shares, **more)
     table = curve_parts_table(load_results(tmp_path))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from probelight.reports.diagnostics.facts import asked, at_each_k, other_metrics
-from probelight.results.subset import ClozeBin
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 
 
@@ -30,8 +30,8 @@ def test_numbers_of_one_part_are_put_together(
 ) -> None:
     rows = [
         share(1, 2, "sensitivity", probe="role", perturbation="generic_both"),
-        share(1, 5, "sensitivity", probe="role", subset=ClozeBin(0.77)),
-        share(2, 5, "sensitivity", probe="role", subset=ClozeBin(0.17)),
+        share(1, 5, "sensitivity", probe="role", subset=subsets.cloze(0.77)),
+        share(2, 5, "sensitivity", probe="role", subset=subsets.cloze(0.17)),
         share(1, 3, "sensitivity"),
         share(0, 3, "sensitivity_margin"),
         share(0, 3),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from probelight.reports.diagnostics.figures import _look, accuracy_figure, sensitivity_figure
-from probelight.results.subset import Constraint, Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import texts_of
 
@@ -12,7 +12,11 @@ WriteRun = Callable[..., Path]
 
 
 def test_models_stand_beside_each_other_and_the_papers(tmp_path: Path, write_run: WriteRun) -> None:
-    one = [share(8, 34), share(4, 18, subset=Constraint("high")), share(9, 34, "accuracy@5")]
+    one = [
+        share(8, 34),
+        share(4, 18, subset=subsets.constraint("high")),
+        share(9, 34, "accuracy@5"),
+    ]
     other = [share(5, 34, model="o"), share(3, 34, model="o", perturbation="truncated")]
     results = results_of(tmp_path, write_run, one, other)
     figure = accuracy_figure(results)
@@ -27,8 +31,10 @@ def test_models_stand_beside_each_other_and_the_papers(tmp_path: Path, write_run
 def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path, write_run: WriteRun) -> None:
     rows = [
         share(18, 36, "sensitivity", probe="neg_simp"),
-        share(17, 18, "sensitivity", probe="neg_simp", subset=Statements("affirmative")),
-        share(3, 18, "sensitivity_margin", probe="neg_simp", subset=Statements("affirmative")),
+        share(17, 18, "sensitivity", probe="neg_simp", subset=subsets.statements("affirmative")),
+        share(
+            3, 18, "sensitivity_margin", probe="neg_simp", subset=subsets.statements("affirmative")
+        ),
     ]
     said = texts_of(sensitivity_figure(results_of(tmp_path, write_run, rows)))
     assert {"affirmative", "94.4", "affirmative, by 0.01", "16.7"} <= set(said)

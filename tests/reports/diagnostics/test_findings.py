@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probelight.reports.diagnostics.findings import expectations
-from probelight.results.subset import Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 
 WriteRun = Callable[..., Path]
@@ -66,8 +66,8 @@ def test_sensitivity_to_negation_takes_both_polarities(
 ) -> None:
     simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
     rows = [
-        share(affirmative, 18, **simp, subset=Statements("affirmative")),
-        share(negative, 18, **simp, subset=Statements("negative")),
+        share(affirmative, 18, **simp, subset=subsets.statements("affirmative")),
+        share(negative, 18, **simp, subset=subsets.statements("negative")),
         share(6, 22, "unchanged_by_not", probe="neg_simp"),
     ]
     [sentence] = expectations(results_of(tmp_path, write_run, rows))
@@ -77,9 +77,9 @@ def test_sensitivity_to_negation_takes_both_polarities(
 
 def test_natural_negation_and_one_polarity_alone(tmp_path: Path, write_run: WriteRun) -> None:
     rows = [
-        share(8, 18, "sensitivity", probe="neg_simp", subset=Statements("affirmative")),
-        share(12, 16, "sensitivity", probe="neg_nat", subset=Statements("", "natural")),
-        share(6, 16, "sensitivity", probe="neg_nat", subset=Statements("", "less natural")),
+        share(8, 18, "sensitivity", probe="neg_simp", subset=subsets.statements("affirmative")),
+        share(12, 16, "sensitivity", probe="neg_nat", subset=subsets.statements("", "natural")),
+        share(6, 16, "sensitivity", probe="neg_nat", subset=subsets.statements("", "less natural")),
     ]
     assert expectations(results_of(tmp_path, write_run, rows)) == [
         "m: On NEG-136-NAT it prefers the true word in 75.0% (12/16, 50.5–89.8) where negation is "
@@ -90,5 +90,5 @@ def test_natural_negation_and_one_polarity_alone(tmp_path: Path, write_run: Writ
 def test_nothing_is_said_of_nothing(tmp_path: Path, write_run: WriteRun) -> None:
     rows = [share(8, 18, "article_obedience", probe="neg_simp")]
     assert expectations(results_of(tmp_path, write_run, rows)) == []
-    more = [share(1, 2, model="alone", probe="neg_simp", subset=Statements("negative"))]
+    more = [share(1, 2, model="alone", probe="neg_simp", subset=subsets.statements("negative"))]
     assert expectations(results_of(tmp_path / "more", write_run, more)) == []

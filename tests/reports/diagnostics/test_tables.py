@@ -12,7 +12,7 @@ from probelight.reports.diagnostics.tables import (
 )
 from probelight.reports.kit.forms.plain import to_csv, to_markdown
 from probelight.reports.kit.table import Table
-from probelight.results.subset import Article, ClozeBin, Constraint, Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.report import labels, named
 
@@ -32,13 +32,13 @@ def test_accuracies_stand_beside_the_papers_models(tmp_path: Path, write_run: Wr
         write_run,
         [
             share(8, 34),
-            share(4, 18, subset=Constraint("high")),
+            share(4, 18, subset=subsets.constraint("high")),
             share(18, 34, "accuracy@5"),
             share(1, 34, "sensitivity"),
         ],
         [
-            share(2, 17, **ROLE, subset=ClozeBin(0.77)),
-            share(3, 25, **ROLE, subset=ClozeBin(0.166666667)),
+            share(2, 17, **ROLE, subset=subsets.cloze(0.77)),
+            share(3, 25, **ROLE, subset=subsets.cloze(0.166666667)),
             share(13, 88, **ROLE),
         ],
     )
@@ -100,7 +100,7 @@ def test_what_survives_stands_in_a_table_of_its_own(tmp_path: Path, write_run: W
 
 
 def test_sensitivities_with_and_without_the_margin(tmp_path: Path, write_run: WriteRun) -> None:
-    negative = Statements("negative")
+    negative = subsets.statements("negative")
     rows = [
         share(18, 36, "sensitivity", **SIMP),
         share(0, 18, "sensitivity", **SIMP, subset=negative),
@@ -119,7 +119,7 @@ def test_what_else_was_measured_stands_in_the_third_table(
     rows = [
         share(8, 34),
         share(42, 44, "article_obedience", **SIMP),
-        share(8, 8, "article_obedience", **SIMP, subset=Article("an")),
+        share(8, 8, "article_obedience", **SIMP, subset=subsets.article("an")),
         share(11, 11, "repeated_subject", **SIMP),
         share(1, 2, "some_new_measure", perturbation="shuffled"),
     ]

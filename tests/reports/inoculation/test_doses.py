@@ -18,7 +18,7 @@ from probelight.reports.inoculation.findings import paragraph
 from probelight.reports.inoculation.series import Series
 from probelight.results.hits import read_sides
 from probelight.results.load import Results, load_results
-from probelight.results.subset import Untouched
+from tests.fixtures import subsets
 
 WriteRun = Callable[..., Path]
 
@@ -125,7 +125,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert (dose.gain.ci_low, dose.gain.ci_high) == pytest.approx((-high, -low))
     assert dose.recorded
     assert dose.interval("aggregate") == (None, None)
-    assert dose.part(Untouched()).interval("probe_accuracy") == (None, None)  # no such rows
+    assert dose.part(subsets.UNTOUCHED).interval("probe_accuracy") == (None, None)  # no such rows
     assert "did not record" not in paragraph(line)
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)

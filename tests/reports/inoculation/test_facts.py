@@ -10,7 +10,7 @@ from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.facts import inoculations
 from probelight.reports.inoculation.series import Series
 from probelight.results.load import Results, load_results
-from probelight.results.subset import SourceSet
+from tests.fixtures import subsets
 
 WriteRun = Callable[..., Path]
 
@@ -84,8 +84,8 @@ def test_cost_is_read_only_above_chance(
 def test_parts_are_kept_apart(inoculated: Callable[..., Results]) -> None:
     parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
     (one,) = inoculations(inoculated({"datasets": parts}))
-    assert list(one.parts) == [SourceSet("easy"), SourceSet("hard")]
-    assert one.parts[SourceSet("easy")]["inoculation_cost"].value == pytest.approx(0.1)
+    assert list(one.parts) == [subsets.source_set("easy"), subsets.source_set("hard")]
+    assert one.parts[subsets.source_set("easy")]["inoculation_cost"].value == pytest.approx(0.1)
     assert one.value("original_accuracy_before") == 0.6
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from probelight.reports.kit.table import Cell
-from probelight.results.subset import Clusters, SourceSet, Untouched
+from tests.fixtures import subsets
 from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]
@@ -15,7 +15,7 @@ def test_parts_of_an_inoculation(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     found = rows.inoculation(datasets={"easy": (300, 150, 120)})
-    clean = {**found[-1], "subset": Untouched(), "split": "report"}
+    clean = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
     found += [
         rows.accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
         rows.accuracy(20, 100, **{**clean, "metric": "probe_accuracy"}),
@@ -35,7 +35,7 @@ def test_large_clusters_are_one_row_of_the_parts(
     found = rows.inoculation()
     report = {**found[-1], "split": "report"}
     for size, before, after, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
-        own = {**report, "subset": Clusters(size)}
+        own = {**report, "subset": subsets.clusters(size)}
         found += [
             rows.accuracy(before, number, **{**own, "metric": "strict_cluster_accuracy_before"}),
             rows.accuracy(after, number, **{**own, "metric": "strict_cluster_accuracy"}),
@@ -66,7 +66,9 @@ def test_cost_of_a_data_set_is_read_by_its_own_chance(
     found = rows.inoculation(datasets=sets)
     report = {**found[-1], "split": "report", "metric": "chance_original"}
     # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
-    found += [{**report, "subset": SourceSet(name), "value": 0.25} for name in ("easy", "hard")]
+    found += [
+        {**report, "subset": subsets.source_set(name), "value": 0.25} for name in ("easy", "hard")
+    ]
     write_run(tmp_path, "a", found, cost_interpretable=True)
     table = tables(tmp_path)["inoculation_parts"]
     costs = {row[4].text: row[-1].text for row in table.rows}

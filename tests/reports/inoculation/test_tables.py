@@ -8,7 +8,7 @@ import pytest
 
 from probelight.reports.kit.table import Cell
 from probelight.results.load import Results
-from probelight.results.subset import Untouched
+from tests.fixtures import subsets
 from tests.fixtures.report import labels, tables
 
 WriteRun = Callable[..., Path]
@@ -87,7 +87,7 @@ def test_seeds_are_averaged_on_untouched_items_too(
     # Of the second dose one seed lacks the rows, so there is no mean.
     for dose, seed, untouched in ((100, 1, 20), (100, 2, 30), (500, 1, 40), (500, 2, None)):
         found = rows.inoculation(dose=dose, seed=seed)
-        part = {**found[-1], "subset": Untouched(), "split": "report"}
+        part = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
         if untouched is not None:
             found += [
                 rows.accuracy(10, 100, **{**part, "metric": "probe_accuracy_before"}),

@@ -9,14 +9,14 @@ from probelight.reports.overview.contexts import context_example
 from probelight.reports.overview.examples import Choice, Example
 from probelight.reports.overview.skills import verdicts
 from probelight.results.load import load_results
-from probelight.results.subset import Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import share
 
 WriteRun = Callable[..., Path]
 SIMP: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
 STATEMENTS = [
-    share(18, 18, **SIMP, subset=Statements("affirmative")),
-    share(0, 18, **SIMP, subset=Statements("negative")),
+    share(18, 18, **SIMP, subset=subsets.statements("affirmative")),
+    share(0, 18, **SIMP, subset=subsets.statements("negative")),
 ]
 
 

@@ -14,7 +14,7 @@ from probelight.reports.kit.figure import STYLE
 from probelight.reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
 from probelight.reports.overview.verdicts import HELD, Evidence
 from probelight.results.load import Results, load_results
-from probelight.results.subset import Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.grids import write_grid
 
@@ -290,8 +290,8 @@ def test_statements_are_judged_apart_from_their_negations(
     simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
     statements = [
         share(18, 36, **simp),
-        share(18, 18, **simp, subset=Statements("affirmative")),
-        share(0, 18, **simp, subset=Statements("negative")),
+        share(18, 18, **simp, subset=subsets.statements("affirmative")),
+        share(0, 18, **simp, subset=subsets.statements("negative")),
     ]
     cprag = [
         share(34, 34, "sensitivity"),

@@ -12,7 +12,7 @@ from probelight.reports.kit.published_files import PUBLISHED_DIR
 from probelight.reports.papers.ettinger import diagnostic_rows
 from probelight.results.load import load_results
 from probelight.results.provenance import DataUse
-from probelight.results.subset import Statements
+from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 
 WriteRun = Callable[..., Path]
@@ -45,7 +45,7 @@ def test_statements_of_table_12_are_told_apart(tmp_path: Path, write_run: WriteR
     own = {**BERT, "probe": "neg_simp"}
     rows = [
         share(18, 36, "sensitivity", **own),
-        share(17, 18, "sensitivity", **own, subset=Statements("affirmative")),
+        share(17, 18, "sensitivity", **own, subset=subsets.statements("affirmative")),
     ]
     found = diagnostic_rows(results_of(tmp_path, write_run, rows), 12)
     [row] = [row for row in found if row.ours is not None]

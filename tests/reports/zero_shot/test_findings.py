@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from probelight.results.subset import Answered
+from tests.fixtures import subsets
 from tests.fixtures.report import findings
 
 WriteRun = Callable[..., Path]
@@ -106,7 +106,7 @@ def test_model_that_always_says_the_same_is_told(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     found = rows.zero_shot("age_comparison", 250, 500, 2)
-    shares = {Answered("choice 1"): 0.95, Answered("choice 2"): 0.05}
+    shares = {subsets.answered("choice 1"): 0.95, subsets.answered("choice 2"): 0.05}
     found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
     write_run(tmp_path, "a", found)
     (said,) = findings(tmp_path)

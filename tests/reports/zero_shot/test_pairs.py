@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from probelight.reports.kit.table import Cell
-from probelight.results.subset import Paradigm
+from tests.fixtures import subsets
 from tests.fixtures.report import findings, labels, tables
 
 WriteRun = Callable[..., Path]
@@ -33,7 +33,7 @@ def pairs(rows: SimpleNamespace) -> Callable[..., list[dict[str, Any]]]:
         ]
         for name, counts in COUNTS.items():
             for right, own in zip(counts, (common, by_mean), strict=True):
-                found.append(rows.accuracy(right, 10, **own, subset=Paradigm(name)))
+                found.append(rows.accuracy(right, 10, **own, subset=subsets.paradigm(name)))
         return found
 
     return make
