@@ -5,10 +5,10 @@
 #   sbatch --nodes=4 --gpus-per-node=4 configs/sweep/slurm.sh runs/released
 #   python train.py sweep status --output_dir runs/released --watch true
 #
-# Submit it in the checkout, with its Python environment active; all nodes see these and the output
-# folder at the same paths. Options behind the folder are those of `sweep run`. Before the time
-# limit, and at a pre-emption that signals the script, the cells save their state and the job goes
-# back into the queue; it goes on from there.
+# Submit it with the Python environment active, in the checkout where the package is not installed
+# there; all nodes see both and the output folder at the same paths. Options behind the folder are
+# those of `sweep run`. Before the time limit, and at a pre-emption that signals the script, the
+# cells save their state and the job goes back into the queue; it goes on from there.
 #SBATCH --job-name=probelight-sweep
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1
@@ -81,7 +81,7 @@ for node in "${nodes[@]:1}"; do
 done
 
 # SLURM runs a job once at a time: whoever drove the sweep before on another node is gone.
-python train.py sweep run --output_dir "$output_dir" \
+python -m probelight sweep run --output_dir "$output_dir" \
     --engine.address "$head_node" --engine.take_over true "$@" &
 sweep=$!
 trap 'kill -TERM "$sweep"' TERM

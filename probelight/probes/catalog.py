@@ -20,7 +20,7 @@ import regex  # it can be told when to stop, which `re` cannot
 from probelight.io.errors import ConfigError, nearest
 from probelight.io.escaping import visible
 from probelight.io.limits import MATCH_SECONDS, MAX_PATTERN, MAX_REPEATS
-from probelight.io.package import ASSETS, CONFIGS
+from probelight.io.package import ASSETS, CONFIGS, shipped_path
 from probelight.io.typed import STRICT, typed
 from probelight.io.yaml_file import read_yaml
 from probelight.probes.record import MASK, Setup
@@ -218,7 +218,7 @@ def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
                 f"there is no probe {name!r}{near}; {there}, or give the path of a .yaml file"
             )
         path = CONFIG_DIR / f"{name}.yaml"
-    return read_config(path)
+    return read_config(Path(shipped_path(str(path))))
 
 
 def read_config(path: Path) -> ProbeConfig:

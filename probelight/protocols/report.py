@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
+from probelight.io.package import shipped_path
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.results.run_status import planned_cells
@@ -70,7 +71,7 @@ def _template(path: Path, wandb: WandbSettings) -> WorkspaceTemplate:
     if not wandb.project:
         raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")
     check_library()
-    return WorkspaceTemplate.read(path)
+    return WorkspaceTemplate.read(Path(shipped_path(str(path))))
 
 
 def said_of_page(page_path: Path) -> str:

@@ -148,5 +148,5 @@ def overview(group: str = "") -> str:
         for name, command in commands.items()
         if name.startswith(group)
     )
-    end = "train.py COMMAND --help says more; train.py --version gives the version."
+    end = "train.py COMMAND --help says more, and --version which version this is."
     return as_typed(f"{(__doc__ or '').strip()}\n\ncommands:{lines}\n\n{end}")

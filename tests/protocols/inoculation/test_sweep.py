@@ -167,4 +167,4 @@ def test_what_replaced_sweep_work_is_said(capsys: pytest.CaptureFixture[str]) ->
 def test_the_slurm_example_is_valid_shell() -> None:
     path = ROOT / "configs" / "sweep" / "slurm.sh"
     subprocess.run(["bash", "-n", path], check=True)
-    assert "train.py sweep run" in path.read_text()
+    assert "-m probelight sweep run" in path.read_text()

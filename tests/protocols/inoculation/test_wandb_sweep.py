@@ -37,10 +37,10 @@ def test_parameters_are_options_of_inoculate(
     *_, script, zero, args = load("wandb.yaml")["command"]
     assert (zero, args) == ("train.py", "${args}")
     words = shlex.split(script)
-    assert words[:4] == ["exec", "python", "train.py", "inoculate"]
+    assert words[:5] == ["exec", "python", "-m", "probelight", "inoculate"]
     # The shell sees to these.
     at, original = words.index("$@"), words.index("${ORIGINAL:+--original.checkpoint")
-    given = [*words[4:at], *arguments(place), *words[at + 1 : original]]
+    given = [*words[5:at], *arguments(place), *words[at + 1 : original]]
     parser = ArgumentParser()
     parser.add_argument("--config", action="config")
     parser.add_function_arguments(inoculate)

@@ -97,7 +97,7 @@ class Cluster:
         self._directory = _short_directory()
         with (self._directory / "process.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"{_SERVE}; r.serve()", str(PACKAGE.parent)],
+                [sys.executable, "-P", "-c", f"{_SERVE}; r.serve()", str(PACKAGE.parent)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

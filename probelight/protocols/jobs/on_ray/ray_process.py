@@ -232,8 +232,8 @@ def _look() -> Callable[[str, str, int], str]:
         import sys
         from pathlib import Path
 
-        if not (Path(root) / "train.py").is_file():
-            return f"{root} is not there: put the same checkout at the same path on every node"
+        if not (Path(root) / "probelight" / "__main__.py").is_file():
+            return f"{root} holds no probelight: it must be at the same path on every node"
         sys.path[:0] = [] if root in sys.path else [root]
         from probelight.protocols.jobs.cells.driver_claim import DriverLostError, check_driver
 

@@ -21,7 +21,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from probelight.io.atomic import write_text_atomic
-from probelight.io.package import PACKAGE
+from probelight.io.package import checkout
 from probelight.io.stop_signals import TERMINATED
 from probelight.protocols.jobs.cells.attempt import LOST, Attempt, begin_attempt, end_attempt
 from probelight.protocols.jobs.cells.driver_claim import DriverLostError
@@ -139,8 +139,8 @@ def cell_environment(own: Mapping[str, str], order: Order) -> dict[str, str]:
     both = {**own, **order.environment}
     kept = {name: value for name, value in both.items() if not name.startswith(_NOT_PASSED_ON)}
     threads = str(order.threads)
-    if (PACKAGE.parent / "train.py").is_file():  # a checkout, which need not be installed
-        paths = [str(PACKAGE.parent), *filter(None, [kept.get("PYTHONPATH")])]
+    if root := checkout():  # it need not be installed
+        paths = [str(root), *filter(None, [kept.get("PYTHONPATH")])]
         kept["PYTHONPATH"] = os.pathsep.join(paths)
     return {**kept, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
 

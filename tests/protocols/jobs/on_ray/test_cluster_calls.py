@@ -156,7 +156,9 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
         with pytest.raises(UsageError, match=f"node far: it does not see {tmp_path}, which all"):
             session.check(need, str(tmp_path), number + 1)
     monkeypatch.setattr("probelight.protocols.jobs.on_ray.ray_process.ROOT", tmp_path)
-    with pytest.raises(UsageError, match=f"node far: {tmp_path} is not there: put the same check"):
+    with pytest.raises(
+        UsageError, match=f"node far: {tmp_path} holds no probelight: it must be at"
+    ):
         session.check(need, str(tmp_path), number)
 
 
