@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.fixtures.results",
     "tests.fixtures.small_disk",
     "tests.fixtures.training",
+    "tests.fixtures.wordnet",
 ]
 
 # Threads change the order of sums, and two test processes with all cores each are slower than one.

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from probelight.build.frame.builder import Builder
-from probelight.build.frame.registry import builder_of
-from probelight.build.frame.write import checked_probe
+from probelight.build.builder import Builder, checked_probe
+from probelight.build.registry import builder_of
 from probelight.io.package import ASSETS
 from probelight.probes.importers.ai2 import write_ai2
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from probelight.build.antonyms import _names, antonym_pairs, synonym_pairs
+from probelight.build.olmpics.antonyms import _names, antonym_pairs, synonym_pairs
 
 WORDS = {"hot", "warm", "cold", "scorching"}
 
@@ -20,7 +20,7 @@ def test_only_what_a_gloss_bears_out(tiny_wordnet: Any, monkeypatch: pytest.Monk
     assert ("hot", "scorching") in synonym_pairs(tiny_wordnet, WORDS)
     hot, scorching = (tiny_wordnet.synsets(word)[0] for word in ("hot", "scorching"))
     assert (_names(scorching, hot), _names(hot, scorching)) == (True, False)
-    monkeypatch.setattr("probelight.build.antonyms._names", lambda one, other: False)
+    monkeypatch.setattr("probelight.build.olmpics.antonyms._names", lambda one, other: False)
     assert antonym_pairs(tiny_wordnet, WORDS) == {("cold", "hot")}
     assert synonym_pairs(tiny_wordnet, WORDS) == {("hot", "warm")}
 

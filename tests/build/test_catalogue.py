@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from probelight.build.catalogue import SHIPPED, build_probes
-from probelight.build.hygiene.finding import asked_stems
+from probelight.build.hygiene import asked_stems
+from probelight.build.olmpics.frame import read_vocabulary
 from probelight.build.sources import gcide, wordnet
-from probelight.build.sources.vocabulary import read_vocabulary
 from probelight.io.files import sha256_of
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import choose_nonsense, no_language, perturbed_language

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from probelight.build.glosses import contexts_of, is_fit
+from probelight.build.sources.verbalise import contexts_of, is_fit
 
 
 def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> None:

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
+from probelight.build.olmpics.taxonomy import (
+    Rules,
+    countable_words,
+    read_concepts,
+    taxonomy_conjunction,
+)
 from probelight.build.sources.wordnet import open_wordnet
-from probelight.build.taxonomy import Rules, countable_words, read_concepts, taxonomy_conjunction
-from tests.probes.tiny_wordnet import ANIMALS, write_wordnet
+from tests.fixtures.wordnet import ANIMALS, write_wordnet
 
 VOCABULARY = set(
     "animal mammal bird dog cat horse poodle hound hen owl duck vehicle building car boat ferry "
@@ -31,7 +36,7 @@ def test_countable_words_stand_after_an_article_or_in_the_plural(tiny_wordnet: A
 def test_candidates_are_true_of_what_they_should_be(
     tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probelight.build.taxonomy.countable_words", lambda _, words: words)
+    monkeypatch.setattr("probelight.build.olmpics.taxonomy.countable_words", lambda _, words: words)
     known = concepts(tiny_wordnet)
     assert dict(known["poodle"].near) == {
         "dog.n.01": "dog",
@@ -57,7 +62,7 @@ def test_candidates_are_true_of_what_they_should_be(
 def test_a_split_of_groups_shares_no_gold(
     tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probelight.build.taxonomy.countable_words", lambda _, words: words)
+    monkeypatch.setattr("probelight.build.olmpics.taxonomy.countable_words", lambda _, words: words)
     with pytest.raises(ValueError, match="items are left for dev"):  # "animal" is in test
         taxonomy_conjunction(tiny_wordnet, VOCABULARY, {"test": 2, "dev": 2}, rules=Rules(ROOTS))
 
@@ -65,7 +70,7 @@ def test_a_split_of_groups_shares_no_gold(
 def test_both_distractors_may_be_of_one_concept(
     tiny_wordnet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probelight.build.taxonomy.countable_words", lambda _, words: words)
+    monkeypatch.setattr("probelight.build.olmpics.taxonomy.countable_words", lambda _, words: words)
     vocabulary = {"animal", "mammal", "dog", "poodle", "hen"}
     with pytest.raises(ValueError, match="only 0 items are left for test"):
         taxonomy_conjunction(tiny_wordnet, vocabulary, {"test": 2}, rules=Rules(ROOTS))
@@ -80,7 +85,7 @@ def test_both_distractors_may_be_of_one_concept(
 def test_no_animal_of_unsaid_kind_is_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probelight.build.taxonomy.countable_words", lambda _, words: words)
+    monkeypatch.setattr("probelight.build.olmpics.taxonomy.countable_words", lambda _, words: words)
     vocabulary = {"animal", "vertebrate", "invertebrate", "bird", "swan", "owl", "clam", "calf"}
     wordnet = open_wordnet(write_wordnet(tmp_path, ANIMALS))
     known = {concept.word for concept in read_concepts(wordnet, vocabulary, vocabulary)}

@@ -16,7 +16,7 @@ from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.dictionary import PIECES, small_dictionary
-from tests.probes.tiny_wordnet import write_wordnet
+from tests.fixtures.wordnet import write_wordnet
 
 FIT_CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
 # Name here: the shipped probe it is cut from, and how many rows of its splits.

@@ -28,8 +28,8 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
+from tests.fixtures.wordnet import write_wordnet
 from tests.golden.world import ANIMALS
-from tests.probes.tiny_wordnet import write_wordnet
 from tests.protocols.conftest import questions, sentences
 
 # Twenty seconds: twice the runs of ten commands.

@@ -15,15 +15,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probelight.build.dictionary_probe.distinct import Distinct
-from probelight.build.dictionary_probe.entries import Entry, read_entries
-from probelight.build.dictionary_probe.likeness import spells
+from probelight.build.builder import Builder, BuildSettings, Source
+from probelight.build.dictionary_probe.entries import (
+    Distinct,
+    Entry,
+    check_senses,
+    read_entries,
+    spells,
+)
 from probelight.build.drafts import Draft, Probe, finish
-from probelight.build.frame.builder import Builder, BuildSettings, Source
-from probelight.build.frame.progress import tracked
-from probelight.build.hygiene.senses import check_senses
-from probelight.build.sources.gcide import DEFAULT_PATH, PUBLIC_DOMAIN_SOURCE, Sense, read_gcide
-from probelight.build.sources.gnu_gcide import gnu_files, is_gnu, read_gnu_gcide
+from probelight.build.progress import tracked
+from probelight.build.sources.gcide import (
+    DEFAULT_PATH,
+    PUBLIC_DOMAIN_SOURCE,
+    Sense,
+    gnu_files,
+    is_gnu,
+    read_gcide,
+    read_gnu_gcide,
+)
 from probelight.build.wordnet_probes.questions import CONTEXTS, WORDINGS
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import NumItems

@@ -1,14 +1,96 @@
-"""Senses that can be asked about: a short definition, and a usage with the word in it."""
+"""When two definitions may say the same, so that the one is no wrong answer beside the other."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from probelight.build.dictionary_probe.likeness import ARTICLES, overlap, spells
+from probelight.build.hygiene import Finding
 from probelight.build.sources.gcide import Sense
+from probelight.probes.record import Record
+from probelight.probes.words import stem_of
+
+_ALIKE = 0.34  # share of the shorter one's content words
+_NUM_LETTERS = 5  # that tell a word and what is made of it
+_FEW_LETTERS = 4
+ARTICLES = frozenset(("a", "an", "the", "to", "or", "and"))  # and the like: they say nothing
+_FUNCTION_WORDS = frozenset(
+    "a an and any anything as at be been being by for from had has have having in into is it its "
+    "made make not of off on one or other out over some something such than that the their them "
+    "they this to up upon was what which who whom whose with without act acts state quality kind "
+    "manner pertaining relating person thing things used use take takes taking give gives put puts "
+    "cause causes bring esp especially hence like more very etc place form body come go part "
+    "parts".split()
+)
+_ENDING = re.compile(r"(?<=\w\w\w)(?:e?s|ed|ing|er|e|y|ly|ness)$")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@cache
+def beginnings(text: str, num_letters: int = _NUM_LETTERS) -> frozenset[str]:
+    """The content words of a text, cut to their beginnings: "heated" is as "heating"."""
+    words = _WORD.findall(text.lower())
+    return frozenset(w[:num_letters] for w in words if w not in _FUNCTION_WORDS and len(w) > 1)
+
+
+def overlap(one: str, other: str) -> float:
+    """How many of its content words the shorter text shares with the other, as a share.
+
+    A text without any is taken to share all that it has.
+    """
+    ours, theirs = beginnings(one), beginnings(other)
+    return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
+
+
+def spells(word: str, definition: str) -> bool:
+    """Whether a definition tells a word by spelling: it has the word, or one made from it."""
+    stem = stem_of(word)
+    return any(
+        stem_of(token) == stem
+        or (token not in _FUNCTION_WORDS and _is_made_of(word.lower(), token))
+        for token in _WORD.findall(definition.lower())
+    )
+
+
+def _is_made_of(word: str, token: str) -> bool:
+    """Whether two words have a stem in common ("hitter", "hits"), or the one is in the other."""
+    if len(token) >= _FEW_LETTERS and token[:_NUM_LETTERS] in word:
+        return True  # also "unhappy", "happy"
+    shorter, longer = sorted((_stem(word), _stem(token)), key=len)
+    more = len(longer) - len(shorter)
+    return len(shorter) > 2 and longer.startswith(shorter) and (more < 3 or len(shorter) > 3)
+
+
+@cache
+def _stem(word: str) -> str:
+    """A word without its ending, roughly: enough to see that two are forms of one."""
+    stem = _ENDING.sub("", word)
+    return stem[:-1] if stem != word and stem[-2:-1] == stem[-1:] else stem
+
+
+@cache
+def synonyms_in(definition: str) -> frozenset[str]:
+    """What a definition gives in a word of its own: "To bear; to endure" gives both."""
+    clauses = [_WORD.findall(clause) for clause in re.split(r"[;,:]", definition.lower())]
+    words = [[w for w in c if w not in ARTICLES] for c in clauses]
+    return frozenset(clause[0] for clause in words if len(clause) == 1)
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Whether two definitions share many of their words, or a synonym that both give."""
+    return overlap(one, other) > _ALIKE or not synonyms_in(one).isdisjoint(synonyms_in(other))
+
+
+def share_a_word(one: str, other: str) -> bool:
+    """Whether definitions have any content word in common, "joined" and "joint" too.
+
+    Two senses of one word that do are often hard to tell apart.
+    """
+    return not beginnings(one, _FEW_LETTERS).isdisjoint(beginnings(other, _FEW_LETTERS))
+
 
 _LENGTHS = range(12, 161)  # characters of a definition
 _USAGE_WORDS = range(2, 19)
@@ -133,3 +215,50 @@ def forms(word: str, part: str) -> set[str]:
     if part == "v":
         found |= {word + word[-1] + "ed", word + word[-1] + "ing"}
     return found
+
+
+class Distinct:
+    """Tells whether the definition of one entry is wrong where that of another is right.
+
+    Args:
+        senses: The dictionary: what one of its definitions gives as a word of its own is a synonym.
+    """
+
+    def __init__(self, senses: Iterable[Sense]) -> None:
+        self._synonyms: dict[str, set[str]] = {}
+        for sense in senses:
+            for word in synonyms_in(sense.definition):
+                self._synonyms.setdefault(sense.word.lower(), set()).add(word)
+
+    def __call__(self, one: Entry, other: Entry) -> bool:
+        """Whether either definition is wrong where the other one is right."""
+        ours, theirs = synonyms_in(one.definition), synonyms_in(other.definition)
+        if say_the_same(one.definition, other.definition):
+            return False
+        if any(self._linked(a, b) for a in ours for b in theirs):
+            return False
+        if one.word == other.word:
+            return not share_a_word(one.definition, other.definition)
+        return not (self._is_named(one.word, theirs) or self._is_named(other.word, ours))
+
+    def _is_named(self, word: str, synonyms: Iterable[str]) -> bool:
+        return any(word == given or self._linked(word, given) for given in synonyms)
+
+    def _linked(self, one: str, other: str) -> bool:
+        return other in self._synonyms.get(one, ()) or one in self._synonyms.get(other, ())
+
+
+def check_senses(records: Sequence[Record]) -> list[Finding]:
+    """Wrong answers that say nearly what the right one says.
+
+    Args:
+        records: Items; those whose notes do not count the senses among their choices, as
+            DictionaryQA's do, are passed over.
+    """
+    return [
+        Finding("wrong answer like the gold", record.where, f"{text[:60]!r}, {record.gold[:60]!r}")
+        for record in records
+        if "sense_choices" in record.meta
+        for text in record.wrong
+        if say_the_same(text, record.gold)
+    ]

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from probelight.build.builder import Builder
 from probelight.build.drafts import Draft, Probe, article, finish, split_groups
-from probelight.build.frame.builder import Builder
 from probelight.build.olmpics.frame import OlmpicsSettings, at_most, in_order, masked, with_articles
 from probelight.build.prediction_grids import Wording, grid_of
 from probelight.probes.record import MASK

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from probelight.build.drafts import SPLITS, article
-from probelight.build.frame.builder import BuildSettings
+from probelight.build.builder import BuildSettings
+from probelight.build.drafts import SPLITS, Draft, article
 from probelight.io.errors import UsageError
 from probelight.io.ranges import NumItems, Within
 
@@ -74,3 +79,73 @@ def with_articles(stem: str) -> str:
 
 def _like(letter: str, word: str) -> str:
     return word.capitalize() if letter.isupper() else word
+
+
+_LEAST = 1 / 4  # of all names: the choices of a small split must find each other too
+
+
+def dealt(
+    names: Sequence[str], sizes: Mapping[str, int], rng: random.Random
+) -> dict[str, list[str]]:
+    """Deals names to splits in proportion to their items, but each has its fourth at least.
+
+    Args:
+        names: In an order that hangs on nothing but the source.
+        sizes: Items of each split; the first one gets what the others leave.
+        rng: The order.
+    """
+    order = rng.sample(names, len(names))
+    total, found = max(1, sum(sizes.values())), dict[str, list[str]]()
+    for split in reversed(list(sizes)):
+        share = 1.0 if len(found) + 1 == len(sizes) else max(_LEAST, sizes[split] / total)
+        count = round(share * len(names))
+        found[split], order = order[:count], order[count:]
+    return found
+
+
+def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Draft]:
+    """The first so many items.
+
+    Raises:
+        UsageError: If there are fewer; the message says what to do.
+    """
+    found = list(islice(drafts, size))
+    if len(found) < size:
+        raise UsageError(f"{what}: the source gives {len(found):,} items, not {size:,}; {advice}")
+    return found
+
+
+@cache
+def frequent_words(count: int) -> frozenset[str]:
+    """The most frequent English words, by `wordfreq`'s large list.
+
+    Args:
+        count: How many.
+
+    Raises:
+        FileNotFoundError: If the package is missing, with how to get it.
+    """
+    try:
+        from wordfreq import top_n_list
+    except ModuleNotFoundError as error:
+        raise FileNotFoundError(
+            "word frequencies come from the package wordfreq: pip install 'probelight[sources]'"
+        ) from error
+    return frozenset(top_n_list("en", count, wordlist="large"))
+
+
+def read_vocabulary(path: Path) -> frozenset[str]:
+    """Reads a model's pieces from vocab.txt or tokenizer.json, or from a folder with one of them.
+
+    Raises:
+        FileNotFoundError: If there is neither.
+    """
+    path = Path(path)
+    candidates = [path / "vocab.txt", path / "tokenizer.json"] if path.is_dir() else [path]
+    for candidate in candidates:
+        if candidate.is_file():
+            text = candidate.read_text(encoding="utf-8")
+            if candidate.suffix == ".json":
+                return frozenset(json.loads(text)["model"]["vocab"])
+            return frozenset(text.splitlines())
+    raise FileNotFoundError(f"{path}: no vocab.txt or tokenizer.json of a model is there")

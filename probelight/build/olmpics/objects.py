@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from probelight.build.builder import Builder, Source
 from probelight.build.drafts import Draft, Probe, finish, split_groups
-from probelight.build.frame.builder import Builder, Source
 from probelight.build.olmpics.frame import OlmpicsSettings, at_most, in_order, masked, with_articles
 from probelight.build.prediction_grids import SIZES, Wording, grid_of
 from probelight.io.errors import RecordError

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import random
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probelight.build.drafts import Probe
-from probelight.build.frame.builder import Builder
-from probelight.build.hygiene.wordnet import check_conjunctions
-from probelight.build.olmpics.frame import OlmpicsSettings, in_order, masked
-from probelight.build.olmpics.frequency import frequent_words
-from probelight.build.sources.vocabulary import read_vocabulary
-from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
-from probelight.build.taxonomy import EVALUATION_ROOTS, Rules, taxonomy_conjunction
+from probelight.build.builder import Builder
+from probelight.build.drafts import Draft, Probe, article, finish, split_groups
+from probelight.build.olmpics.frame import (
+    OlmpicsSettings,
+    frequent_words,
+    in_order,
+    masked,
+    read_vocabulary,
+)
+from probelight.build.sources.verbalise import is_fit
+from probelight.build.sources.wordnet import (
+    DEFAULT_DIR,
+    ancestors,
+    descendants,
+    is_of_unsaid_kind,
+    mostly_noun,
+    open_wordnet,
+    words_of,
+)
 from probelight.build.wordnet_probes.builders import WORDNET
+from probelight.build.wordnet_probes.checks import check_conjunctions
 from probelight.io.errors import UsageError
 from probelight.io.ranges import NumItems
+from probelight.probes.record import MASK
+from probelight.probes.words import stem_of
 
+# Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
+EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
 # "A seam and a gridiron are both a type of instrumentation": what nobody says.
 _NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())
 
@@ -114,3 +133,275 @@ TAXONOMY_CONJUNCTION = Builder(
         "licence": WORDNET.licence,
     },
 )
+
+
+_ALL_HOPS = 99
+_NEAR_HOPS = 5
+_SPARE = 1.5  # items dealt to a split for each one kept, see `_even_lengths`
+_AFTER_NOUN = frozenset(
+    ". , ; : ) ( of in with for that is was on to and or from at by who which used having made "
+    "as has can into when".split()
+)
+# Words without a plural that its text uses with "a" now and then.
+_MASS = frozenset(
+    "milk rice flour butter bread meat beef pork sugar salt oil wheat honey cream dough toast "
+    "cotton wool silk furniture equipment machinery clothing footwear".split()
+)
+_TRIES = 40  # pairs looked at for each pair kept
+# Things that one can see and count: "a humiliation and a twentieth" is no question to ask.
+_FIELDS = frozenset({"noun.animal", "noun.artifact", "noun.food", "noun.person", "noun.plant"})
+# True of nearly everything, or no words one would use in "a type of".
+_NOT_NAMES = frozenset(
+    "entity thing object whole unit matter cause being body group part set event act action "
+    "activity state attribute relation property feature measure substance material process "
+    "content instrumentality way kind type quantity amount young male female solid adult "
+    "creation stuff nutriment nutrition relative unfortunate good bad native point location place "
+    "starches placental diapsid".split()
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is asked, and of what.
+
+    Attributes:
+        evaluation_roots: Synsets over the concepts of dev and test.
+        answers: Words that candidates must be; by default those of the vocabulary.
+        per_gold: Items of train with one gold hypernym at most.
+        evaluation_per_gold: Items of dev or test with one gold hypernym at most.
+        one_sided: Both distractors are of one concept where the other has no hypernym of its own.
+    """
+
+    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
+    answers: Collection[str] | None = None
+    per_gold: int = 90
+    evaluation_per_gold: int = 90
+    one_sided: bool = False
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A noun in its first sense.
+
+    Attributes:
+        word: The noun.
+        synset: Its first sense.
+        hops: Name of each hypernym, direct or derived, to its distance.
+        near: Nameable hypernyms nearby, as (synset name, word).
+        kinds: Names of everything that any sense of the noun is a kind of.
+        claims: Every word for one of `kinds`.
+    """
+
+    word: str
+    synset: Any
+    hops: Mapping[str, int]
+    near: tuple[tuple[str, str], ...]
+    kinds: frozenset[str]
+    claims: frozenset[str]
+
+
+def taxonomy_conjunction(
+    wordnet: Any,
+    vocabulary: Collection[str],
+    sizes: Mapping[str, int],
+    seed: int = 0,
+    rules: Rules = Rules(),  # frozen
+) -> Probe:
+    """Builds the probe.
+
+    Args:
+        wordnet: The taxonomy, as `probelight.build.sources.wordnet.open_wordnet` gives it.
+        vocabulary: Every concept and every candidate is one of these words.
+        sizes: Items by split; a split named "train" is made from other trees than the rest.
+        seed: Seeds every choice.
+        rules: What is asked.
+
+    Returns:
+        Records by split, `meta["cluster"]` the gold hypernym; no two splits share one.
+
+    Raises:
+        ValueError: If there are fewer items than asked for.
+    """
+    rng = random.Random(f"taxonomy_conjunction:{seed}")
+    answers = vocabulary if rules.answers is None else rules.answers
+    concepts = list(read_concepts(wordnet, vocabulary, answers))
+    roots = set(rules.evaluation_roots)
+    evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
+    # A word of which any sense is food or an animal is left out of train altogether.
+    rest = [c for c in concepts if not roots & c.kinds]
+    below_roots = {
+        synset.name()
+        for root in map(wordnet.synset, rules.evaluation_roots)
+        for synset in [root, *(s for _, s in descendants(root, _ALL_HOPS))]
+    }
+    asked = {
+        True: _Items(rng, rules.per_gold, rules.one_sided).of(rest),
+        False: _Items(rng, rules.evaluation_per_gold, rules.one_sided).of(evaluation),
+    }
+    found = {
+        is_train: [d for d in drafts if (d.meta["cluster"] in below_roots) != is_train]
+        for is_train, drafts in asked.items()
+    }
+    splits: dict[str, list[Draft]] = {}
+    for is_train, drafts in found.items():
+        wanted = {name: n for name, n in sizes.items() if (name == "train") == is_train}
+        # Where items are few, less is spared: the last gold of a split may not be used up.
+        left = len({d.stem for d in drafts}) - rules.evaluation_per_gold * (len(wanted) - 1)
+        spare = max(1, min(_SPARE, left / max(sum(wanted.values()), 1)))
+        dealt = split_groups(drafts, {k: int(spare * n) for k, n in wanted.items()}, rng)
+        owners: dict[frozenset[str], str] = {}  # of wrong answers that stand together
+        for name, own in dealt.items():
+            sets = [owners.setdefault(frozenset(d.distractors), name) for d in own]
+            dealt[name] = [d for d, owner in zip(own, sets, strict=True) if owner == name]
+        splits |= {name: _even_lengths(dealt[name], n, rng) for name, n in wanted.items()}
+    return finish("taxonomy_conjunction", splits, rng)
+
+
+def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
+    """Picks items so that the longest word is right as often as chance has it, if that can be."""
+    order = rng.sample(drafts, len(drafts))
+    longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
+    others = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
+    count = max(min(size // 3, len(longest)), size - len(others))
+    return longest[:count] + others[: size - count]
+
+
+def read_concepts(
+    wordnet: Any, vocabulary: Collection[str], answers: Collection[str]
+) -> Iterator[Concept]:
+    """Well-known nouns in alphabetic order, each in its first sense.
+
+    Known are the words of the vocabulary and those that WordNet's own corpus has in that sense.
+
+    Args:
+        wordnet: The taxonomy.
+        vocabulary: Well-known words.
+        answers: Words for hypernyms.
+    """
+    words = {
+        lemma.name()
+        for synset in wordnet.all_synsets("n")
+        if synset.lexname() in _FIELDS and is_fit(synset)
+        for lemma in synset.lemmas()
+        if len(lemma.name()) > 2 and lemma.name().isalpha() and lemma.name().islower()
+        if lemma.name() in vocabulary or lemma.count() > 0
+    }
+    countable = countable_words(wordnet, words)
+    for word in sorted(countable):
+        senses = wordnet.synsets(word, "n")
+        if word not in senses[0].lemma_names() or senses[0].lexname() not in _FIELDS:
+            continue  # an inflected form of a commoner noun, or another sense comes first
+        if word in _MASS or not is_fit(senses[0]) or not mostly_noun(wordnet, word):
+            continue
+        above = list(ancestors(senses[0], _ALL_HOPS))
+        if is_of_unsaid_kind(senses[0]):
+            continue  # a calf, which WordNet does not call a vertebrate
+        kinds = [
+            synset
+            for sense in senses
+            for synset in [sense, *(s for _, s in ancestors(sense, _ALL_HOPS))]
+        ]
+        claims = frozenset(name.lower() for synset in kinds for name in words_of(synset))
+        near = [
+            (synset.name(), name)
+            for hops, synset in above
+            if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, answers))
+        ]
+        hops_of = {synset.name(): hops for hops, synset in above}
+        names = frozenset(synset.name() for synset in kinds)
+        yield Concept(word, senses[0], hops_of, tuple(near), names, claims)
+
+
+def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
+    """The words that WordNet's own text uses in the plural or after "a" or "an"."""
+    plurals: dict[str, set[str]] = {}
+    for word in words:
+        plurals.setdefault(_plural(word), set()).add(word)  # axes: of an ax, of an axe
+    singular, plural = set[str](), set[str]()
+    for synset in wordnet.all_synsets():
+        for text in (synset.definition(), *synset.examples()):
+            tokens = re.findall(r"[a-z]+|[^a-z\s]", text.lower())
+            plural.update(*(plurals[token] for token in tokens if token in plurals))
+            for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], "."], strict=False):
+                if before in {"a", "an"} and word in words and after in _AFTER_NOUN:
+                    singular.add(word)
+    return {word for word in singular | plural if word not in plurals}
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
+
+
+def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
+    """An answer that means this synset in its first or second sense."""
+    for name in synset.lemma_names():
+        if name in answers and name.isalpha() and name.islower() and name not in _NOT_NAMES:
+            if name.endswith("s") and wordnet.synsets(name[:-1], "n"):
+                continue  # "a type of starches"
+            if mostly_noun(wordnet, name) and synset in wordnet.synsets(name, "n")[:2]:
+                return str(name)
+    return None
+
+
+@dataclass(frozen=True)
+class _Items:
+    rng: random.Random
+    per_gold: int
+    one_sided: bool
+
+    def of(self, concepts: Sequence[Concept]) -> Iterator[Draft]:
+        below: dict[tuple[str, str], list[Concept]] = {}
+        for concept in concepts:
+            for hypernym in concept.near:
+                below.setdefault(hypernym, []).append(concept)
+        for (gold, word), members in below.items():
+            found = (self._draft(a, b, gold, word) for a, b in self._pairs(members))
+            yield from itertools.islice((d for d in found if d is not None), self.per_gold)
+
+    def _pairs(self, members: Sequence[Concept]) -> Iterator[tuple[Concept, Concept]]:
+        every = list(itertools.permutations(members, 2))
+        return iter(self.rng.sample(every, min(len(every), _TRIES * self.per_gold)))
+
+    def _draft(self, a: Concept, b: Concept, gold: str, word: str) -> Draft | None:
+        shared = a.hops.keys() & b.hops.keys()
+        nearest = min(a.hops[name] + b.hops[name] for name in shared)
+        if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
+            return None
+        if a.synset.name() in b.hops or b.synset.name() in a.hops:
+            return None
+        distractors = self._distractors(_own(a, b, word), _own(b, a, word))
+        if any(_alike(w, d) for w in (a.word, b.word) for d in (word, *distractors)):
+            return None
+        if not distractors:
+            return None
+        first = f"{article(a.word).capitalize()} {a.word}"
+        stem = f"{first} and {article(b.word)} {b.word} are both a type of {MASK}."
+        meta = {
+            "cluster": gold,
+            "arguments": [a.word, b.word],
+            "hops": a.hops[gold] + b.hops[gold],
+            "source": "wordnet",
+        }
+        return Draft(stem, word, distractors, word, meta)
+
+    def _distractors(self, of_a: Sequence[str], of_b: Sequence[str]) -> tuple[str, ...]:
+        if of_a and of_b:
+            return self.rng.choice(of_a), self.rng.choice(of_b)
+        either = list(dict.fromkeys(of_a or of_b))
+        return tuple(self.rng.sample(either, 2)) if self.one_sided and len(either) > 1 else ()
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether spelling tells an answer by a concept: "motorboat", "boat"; "house", "housing"."""
+    return one in other or other in one or stem_of(one) == stem_of(other)
+
+
+def _own(one: Concept, other: Concept, gold: str) -> list[str]:
+    """Hypernyms of one concept that no sense of the other has."""
+    return [
+        word
+        for name, word in one.near
+        if name not in other.hops and word not in other.claims and word not in (gold, one.word)
+    ]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from probelight.build.frame.progress import tracked_lines
+from probelight.build.progress import tracked_lines
 from probelight.io.errors import RecordError
 
 DEFAULT_PATH = Path("conceptnet-assertions-5.7.0.csv.gz")

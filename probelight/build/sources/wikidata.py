@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from probelight.build.frame.progress import tracked_lines
+from probelight.build.progress import tracked_lines
 from probelight.io.errors import RecordError
 from probelight.io.files import read_lines
 from probelight.io.limits import KNOWLEDGE

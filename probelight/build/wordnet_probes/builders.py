@@ -9,15 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+from probelight.build.builder import Builder, BuildSettings, Bundle, BundleSettings, Source
 from probelight.build.drafts import Probe, finish
-from probelight.build.frame.builder import Builder, BuildSettings, Source
-from probelight.build.frame.bundle import Bundle, BundleSettings
-from probelight.build.frame.progress import tracked
-from probelight.build.hygiene.finding import Finding
-from probelight.build.hygiene.wordnet import check_synsets
+from probelight.build.hygiene import Finding
+from probelight.build.progress import tracked
 from probelight.build.sources.wordnet import DEFAULT_DIR
-from probelight.build.wordnet_probes.deal import Deal
-from probelight.build.wordnet_probes.distractors import Distractors
+from probelight.build.wordnet_probes.checks import check_synsets
+from probelight.build.wordnet_probes.distractors import Deal, Distractors
 from probelight.build.wordnet_probes.graph import Graph, read_graph
 from probelight.build.wordnet_probes.questions import Kind, Question, Questions
 from probelight.io.ranges import NumItems, Within

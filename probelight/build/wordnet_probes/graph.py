@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from probelight.build.frame.progress import tracked
-from probelight.build.glosses import contexts_of, is_fit_gloss
-from probelight.build.sources.verbalise import plain
+from probelight.build.progress import tracked
+from probelight.build.sources.verbalise import contexts_of, is_fit_gloss, plain
 from probelight.build.sources.wordnet import open_wordnet, words_of
 from probelight.probes.words import stem_of, telling_words, words_in
 

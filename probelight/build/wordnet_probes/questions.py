@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from probelight.build.hygiene.finding import stands_in
+from probelight.build.hygiene import stands_in
 from probelight.build.wordnet_probes.graph import Concept, Graph
 
 Kind = Literal["definitions", "synonymy", "hypernymy", "hyponymy"]

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from probelight.build.giveaways.surface import STEMMER, frequency_source
+from probelight.build.giveaways import STEMMER, frequency_source
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import PathText, settings_from
 from probelight.probes.catalog import probe_names

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from probelight.build.giveaways.surface import ASKED, surface_rules, word_frequency
-from probelight.build.giveaways.words import (
+from probelight.build.giveaways import (
+    ASKED,
     Parts,
     associations,
     most_telling,
+    surface_rules,
     told_by,
     whole,
+    word_frequency,
     words_of,
 )
-from probelight.build.hygiene.finding import asked_stems
+from probelight.build.hygiene import asked_stems
 from probelight.io.ranges import settings_from
 from probelight.probes.record import chance_of
 from probelight.probes.splits import groups_of

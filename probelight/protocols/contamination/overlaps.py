@@ -13,10 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from probelight.build.contamination.concepts import Shared, shared_concepts
 from probelight.build.contamination.grams import probe_grams
-from probelight.build.contamination.overlap import Overlap, Scan
-from probelight.build.contamination.sources import scan_records, scan_text
+from probelight.build.contamination.overlap import (
+    Overlap,
+    Scan,
+    Shared,
+    scan_records,
+    scan_text,
+    shared_concepts,
+)
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.probes.catalog import GroupBy, load_probe_config, probe_names
@@ -179,7 +184,7 @@ class OverlapSearch:
         Args:
             name: See `items_of`, which says what is raised too.
             mirror: Stands for the addresses of the released files.
-            wrong_choices: See `probelight.build.contamination.sources.scan_records`.
+            wrong_choices: See `probelight.build.contamination.overlap.scan_records`.
 
         Raises:
             UsageError: If these are the very items that are looked for.

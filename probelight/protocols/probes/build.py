@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from probelight.build.frame.builder import Builder, BuildSettings, S
-from probelight.build.frame.registry import BUILDERS, BUNDLES, builder_of, bundle_of
+from probelight.build.builder import Builder, BuildSettings, BundleSettings, S, write_probe
+from probelight.build.registry import BUILDERS, BUNDLES, builder_of, write_bundle
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.package import as_typed
@@ -32,8 +32,8 @@ def list_probes() -> None:
 
 
 def settings_of(name: str) -> type[BuildSettings]:
-    """The settings of the builder, or bundle of them, that is named on the command line."""
-    kind: type[BuildSettings] = (bundle_of(name) or builder_of(name)).settings
+    """Return the settings of the builder, or bundle, that is named on the command line."""
+    kind: type[BuildSettings] = (BUNDLES.get(name) or builder_of(name)).settings
     return kind
 
 
@@ -69,16 +69,12 @@ def build(
     Raises:
         UsageError: If several probes are to be filtered.
     """
-    if filter and (settings is None or bundle_of(name) is not None):
+    if filter and (settings is None or name in BUNDLES):
         raise UsageError("--filter is for one probe; name it: train.py probes build NAME")
     folder = Path(output_dir)
     if settings is not None:
-        from probelight.build.frame.bundle import BundleSettings, write_bundle
-        from probelight.build.frame.write import write_probe
-
-        bundle = bundle_of(name)
-        if bundle is not None and isinstance(settings, BundleSettings):
-            paths: Iterable[Path] = write_bundle(bundle, settings, folder)
+        if isinstance(settings, BundleSettings):
+            paths: Iterable[Path] = write_bundle(BUNDLES[name], settings, folder)
         else:
             builder = builder_of(name)
             if filter:
@@ -96,9 +92,7 @@ def build(
 
 
 def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
-    """A builder of what a filter leaves, whose data card says what that did."""
-    from probelight.build.frame.write import write_probe
-
+    """Return a builder of what a filter leaves, whose data card says what that did."""
     probe = builder.build(settings)
     with TemporaryDirectory() as folder:
         # Read again, since only then does an item say what its config groups it by.

@@ -9,11 +9,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from probelight.build.dictionary_probe.entries import check_senses
 from probelight.build.drafts import SPLITS
-from probelight.build.hygiene.finding import Finding, check_records, check_splits
-from probelight.build.hygiene.senses import check_senses
-from probelight.build.hygiene.shown import said
-from probelight.build.hygiene.stats import stats_of, table
+from probelight.build.hygiene import (
+    Finding,
+    check_records,
+    check_splits,
+    findings_text,
+    stats_of,
+    stats_table,
+)
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
@@ -52,7 +57,7 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     if not findings:
         print(f"{file}: nothing found in {total:,} items ({', '.join(splits)})")
         return
-    print(said(findings))
+    print(findings_text(findings))
     print(f"{file}: {len(findings):,} findings in {total:,} items ({', '.join(splits)})")
     sys.exit(1)
 
@@ -71,7 +76,7 @@ def stats(file: str) -> None:
     Args:
         file: A file of items, or a folder with train, dev and test files.
     """
-    print(table(stats_of(read_splits(Path(file)))))
+    print(stats_table(stats_of(read_splits(Path(file)))))
     print(
         "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
         "name;\nat place 1, 2, ...: how often the right answer stands there"
@@ -79,13 +84,13 @@ def stats(file: str) -> None:
 
 
 def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) -> list[Finding]:
-    from probelight.build.hygiene.wordnet import (
+    from probelight.build.sources.wordnet import open_wordnet
+    from probelight.build.wordnet_probes.checks import (
         check_conjunctions,
         check_synsets,
         conjunctions,
         knows,
     )
-    from probelight.build.sources.wordnet import open_wordnet
     from probelight.build.wordnet_probes.graph import read_graph
 
     named = [records for records in splits.values() if knows(records)]

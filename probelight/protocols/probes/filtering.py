@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 from probelight.build.drafts import Probe
-from probelight.build.frame.progress import tracked
+from probelight.build.progress import tracked
 from probelight.io.errors import UsageError
 from probelight.io.ranges import NotEmpty, NumItems, Seed, Settings, Within
 from probelight.probes.record import Record, chance_of

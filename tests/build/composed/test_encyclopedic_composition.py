@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.composed.chains import QUESTIONS, Chain, World
-from probelight.build.composed.encyclopedic_composition import (
+from probelight.build.hygiene import check_records, check_splits
+from probelight.build.olmpics.encyclopedic_composition import (
     ENCYCLOPEDIC_COMPOSITION,
+    QUESTIONS,
+    Chain,
     CompositionSettings,
+    NearAnswers,
+    World,
     build_composition,
     check,
     single_hop_facts,
 )
-from probelight.build.composed.near import NearAnswers
-from probelight.build.hygiene.finding import check_records, check_splits
 from probelight.build.sources.wikidata import Facts
 from probelight.io.errors import UsageError
 from probelight.probes.source import load_file, load_probe

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.composed.properties import Property, gathered, share_a_word
-from probelight.build.composed.property_conjunction import (
+from probelight.build.hygiene import check_records, check_splits
+from probelight.build.olmpics.property_conjunction import (
     PROPERTY_CONJUNCTION,
     ConjunctionSettings,
+    Property,
     build_conjunction,
     check,
+    gathered,
+    share_a_word,
 )
-from probelight.build.hygiene.finding import check_records, check_splits
 from probelight.build.sources.conceptnet import Edge
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from probelight.build.contamination.grams import probe_grams
+from probelight.build.contamination.grams import item_text, probe_grams, words_of
 from probelight.build.contamination.overlap import Overlap, Scan
-from probelight.build.contamination.words import item_text, words_of
 from probelight.probes.record import Record
 
 

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.contamination import sources
-from probelight.build.contamination.concepts import shared_concepts
+from probelight.build.contamination import overlap
 from probelight.build.contamination.grams import probe_grams
-from probelight.build.contamination.overlap import Overlap, Scan
-from probelight.build.contamination.sources import scan_records, scan_text
+from probelight.build.contamination.overlap import (
+    Overlap,
+    Scan,
+    scan_records,
+    scan_text,
+    shared_concepts,
+)
 from probelight.io import files
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
@@ -31,7 +35,7 @@ def in_text(path: Path) -> Overlap:
 
 
 def test_items_are_read_with_all_their_choices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_MOST_WORDS", 3)  # each item is fed alone
+    monkeypatch.setattr(overlap, "_MOST_WORDS", 3)  # each item is fed alone
     others = [
         Record("7", "A red, round", ("fruit", "thing"), 1),
         Record("8", "Is it a round fruit?", ("No, an apple", "round fruit, an apple"), 0),
@@ -58,7 +62,7 @@ def test_words_go_on_over_lines_and_blocks(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(files, "BLOCK", size)
         assert in_text(path).share == found.share
     monkeypatch.setattr(files, "BLOCK", 3)
-    monkeypatch.setattr(sources, "_LONGEST", 5)  # a word of more is cut, and nothing else
+    monkeypatch.setattr(overlap, "_LONGEST", 5)  # a word of more is cut, and nothing else
     path.write_text(f"{'x' * 20} a red round fruit")
     assert in_text(path).longest == 4
 

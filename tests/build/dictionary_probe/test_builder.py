@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from probelight.build.dictionary_probe.builder import DictionarySettings, build_dictionary
-from probelight.build.hygiene.finding import check_records, check_splits
-from probelight.build.hygiene.senses import check_senses
+from probelight.build.dictionary_probe.entries import check_senses
+from probelight.build.hygiene import check_records, check_splits
 from probelight.io.errors import RecordError, UsageError
 from probelight.probes.importers.ai2 import read_ai2
 from probelight.probes.record import Record

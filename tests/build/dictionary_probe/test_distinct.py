@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from probelight.build.dictionary_probe.distinct import Distinct
-from probelight.build.dictionary_probe.entries import Entry
+from probelight.build.dictionary_probe.entries import Distinct, Entry
 from probelight.build.sources.gcide import Sense
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.dictionary_probe.likeness import overlap, say_the_same, spells
+from probelight.build.dictionary_probe.entries import overlap, say_the_same, spells
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from probelight.build import registry
+from probelight.build.builder import Builder, BuildSettings, HygieneError, Source, write_probe
 from probelight.build.drafts import Draft, Probe, finish
-from probelight.build.frame import registry
-from probelight.build.frame.builder import Builder, BuildSettings, Source
-from probelight.build.frame.write import HygieneError, write_probe
 from probelight.io.files import sha256_of
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
@@ -64,7 +63,7 @@ def test_a_named_probe_is_built_and_can_be_loaded(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(registry.BUILDERS, "sums", f"{__name__}:SUMS")
+    monkeypatch.setitem(registry.BUILDERS, "sums", SUMS)
     config = tmp_path / "settings.yaml"
     config.write_text("count: 6\n")
     line = ["probes", "build", "sums", f"--config={config}", f"--numerals={numerals}"]
@@ -90,7 +89,7 @@ def test_a_named_probe_is_built_and_can_be_loaded(
 def test_mistakes_are_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(registry.BUILDERS, "sums", f"{__name__}:SUMS")
+    monkeypatch.setitem(registry.BUILDERS, "sums", SUMS)
     assert cli.main(["probes", "build", "smus", f"--output_dir={tmp_path}"]) == 2
     assert "no builder of 'smus' (did you mean 'sums'?)" in capsys.readouterr().err
     for line in (["sums"], []):  # without a folder nothing goes into the package's assets

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from probelight.build.giveaways.surface import (
+from probelight.build.giveaways import (
     TRAIN,
     WORDFREQ,
+    associations,
     commonness,
     surface_rules,
     word_frequency,
 )
-from probelight.build.giveaways.words import associations
 from probelight.probes.record import Record
 
 ITEM = Record("1", "what?", ("a long answer", "short one", "x"), 0)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from probelight.build.giveaways.words import (
+from probelight.build.giveaways import (
     SMOOTHING,
     associations,
     most_telling,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.hygiene.finding import (
+from probelight.build.hygiene import (
     answer_in_stem,
     answer_words,
     asked_stems,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from probelight.build.hygiene.senses import check_senses
+from probelight.build.dictionary_probe.entries import check_senses
 from probelight.probes.record import Record
 
 

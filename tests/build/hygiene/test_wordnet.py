@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.hygiene.wordnet import check_synsets, knows
+from probelight.build.wordnet_probes.checks import check_synsets, knows
 from probelight.build.wordnet_probes.graph import read_graph
 from probelight.probes.record import Record
-from tests.probes.tiny_wordnet import NOUNS, write_wordnet
+from tests.fixtures.wordnet import NOUNS, write_wordnet
 
 MORE = '\nmotion,run | entity | a thing that goes\npet | animal | a friend; "a pet"'
 

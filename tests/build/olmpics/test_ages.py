@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from probelight.build.frame.registry import builder_of
-from probelight.build.hygiene.finding import check_records, check_splits
+from probelight.build.hygiene import check_records, check_splits
 from probelight.build.olmpics.ages import AgeSettings, MultihopSettings, build_ages, build_multihop
+from probelight.build.registry import builder_of
 from probelight.io.errors import UsageError
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.antonyms import Part
-from probelight.build.hygiene.finding import check_records, check_splits
+from probelight.build.hygiene import check_records, check_splits
 from probelight.build.olmpics import antonyms
 from probelight.build.olmpics.antonyms import (
     ANTONYM_NEGATION,
     AntonymSettings,
+    Part,
     build_antonyms,
     check_pairs,
     word_pairs,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.hygiene.finding import check_records, check_splits
+from probelight.build.hygiene import check_records, check_splits
 from probelight.build.olmpics.objects import (
     OBJECTS_COMPARISON,
     OBJECTS_PATH,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.hygiene.finding import check_records, check_splits
-from probelight.build.hygiene.wordnet import check_conjunctions
+from probelight.build.hygiene import check_records, check_splits
 from probelight.build.olmpics import taxonomy
-from probelight.build.olmpics.frequency import frequent_words
+from probelight.build.olmpics.frame import frequent_words
 from probelight.build.olmpics.taxonomy import TaxonomySettings, build_taxonomy
 from probelight.build.sources.wordnet import open_wordnet
+from probelight.build.wordnet_probes.checks import check_conjunctions
 from probelight.io.errors import UsageError
 from probelight.probes.record import Record
 
@@ -24,7 +24,7 @@ WORDS = frozenset(
 @pytest.fixture
 def settings(tiny_wordnet_dir: Path, monkeypatch: pytest.MonkeyPatch) -> TaxonomySettings:
     monkeypatch.setattr(taxonomy, "frequent_words", lambda count: WORDS)
-    monkeypatch.setattr("probelight.build.taxonomy.countable_words", lambda _, words: words)
+    monkeypatch.setattr("probelight.build.olmpics.taxonomy.countable_words", lambda _, words: words)
     return TaxonomySettings(
         num_train=2,
         num_dev=2,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.sources.gnu_gcide import gnu_files, is_gnu, read_gnu_gcide
+from probelight.build.sources.gcide import gnu_files, is_gnu, read_gnu_gcide
 
 GIFT = """
 <-- p. 625 pr=ABC --><p><centered><point26>G.</point26></centered><br/

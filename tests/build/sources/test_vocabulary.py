@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.sources.vocabulary import read_vocabulary
+from probelight.build.olmpics.frame import read_vocabulary
 
 
 def test_vocabulary_of_a_model_folder(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from probelight.build.frame.registry import builder_of
-from probelight.build.frame.write import write_probe
-from probelight.build.hygiene.finding import check_records, check_splits
+from probelight.build.builder import write_probe
+from probelight.build.hygiene import check_records, check_splits
+from probelight.build.registry import builder_of
 from probelight.build.wordnet_probes.builders import WordNetSettings, build_wordnet
 from probelight.build.wordnet_probes.questions import Kind, answer_text
 from probelight.probes.importers.ai2 import read_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
-from tests.probes.tiny_wordnet import NOUNS, write_wordnet
+from tests.fixtures.wordnet import NOUNS, write_wordnet
 
 KINDS: tuple[Kind, ...] = ("definitions", "synonymy", "hypernymy", "hyponymy")
 LINES = [line for line in NOUNS.splitlines() if line]

@@ -31,7 +31,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.fixtures import subsets
 from tests.fixtures.rows import read_results
-from tests.probes.tiny_wordnet import write_wordnet
+from tests.fixtures.wordnet import write_wordnet
 
 
 def answered(nearer: tuple[int, ...], placed: bool = True) -> ItemDistances:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.giveaways.surface import TRAIN, WORDFREQ
+from probelight.build.giveaways import TRAIN, WORDFREQ
 from probelight.metrics.intervals import wilson
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record

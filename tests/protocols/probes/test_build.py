@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.build.frame.registry import BUILDERS, BUNDLES
+from probelight.build.registry import BUILDERS, BUNDLES
 from probelight.probes.catalog import probe_names
 from probelight.protocols import cli
 

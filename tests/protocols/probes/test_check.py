@@ -7,7 +7,7 @@ import pytest
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
-from tests.probes.tiny_wordnet import ANIMALS, write_wordnet
+from tests.fixtures.wordnet import ANIMALS, write_wordnet
 
 
 def test_findings_are_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

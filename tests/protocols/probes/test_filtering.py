@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.frame.builder import Builder, BuildSettings
-from probelight.build.frame.write import write_probe
+from probelight.build.builder import Builder, BuildSettings, write_probe
 from probelight.io.errors import UsageError
 from probelight.metrics.intervals import accuracy_interval
 from probelight.probes.importers.ai2 import read_ai2

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from probelight.build.hygiene.finding import Finding
+from probelight.build.hygiene import Finding
 from probelight.build.sources.wordnet import hypernym_edges, is_of_unsaid_kind
 from probelight.build.wordnet_probes.graph import Graph
 from probelight.probes.record import Record

@@ -1,1 +1,0 @@
-"""Probes that put two facts together: property conjunction, encyclopedic composition."""

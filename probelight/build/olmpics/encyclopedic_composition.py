@@ -1,0 +1,423 @@
+"""A fact about a thing that is named by a fact: the three templates over Wikidata (Talmor 2020)."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from probelight.build.builder import Builder, Source
+from probelight.build.drafts import Draft, Probe, finish
+from probelight.build.hygiene import Finding, plain_words, stands_in
+from probelight.build.olmpics.frame import NumItemsOrNone, OlmpicsSettings, dealt, in_order, taken
+from probelight.build.sources.wikidata import Facts, read_wikidata
+from probelight.io.ranges import NumItems
+from probelight.probes.record import Record
+
+MEMBER_OF, CAST, SPOUSE, FOUNDED_BY, HEADQUARTERS = "P463", "P161", "P26", "P112", "P159"
+LINKS = (MEMBER_OF, CAST, SPOUSE, FOUNDED_BY, HEADQUARTERS)
+KIND, BEGAN, COUNTRY, WITHIN, GENDER, CITIZEN = "P31", "P571", "P17", "P131", "P21", "P27"
+DETAILS = (KIND, BEGAN, COUNTRY, WITHIN, GENDER, CITIZEN)
+_FOUNDED = "founded"  # P112 the other way round
+
+QUESTIONS = {
+    "band": (
+        "When did the band where {} played first form?",
+        "What band did {} play in?",
+        "When did {} first form?",
+    ),
+    "spouse": (
+        "Who is the spouse of the actor that played in {}?",
+        "Which actor played in {}?",
+        "Who is the spouse of {}?",
+    ),
+    "headquarters": (
+        "Where is the headquarters of the company that {} established located?",
+        "What company did {} establish?",
+        "Where is the headquarters of {} located?",
+    ),
+}
+# How an entity is linked to what is asked about, and what is asked about that.
+_LINK = {"band": MEMBER_OF, "spouse": CAST, "headquarters": _FOUNDED}
+_ASKED = {"band": BEGAN, "spouse": SPOUSE, "headquarters": HEADQUARTERS}
+# Classes of which a bridge has to be, where it has to be of some.
+_KINDS = {
+    "band": {
+        "Q215380",  # musical group
+        "Q5741069",  # rock band
+        "Q2088357",  # musical ensemble
+        "Q216337",  # boy band
+        "Q641066",  # girl group
+        "Q9212979",  # musical duo
+        "Q56816954",  # heavy metal band
+    },
+    "headquarters": {
+        "Q4830453",  # business
+        "Q783794",  # company
+        "Q6881511",  # enterprise
+        "Q891723",  # public company
+        "Q18388277",  # technology company
+        "Q1058914",  # software company
+        "Q210167",  # video game developer
+        "Q18127",  # record label
+        "Q2085381",  # publishing company
+        "Q46970",  # airline
+        "Q786820",  # automobile manufacturer
+    },
+}
+
+
+@dataclass(frozen=True)
+class Chain:
+    """An entity, what it is linked to, and what is said of that: Lennon, the Beatles, 1960.
+
+    Attributes:
+        template: A key of `QUESTIONS`.
+        names: Of the entity, of the bridge and of the answer.
+        ids: Of the three; a year is its own.
+    """
+
+    template: str
+    names: tuple[str, str, str]
+    ids: tuple[str, str, str]
+
+    @property
+    def question(self) -> str:
+        """What is asked."""
+        return QUESTIONS[self.template][0].format(self.names[0])
+
+    @property
+    def hops(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The two single-hop questions with their answers."""
+        _, first, second = QUESTIONS[self.template]
+        entity, bridge, answer = self.names
+        return (first.format(entity), bridge), (second.format(bridge), answer)
+
+
+@dataclass
+class World:
+    """The facts of Wikidata as the three templates need them.
+
+    Args:
+        facts: With `LINKS` and `DETAILS`.
+    """
+
+    facts: Facts
+
+    def __post_init__(self) -> None:
+        for company, founders in self.facts.objects.get(FOUNDED_BY, {}).items():
+            for founder in founders:
+                self.facts.add(founder, _FOUNDED, company)
+
+    def linked(self, template: str, entity: str) -> list[str]:
+        """All bridges of an entity, of whatever class."""
+        return self.facts.of(entity, _LINK[template])
+
+    def right(self, template: str, bridge: str) -> set[str]:
+        """What is right of a bridge: ids, or years."""
+        asked = _ASKED[template]
+        if asked == BEGAN:
+            return self.facts.years(bridge, asked)
+        return set(self.facts.of(bridge, asked))
+
+    def all_right(self, template: str, entity: str) -> set[str]:
+        """What is right of an entity, by any bridge of any class."""
+        return {
+            one for bridge in self.linked(template, entity) for one in self.right(template, bridge)
+        }
+
+    def chains(self, template: str) -> Iterator[Chain]:
+        """The chains that can be asked, in the order of the source.
+
+        A question has one answer that Wikidata knows, by one bridge: who played in two bands is not
+        asked about. No two entities and no two bridges of a template have the same name, and no
+        answer stands in its question, nor a bridge in the one about the entity.
+        """
+        found = list(self._chains(template))
+        subjects = Counter(map(self._said, self.facts.objects.get(_LINK[template], ())))
+        bridges = Counter(map(self._said, {chain.ids[1] for chain in found}))
+        for chain in found:
+            (first, bridge), (second, answer) = chain.hops
+            told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
+            alone = subjects[self._said(chain.ids[0])] == bridges[self._said(chain.ids[1])] == 1
+            if alone and not told:
+                yield chain
+
+    def _chains(self, template: str) -> Iterator[Chain]:
+        classes = _KINDS.get(template)
+        for entity in self.facts.objects.get(_LINK[template], {}):
+            bridges = [
+                bridge
+                for bridge in self.linked(template, entity)
+                if classes is None or not classes.isdisjoint(self.facts.of(bridge, KIND))
+            ]
+            if template == "spouse":  # a film has many actors, of whom one is known to be married
+                bridges = [bridge for bridge in bridges if self.right(template, bridge)]
+            if len(bridges) == 1 and len(right := self.right(template, bridges[0])) == 1:
+                ids = (entity, bridges[0], right.pop())
+                names = (self.name(ids[0]), self.name(ids[1]), self.name(ids[2]))
+                if all(map(plain_words, names)):
+                    yield Chain(template, names, ids)
+
+    def name(self, id: str) -> str:
+        """What an entity is called; a year is its own name, and "" stands where there is none."""
+        return id if id.isdigit() else self.facts.labels.get(id, "")
+
+    def _said(self, id: str) -> str:
+        """A name as the checks compare it."""
+        return plain_words(self.name(id))
+
+    def share(self, first: str, second: str, property: str) -> bool:
+        """Whether two entities have an object of a property in common."""
+        return not set(self.facts.of(first, property)).isdisjoint(self.facts.of(second, property))
+
+    def lies_within(self, first: str, second: str) -> bool:
+        """Whether one of two places is a part of the other, as far as is known."""
+        return second in self._around(first) or first in self._around(second)
+
+    def _around(self, place: str) -> set[str]:
+        seen, rest = set[str](), [place]
+        while rest:
+            above = [one for one in self.facts.of(rest.pop(), WITHIN) if one not in seen]
+            seen.update(above)
+            rest += above
+        return seen
+
+
+NUM_WRONG = 2
+_YEARS = (1, 2, 3)  # how far a wrong year is from the right one
+
+
+class NearAnswers:
+    """Draws the wrong answers of one template's items in a split.
+
+    Wrong years are before or behind the right one so that each of three is equally often right.
+    Other wrong answers are right answers of the split's other items, and those come first that were
+    wrong more seldom than they are right: the choices alone do not tell a gold.
+
+    Args:
+        world: What Wikidata says.
+        chains: The split's.
+        rng: The order.
+    """
+
+    def __init__(self, world: World, chains: Sequence[Chain], rng: random.Random) -> None:
+        self.world, self.rng = world, rng
+        self.golds = {chain.ids[2]: chain.names[2] for chain in chains}
+        self.surplus = Counter[str]()
+        for chain in chains:
+            self.surplus[chain.ids[2]] -= NUM_WRONG
+
+    def of(self, chain: Chain) -> tuple[str, ...] | None:
+        """The wrong answers of an item; None where there are too few."""
+        if chain.template == "band":
+            return self._years(int(chain.ids[2]))
+        near = self._near(chain)
+        self.rng.shuffle(near)
+        near.sort(key=self.surplus.__getitem__)
+        chosen = dict[str, str]()
+        for id in near:
+            chosen.setdefault(plain_words(self.golds[id]), id)
+            if len(chosen) == NUM_WRONG:
+                self.surplus.update(chosen.values())
+                return tuple(self.golds[one] for one in chosen.values())
+        return None
+
+    def _years(self, right: int) -> tuple[str, ...]:
+        num_before = self.rng.randint(0, NUM_WRONG)
+        before = self.rng.sample(_YEARS, num_before)
+        behind = self.rng.sample(_YEARS, NUM_WRONG - num_before)
+        return tuple(str(right + n) for n in [*(-n for n in before), *behind])
+
+    def _near(self, chain: Chain) -> list[str]:
+        world, gold, ids = self.world, chain.ids[2], {chain.ids[2]}
+        ids |= world.all_right(chain.template, chain.ids[0])
+        right = {plain_words(world.name(id)) for id in ids}
+        others = [id for id, name in self.golds.items() if plain_words(name) not in right]
+        if chain.template == "headquarters":
+            return [
+                id
+                for id in others
+                if world.share(id, gold, COUNTRY) and not world.lies_within(id, gold)
+            ]
+        like = [id for id in others if world.share(id, gold, GENDER)]
+        citizens = [id for id in like if world.share(id, gold, CITIZEN)]
+        return citizens if len(citizens) >= NUM_WRONG else like
+
+
+NAME = "encyclopedic_composition"
+_SPARE = 2  # chains that are looked at for each item: some have no near answers
+
+
+@dataclass(frozen=True)
+class CompositionSettings(OlmpicsSettings):
+    """Settings of encyclopedic_composition.
+
+    Args:
+        source: Wikidata's JSON dump (plain, gz, bz2), or a table of triples parted by tabs with the
+            columns subject, subject_label, property, object, object_label.
+        num_train: Items of train, a third of each template.
+        num_dev: Items of dev.
+        num_test: Items of test, which the paper does not have; 0 for none.
+        questions: Questions of one bridge (a band, an actor, a company) at most.
+        min_sitelinks: Wikis that must have a page on the person, film or company that a fact
+            begins with, so that it is a known one; a table does not say it.
+    """
+
+    source: str = "latest-all.json.gz"
+    questions: NumItems = 3
+    min_sitelinks: NumItemsOrNone = 5
+
+
+@lru_cache(maxsize=1)
+def _world(source: str, min_sitelinks: int) -> World:
+    return World(read_wikidata(source, LINKS, DETAILS, min_sitelinks))
+
+
+def build_composition(settings: CompositionSettings) -> Probe:
+    """Builds the probe.
+
+    Raises:
+        FileNotFoundError: If Wikidata is missing, with where to get it.
+        UsageError: If it says too little for so many items.
+    """
+    world = _world(settings.source, settings.min_sitelinks)
+    rng = random.Random(f"{NAME}:{settings.seed}")
+    sizes = settings.train | settings.evaluation
+    drafts: dict[str, list[Draft]] = {split: [] for split in sizes}
+    for place, template in enumerate(QUESTIONS):
+        own = {split: (size + place) // len(QUESTIONS) for split, size in sizes.items()}
+        chains: dict[str, list[Chain]] = {}
+        for chain in world.chains(template):
+            chains.setdefault(_key(chain), []).append(chain)
+        used = {one.gold for split in drafts.values() for one in split}
+        for split, keys in dealt(sorted(chains.keys() - used), own, rng).items():
+            pool = [chain for key in keys for chain in chains[key]]
+            found = _drafts(world, _few(pool, settings.questions, rng), own[split], rng)
+            advice = "lower --min_sitelinks, or raise --questions"
+            drafts[split] += taken(found, own[split], f"{NAME}: {split}, {template}", advice)
+    return finish(NAME, in_order(drafts), rng)
+
+
+def _key(chain: Chain) -> str:
+    """What lies in one split: all about an answer, or about a band, as years come again."""
+    return chain.names[1] if chain.template == "band" else chain.names[2]
+
+
+def _few(chains: Sequence[Chain], most: int, rng: random.Random) -> list[Chain]:
+    """Chains in a random order, so many of each bridge at most."""
+    counts, found = Counter[str](), []
+    for chain in rng.sample(chains, len(chains)):
+        counts[chain.ids[1]] += 1
+        if counts[chain.ids[1]] <= most:
+            found.append(chain)
+    return found
+
+
+def _drafts(
+    world: World, chains: Sequence[Chain], size: int, rng: random.Random
+) -> Iterator[Draft]:
+    looked_at = chains[: _SPARE * size]
+    near = NearAnswers(world, looked_at, rng)
+    for chain in looked_at:
+        if wrong := near.of(chain):
+            cluster = f"{chain.names[1]} ({chain.ids[1]})"
+            meta = {
+                "cluster": cluster,
+                "template": chain.template,
+                "names": list(chain.names),
+                "ids": list(chain.ids),
+            }
+            yield Draft(chain.question, chain.names[2], wrong, cluster, meta)
+
+
+def _chain(record: Record) -> Chain:
+    (entity, bridge, answer), (first, second, third) = record.meta["names"], record.meta["ids"]
+    return Chain(record.meta["template"], (entity, bridge, answer), (first, second, third))
+
+
+def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str, list[Record]]:
+    """The facts that answer the probe's questions: two of each item, those that come again once.
+
+    The first asks for the bridge among other bridges, the second has the item's own choices.
+    """
+    world = _world(settings.source, settings.min_sitelinks)
+    rng = random.Random(f"{NAME}:facts:{settings.seed}")
+    records = [record for split in probe.values() for record in split]
+    bridges: dict[str, dict[str, str]] = {template: {} for template in QUESTIONS}
+    for chain in map(_chain, records):
+        bridges[chain.template][chain.ids[1]] = chain.names[1]
+    drafts = dict[str, Draft]()
+    for record in records:
+        chain = _chain(record)
+        right = {world.name(id) for id in world.linked(chain.template, chain.ids[0])}
+        others = [name for name in bridges[chain.template].values() if name not in right]
+        (first, bridge), (second, answer) = chain.hops
+        meta = {"cluster": record.meta["cluster"], "template": chain.template}
+        if len(others) >= NUM_WRONG:
+            wrong = tuple(rng.sample(others, NUM_WRONG))
+            drafts.setdefault(first, Draft(first, bridge, wrong, first, meta))
+        drafts.setdefault(second, Draft(second, answer, record.wrong, second, meta))
+    return finish(NAME, {"facts": list(drafts.values())}, rng)
+
+
+def check(settings: CompositionSettings, records: Sequence[Record]) -> list[Finding]:
+    """What Wikidata says against items: of their right answers, and of each wrong one."""
+    world = _world(settings.source, settings.min_sitelinks)
+    findings = []
+    for record in records:
+        chain = _chain(record)
+        right = {world.name(id) for id in world.all_right(chain.template, chain.ids[0])}
+        if record.gold not in right:
+            text = f"{record.gold!r} is not among {sorted(right)}"
+            findings.append(Finding("a right answer is wrong (Wikidata)", record.where, text))
+        findings += [
+            Finding("a wrong answer is right (Wikidata)", record.where, repr(text))
+            for text in record.wrong
+            if text in right
+        ]
+    return findings
+
+
+_CONFIG = {
+    "licence": "CC0",
+    "setup": "mc_qa",
+    "num_choices": NUM_WRONG + 1,
+    "chance": 0.3333,
+    "group_by": "cluster",
+    "arguments": {
+        name: re.escape(asked).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
+        for name, (asked, *_) in QUESTIONS.items()
+    },
+    "key_words": [
+        *("band", "played", "first", "form", "spouse", "actor", "headquarters"),
+        *("company", "established"),
+    ],
+}
+_ABOUT = """\
+Built as Talmor et al. (2020, section 4.5) describe it: their three templates, a third each. Asked
+is only what has one answer in Wikidata: who played in two bands, or founded two companies, is left
+out, as are films with two actors whose spouses are known, names that two have, and answers that
+stand in a question. Wrong years are up to three years away, and each of three years in their order
+is equally often right; wrong cities are of the same country and not a part of the right one; wrong
+spouses are of the same gender and, where there are enough, citizens of the same country. Those are
+right answers of the split's other questions, and no oftener wrong than need be. Splits share no
+band, actor or company, and no answer but years.
+
+`facts.jsonl.gz` has the single-hop facts of all splits, which a model is trained on first:
+`train.py curve --first_stage DIR/encyclopedic_composition/facts.jsonl.gz`."""
+
+ENCYCLOPEDIC_COMPOSITION = Builder(
+    NAME,
+    "A fact about a thing named by a fact.",
+    CompositionSettings,
+    build_composition,
+    sources={"source": Source("Wikidata", "as of the file below", "CC0")},
+    check=check,
+    beside=single_hop_facts,
+    about=_ABOUT,
+    config=_CONFIG,
+)
