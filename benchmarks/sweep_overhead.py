@@ -26,16 +26,14 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from probelight.protocols.jobs.cells.standing import Cell  # noqa: E402
-from probelight.protocols.jobs.context import RunContext  # noqa: E402
+from probelight.protocols.jobs.cells import Cell  # noqa: E402
+from probelight.protocols.jobs.context import RaySettings, RunContext  # noqa: E402
 from probelight.protocols.jobs.job import Job  # noqa: E402
 from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
 from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402
-from probelight.protocols.jobs.plan import plan_jobs  # noqa: E402
-from probelight.protocols.jobs.planned import Planned  # noqa: E402
-from probelight.protocols.jobs.settings import RaySettings  # noqa: E402
-from probelight.protocols.jobs.view import RunView  # noqa: E402
+from probelight.protocols.jobs.plan import Planned, plan_jobs  # noqa: E402
+from probelight.protocols.jobs.status import RunView  # noqa: E402
 from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402
 

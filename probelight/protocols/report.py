@@ -83,6 +83,6 @@ def _group(folders: list[Path]) -> str | None:
     """The group of a sweep's cells, if the one folder is a sweep's."""
     if len(folders) > 1 or planned_cells(folders[0]) is None:
         return None
-    from probelight.protocols.jobs.planned import Planned, wandb_group
+    from probelight.protocols.jobs.plan import Planned, wandb_group
 
     return wandb_group(folders[0], Planned.read(folders[0]).context.wandb)

@@ -21,8 +21,8 @@ from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.here import in_order, run_here
 from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import in_order, run_here
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from probelight.protocols import cli
-from probelight.protocols.jobs.cells.standing import Cell, State, standings
+from probelight.protocols.jobs.cells import Cell, State, statuses
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def twice(command: Sequence[str], tmp_path: Path) -> tuple[Path, Path]:
 def assert_same(here: Path, ray: Path) -> None:
     assert (ray / "results.csv").read_text() == (here / "results.csv").read_text()
     cells = [Cell(path.name, "") for path in (ray / "runs").iterdir()]
-    found = standings(ray, cells)
+    found = statuses(ray, cells)
     assert {one.state for one in found} == {State.DONE}
     assert all(one.attempt is not None and one.attempt.number == 1 for one in found)
     assert not list(here.glob("runs/*/attempt.json"))  # nothing of Ray where none was asked for

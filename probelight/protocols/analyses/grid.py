@@ -42,10 +42,15 @@ from probelight.protocols.engine.predictions import (
     tied_row,
 )
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    RunContext,
+    TrainerSettings,
+)
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
-from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.results.load import GRID_FILE
 from probelight.results.provenance import DataUse, changed_since
 from probelight.results.record import RunRecord

@@ -47,10 +47,15 @@ from probelight.protocols.engine.predictions import (
     untouched_of,
 )
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    RunContext,
+    TrainerSettings,
+)
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
-from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row

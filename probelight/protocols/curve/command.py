@@ -40,10 +40,15 @@ from probelight.protocols.engine.settings import (
     SplitFiles,
     listed,
 )
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    RunContext,
+    TrainerSettings,
+)
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
-from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.results.provenance import check_data
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder

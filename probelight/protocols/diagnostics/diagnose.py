@@ -38,10 +38,15 @@ from probelight.protocols.engine.kinds import refuse_untrained
 from probelight.protocols.engine.model_source import source_of
 from probelight.protocols.engine.models import check_scorer, scorer_for
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    RunContext,
+    TrainerSettings,
+)
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
-from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from probelight.results.provenance import FromFiles, changed_since, check_data, data_files

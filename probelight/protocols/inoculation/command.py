@@ -35,9 +35,14 @@ from probelight.protocols.inoculation.settings import (
     Subject,
     fitting_probe,
 )
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    RunContext,
+    TrainerSettings,
+)
 from probelight.protocols.jobs.run import Part, run_jobs
-from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 

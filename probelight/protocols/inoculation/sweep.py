@@ -44,14 +44,24 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.cells.driver_claim import without_driver
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_SWEEP_ENGINE,
+    DEFAULT_TRAINER,
+    RaySettings,
+    RunContext,
+    TrainerSettings,
+)
+from probelight.protocols.jobs.fencing import without_driver
 from probelight.protocols.jobs.job import Job, record_pending
 from probelight.protocols.jobs.on_ray.resources import Need
-from probelight.protocols.jobs.plan import detectable_table, plan_jobs, plan_lines
-from probelight.protocols.jobs.planned import Planned, wandb_group
-from probelight.protocols.jobs.progress import counted
-from probelight.protocols.jobs.settings import DEFAULT_SWEEP_ENGINE, RaySettings
+from probelight.protocols.jobs.plan import (
+    Planned,
+    counted,
+    detectable_table,
+    plan_jobs,
+    plan_lines,
+    wandb_group,
+)
 from probelight.protocols.jobs.status import show_status
 from probelight.results.run_folder import CommandFolder
 from probelight.results.run_status import planned_cells
@@ -154,7 +164,7 @@ def cell(run_dir: PathText) -> None:
     Args:
         run_dir: Folder of the cell's run.
     """
-    from probelight.protocols.jobs.cells.process import cell as run_cell
+    from probelight.protocols.jobs.cell_process import cell as run_cell
 
     run_cell(run_dir)
 
@@ -383,7 +393,7 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
-    from probelight.protocols.jobs.view import RunView
+    from probelight.protocols.jobs.status import RunView
 
     planned = Planned.read(folder).under(context, engine)
     trainer, wandb = planned.context.trainer, planned.context.wandb

@@ -13,8 +13,8 @@ from probelight.io.aliases import current_runner
 from probelight.io.files import read_json
 from probelight.io.stop_signals import is_first_process
 from probelight.io.wandb import PENDING, WandbSettings
-from probelight.protocols.jobs.cells.attempt import AttemptLostError
 from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.fencing import AttemptLostError
 from probelight.results.run_folder import RunFolder, run_key
 
 if TYPE_CHECKING:

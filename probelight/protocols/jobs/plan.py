@@ -1,19 +1,184 @@
-"""Planning: which cells are missing, what they will cost, what they can show."""
+"""How far a sweep is, and when it will be done."""
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from statistics import fmean
+from typing import TypeVar
 
 from rich.table import Table
 
+from probelight.io.atomic import write_text_atomic
+from probelight.io.errors import UsageError
+from probelight.io.files import read_json
+from probelight.io.wandb import WandbSettings
 from probelight.metrics.power import effective_items, paired, two_proportions
-from probelight.protocols.jobs.cells.standing import Cell, standings
+from probelight.protocols.jobs.cells import Cell, CellStatus, State, blocked, statuses
+from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.progress import Progress, counted, duration
 from probelight.results.run_folder import RunFolder
+from probelight.results.run_status import PLANNED_FILE
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+class Progress:
+    """Numbers of cells and the time left.
+
+    Args:
+        statuses: How each cell stands.
+
+    Attributes:
+        blocked: Cells that are not started, as something that they need has failed for good.
+    """
+
+    def __init__(self, statuses: Iterable[CellStatus]) -> None:
+        self.statuses = tuple(statuses)
+        self.done, self.running, self.waiting, self.failed = (
+            [one for one in self.statuses if one.state is state]
+            for state in (State.DONE, State.RUNNING, State.WAITING, State.FAILED)
+        )
+        lost = blocked([one.cell for one in self.waiting], {one.cell.key for one in self.failed})
+        self.blocked = [one for one in self.waiting if one.cell.key in lost]
+        self.waiting = [one for one in self.waiting if one.cell.key not in lost]
+
+    def seconds_left(self, at_once: int | None = None) -> float | None:
+        """Seconds until the last cell is done; None if nothing is known.
+
+        Args:
+            at_once: Cells that run at once; as many as run now when left out.
+        """
+        left = {one.cell.key: one.cell.num_steps for one in (*self.running, *self.waiting)}
+        seconds = self.seconds_of(left)
+        if seconds is None or not left:
+            return seconds
+        return seconds / max(1, min(at_once or len(self.running), len(left)))
+
+    def seconds_of(self, steps: Mapping[str, int]) -> float | None:
+        """Seconds that cells with so many steps take one by one; None if nothing is known.
+
+        A cell with steps takes the finished ones' mean seconds a step; one without, the mean
+        seconds of those without.
+        """
+        known = [(one.cell.num_steps, one.seconds) for one in self.done if one.seconds is not None]
+        if not known:
+            return None
+        stepped = [(n, seconds) for n, seconds in known if n]
+        plain = [seconds for n, seconds in known if not n]
+        typical = fmean(plain or [seconds for _, seconds in known])
+        rate = None
+        if stepped:
+            rate = sum(seconds for _, seconds in stepped) / sum(n for n, _ in stepped)
+        return sum(n * rate if n and rate is not None else typical for n in steps.values())
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE} s"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def counted(number: int, noun: str) -> str:
+    """1 cell, 2 cells."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def last_line(text: str) -> str:
+    """The last line with something on it: of a traceback, the error itself."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The settings of a plan that whoever runs it needs too, and its cells.
+
+    Args:
+        context: What the cells run under.
+        engine: Where they run, and how often they are tried.
+        cells: All cells; reports leave out what an earlier plan left in the folder.
+        id: Drawn for the folder's first plan: its cells' group in W&B.
+    """
+
+    context: RunContext
+    engine: RaySettings
+    cells: tuple[Cell, ...] = ()
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def keep(self, folder: Path) -> None:
+        """Writes them into the folder of the sweep, under the id that it has."""
+        before = Planned.read(folder) if (folder / PLANNED_FILE).exists() else None
+        engine = replace(self.engine, take_over=False)  # of one run, never of a plan
+        said = {
+            "id": before.id if before else self.id,
+            "engine": asdict(engine),
+            **self.context.to_json(),
+            "cells": [asdict(cell) for cell in self.cells],
+        }
+        write_text_atomic(folder / PLANNED_FILE, json.dumps(said, indent=1) + "\n")
+
+    @staticmethod
+    def read(folder: Path) -> Planned:
+        """What the last plan kept.
+
+        Raises:
+            UsageError: If nothing was planned, or the file is damaged.
+        """
+        path = folder / PLANNED_FILE
+        try:
+            found = read_json(path)
+            cells = [
+                Cell(**{**one, "needs": tuple(one["needs"]), "follows": tuple(one["follows"])})
+                for one in found["cells"]
+            ]
+            engine = RaySettings(**found["engine"])
+            return Planned(RunContext.from_json(found), engine, tuple(cells), found["id"])
+        except FileNotFoundError:
+            raise UsageError(
+                f"{folder} holds no plan; `train.py sweep plan --config ... --output_dir {folder}` "
+                "makes one"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path} is damaged or of another version ({error}); remove it and run "
+                "`train.py sweep plan` again, which writes it"
+            ) from error
+
+    def under(self, context: RunContext, engine: RaySettings) -> Planned:
+        """The plan, with those settings in the place of its own that are not the default."""
+        mine = self.context
+        changed = RunContext(
+            _under(mine.trainer, context.trainer),
+            _under(mine.wandb, context.wandb),
+            mine.mirror if context.mirror is None else context.mirror,
+        )
+        return replace(self, context=changed, engine=_under(self.engine, engine))
+
+
+def wandb_group(folder: Path, wandb: WandbSettings) -> str:
+    """The group of all runs of a sweep in W&B: its cells' and its report's."""
+    return wandb.group or f"{folder.resolve().name}-{Planned.read(folder).id}"
+
+
+def _under(planned: Settings, given: Settings) -> Settings:
+    default = type(given)()
+    names = [one.name for one in fields(given)]
+    changed = {n: getattr(given, n) for n in names if getattr(given, n) != getattr(default, n)}
+    return replace(planned, **changed)
+
 
 # The rule for the time of a step as long as no cell is finished: forward and backward pass of 16
 # questions with 5 choices of 64 tokens.
@@ -43,7 +208,7 @@ class Plan:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The cells of the jobs."""
-        return tuple(one.cell for one in self.progress.standings)
+        return tuple(one.cell for one in self.progress.statuses)
 
     @property
     def left(self) -> list[Job]:
@@ -56,7 +221,7 @@ def plan_jobs(output_dir: Path, jobs: Sequence[Job]) -> Plan:
     """Makes the run folders, and looks which jobs have a result."""
     for job in jobs:
         RunFolder(output_dir / "runs", job.name, job.config)
-    found = standings(output_dir, map(Cell.of, jobs))
+    found = statuses(output_dir, map(Cell.of, jobs))
     return Plan(tuple(jobs), Progress(found))
 
 

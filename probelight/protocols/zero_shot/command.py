@@ -23,9 +23,14 @@ from probelight.protocols.engine.settings import (
     ModelSettings,
     listed,
 )
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.context import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    RunContext,
+    TrainerSettings,
+)
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
-from probelight.protocols.jobs.settings import DEFAULT_ENGINE, EngineSettings
 from probelight.protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_configs
 from probelight.protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
 from probelight.results.row import Row

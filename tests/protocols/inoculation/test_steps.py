@@ -10,9 +10,8 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.rows import SELECTED_PROBE
 from probelight.protocols.inoculation.runs import BEFORE_FILE, InoculationSteps
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
-from probelight.protocols.jobs.cells.attempt import FencedRunFolder, begin_attempt
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
 from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.results.run_folder import RunFolder
 
 RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]

@@ -13,10 +13,9 @@ import yaml
 
 from probelight.io.host import Process, this_process
 from probelight.protocols import cli
-from probelight.protocols.jobs.cells.attempt import begin_attempt
-from probelight.protocols.jobs.cells.driver_claim import Driver, drive_alone
-from probelight.protocols.jobs.cells.standing import Failure
-from probelight.protocols.jobs.planned import Planned
+from probelight.protocols.jobs.cells import Failure
+from probelight.protocols.jobs.fencing import Driver, begin_attempt, drive_alone
+from probelight.protocols.jobs.plan import Planned
 from tests.fixtures.checkout import ROOT
 
 

@@ -9,11 +9,10 @@ import pytest
 
 from probelight.io.wandb import WandbSettings
 from probelight.protocols.inoculation.sweep import run_sweep
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
-from probelight.protocols.jobs.planned import Planned
-from probelight.protocols.jobs.settings import RaySettings
-from probelight.protocols.jobs.view import RunView
+from probelight.protocols.jobs.plan import Planned
+from probelight.protocols.jobs.status import RunView
 from tests.protocols.jobs.harness import planned
 from tests.protocols.jobs.trivial import cells
 

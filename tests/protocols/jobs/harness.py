@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.wandb import DEFAULT_WANDB
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.plan import Plan, plan_jobs
-from probelight.protocols.jobs.planned import Planned
-from probelight.protocols.jobs.settings import RaySettings
+from probelight.protocols.jobs.plan import Plan, Planned, plan_jobs
 from tests.fixtures.checkout import ROOT
 
 _OWN_OF_A_RUN = ("seconds", "git_commit")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.here import in_order, run_here
 from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import in_order, run_here
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.protocols.jobs.harness import log_lines
 from tests.protocols.jobs.trivial import RUNNER, cells

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
-from probelight.protocols.jobs.cells.attempt import AttemptLostError
 from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.fencing import AttemptLostError
 from probelight.protocols.jobs.job import (
     DRAWN_NAME,
     Job,

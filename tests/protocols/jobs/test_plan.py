@@ -9,9 +9,13 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from probelight.protocols.jobs.cells.attempt import begin_attempt, end_attempt, newest_attempt
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
-from probelight.protocols.jobs.cells.standing import Cell, Failure
+from probelight.protocols.jobs.cells import Cell, Failure
+from probelight.protocols.jobs.fencing import (
+    begin_attempt,
+    drive_alone,
+    end_attempt,
+    newest_attempt,
+)
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.plan import detectable_table, plan_jobs, plan_lines
 from probelight.results.record import RunRecord

@@ -8,10 +8,9 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.jobs.cells.standing import Cell
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.planned import Planned, wandb_group
-from probelight.protocols.jobs.settings import RaySettings
+from probelight.protocols.jobs.cells import Cell
+from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.plan import Planned, wandb_group
 from probelight.results.run_status import PLANNED_FILE
 
 PLANNED = Planned(

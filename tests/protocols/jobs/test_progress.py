@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 
 from probelight.io.host import this_process
-from probelight.protocols.jobs.cells.attempt import Attempt
-from probelight.protocols.jobs.cells.standing import Cell, Standing, State
-from probelight.protocols.jobs.progress import Progress, duration, last_line
+from probelight.protocols.jobs.cells import Cell, CellStatus, State
+from probelight.protocols.jobs.fencing import Attempt
+from probelight.protocols.jobs.plan import Progress, duration, last_line
 
 
-def standing(key: str, state: State, num_steps: int, seconds: float | None = None) -> Standing:
+def status_of(key: str, state: State, num_steps: int, seconds: float | None = None) -> CellStatus:
     left = None if seconds is None else 1000.0 + seconds
     attempt = Attempt(1, 1, this_process(), 1000.0, left)
-    return Standing(Cell(key, "module:run", num_steps=num_steps), state, attempt)
+    return CellStatus(Cell(key, "module:run", num_steps=num_steps), state, attempt)
 
 
 def test_time_left_follows_the_steps_and_how_many_run_at_once() -> None:
     finished = [
-        standing("a", State.DONE, 10, 20),
-        standing("b", State.DONE, 30, 100),
-        standing("score", State.DONE, 0, 7),
-        standing("of-a-killed-worker", State.DONE, 1000),
+        status_of("a", State.DONE, 10, 20),
+        status_of("b", State.DONE, 30, 100),
+        status_of("score", State.DONE, 0, 7),
+        status_of("of-a-killed-worker", State.DONE, 1000),
     ]
     left = [
-        standing("c", State.RUNNING, 20),
-        standing("d", State.RUNNING, 20),
-        standing("e", State.WAITING, 10),
-        standing("f", State.WAITING, 0),
+        status_of("c", State.RUNNING, 20),
+        status_of("d", State.RUNNING, 20),
+        status_of("e", State.WAITING, 10),
+        status_of("f", State.WAITING, 0),
     ]
     # 120 s for 40 steps are 3 s a step: 50 steps and one cell without any, on two places or three.
     assert Progress([*finished, *left]).seconds_left() == pytest.approx((50 * 3 + 7) / 2)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.context import EngineSettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import Part, run_jobs, unfinished
-from probelight.protocols.jobs.settings import EngineSettings
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder

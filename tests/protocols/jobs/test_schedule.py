@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.protocols.jobs.cells.standing import FAILED, Cell, Failure
-from probelight.protocols.jobs.schedule import Schedule
+from probelight.protocols.jobs.cells import FAILED, Cell, Failure, Schedule
 
 RUNNER = "module:run"
 
@@ -26,8 +25,8 @@ def keys(cells: list[Cell]) -> list[str]:
     return [cell.key for cell in cells]
 
 
-def in_vain(schedule: Schedule) -> dict[str, tuple[str, ...]]:
-    return {cell.key: missing for cell, missing in schedule.in_vain()}
+def blocked(schedule: Schedule) -> dict[str, tuple[str, ...]]:
+    return {cell.key: missing for cell, missing in schedule.blocked()}
 
 
 A, B = Cell("a", RUNNER), Cell("b", RUNNER, needs=("a",))
@@ -41,7 +40,7 @@ def test_a_damaged_result_fails_its_cell_by_name(text: str, tmp_path: Path) -> N
     assert schedule.ready() == []
     assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
     assert "remove " in schedule.failed["a"].error
-    assert in_vain(schedule) == {"b": ("a",)}
+    assert blocked(schedule) == {"b": ("a",)}
 
 
 def test_a_cell_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None:
@@ -61,7 +60,7 @@ def test_a_cell_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> Non
         schedule.finish(key)
     assert schedule.is_over
     assert (schedule.started, schedule.done) == (set(), {"a", "b", "free", "last"})
-    assert in_vain(schedule) == schedule.failed == {}
+    assert blocked(schedule) == schedule.failed == {}
 
 
 def test_a_cell_given_back_starts_again_and_no_try_is_counted(tmp_path: Path) -> None:
@@ -93,7 +92,7 @@ def test_what_needs_a_failed_cell_is_not_started_nor_what_needs_that(tmp_path: P
     schedule.fail("a", "no")
     assert keys(schedule.ready()) == ["free"]
     assert not schedule.is_over
-    assert in_vain(schedule) == {"b": ("a",), "behind": ("b",)}
+    assert blocked(schedule) == {"b": ("a",), "behind": ("b",)}
     schedule.finish("free")
     assert schedule.is_over
 
@@ -106,7 +105,7 @@ def test_what_needs_a_cell_that_nobody_planned_waits_in_vain_unless_it_is_finish
     stuck = Cell("stuck", RUNNER, needs=("earlier", "gone"))
     schedule = scheduled(tmp_path, stuck, good)
     assert keys(schedule.ready()) == ["good"]
-    assert in_vain(schedule) == {"stuck": ("gone",)}
+    assert blocked(schedule) == {"stuck": ("gone",)}
 
 
 def test_a_cell_starts_behind_those_that_it_follows_however_they_ended(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_a_cell_starts_behind_those_that_it_follows_however_they_ended(tmp_path:
     assert keys(schedule.ready()) == ["a"]
     schedule.fail("a", "twice")
     assert keys(schedule.ready()) == ["follower"]
-    assert in_vain(schedule) == {}
+    assert blocked(schedule) == {}
 
 
 def test_a_cell_behind_one_that_will_never_end_waits_in_vain(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_a_cell_behind_one_that_will_never_end_waits_in_vain(tmp_path: Path) -> 
     schedule = scheduled(tmp_path, A, B, follower, lonely)
     schedule.fail("a", "no")
     assert schedule.is_over
-    assert in_vain(schedule) == {"b": ("a",), "follower": ("b",), "lonely": ("gone",)}
+    assert blocked(schedule) == {"b": ("a",), "follower": ("b",), "lonely": ("gone",)}
 
 
 def test_results_that_are_there_are_not_made_again_and_old_failures_are_forgotten(

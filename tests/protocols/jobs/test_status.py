@@ -13,33 +13,32 @@ from rich.console import Console
 
 from probelight.io.host import Process, host_id, this_process
 from probelight.protocols.jobs import status
-from probelight.protocols.jobs.cells.attempt import Attempt
-from probelight.protocols.jobs.cells.driver_claim import DRIVER, Driver
-from probelight.protocols.jobs.cells.standing import Cell, Failure, Standing, State
-from probelight.protocols.jobs.progress import Progress
+from probelight.protocols.jobs.cells import Cell, CellStatus, Failure, State
+from probelight.protocols.jobs.fencing import DRIVER, Attempt, Driver
+from probelight.protocols.jobs.plan import Progress
 from probelight.protocols.jobs.status import how_far, show_status, status_view
 
 DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
 
 
-def shown(folder: Path, *standings: Standing) -> list[str]:
+def shown(folder: Path, *statuses: CellStatus) -> list[str]:
     """The lines of a status."""
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(status_view(folder, Progress(standings)), soft_wrap=True)
+    console.print(status_view(folder, Progress(statuses)), soft_wrap=True)
     return console.export_text().splitlines()
 
 
-def standing(
+def status_of(
     key: str,
     state: State,
     needs: tuple[str, ...] = (),
     seconds: float | None = None,
     failure: Failure | None = None,
     since: float = 100.0,
-) -> Standing:
+) -> CellStatus:
     left = None if seconds is None else since + seconds
     attempt = Attempt(1, 1, this_process(), since, left)
-    return Standing(Cell(key, "module:run", needs, num_steps=10), state, attempt, failure)
+    return CellStatus(Cell(key, "module:run", needs, num_steps=10), state, attempt, failure)
 
 
 def row_of(lines: list[str], key: str) -> list[str]:
@@ -55,10 +54,10 @@ def test_numbers_time_left_and_a_table_of_what_runs(tmp_path: Path) -> None:
     metrics.write_text("step,epoch,metric,value\n3,0,train/loss,0.5\n4,1,train/loss,0.4\n")
     lines = shown(
         tmp_path,
-        standing("a", State.DONE, seconds=50),
-        standing("b", State.RUNNING, since=time.time() - 120),
-        standing("c", State.RUNNING, since=time.time() - 5),
-        standing("d", State.WAITING),
+        status_of("a", State.DONE, seconds=50),
+        status_of("b", State.RUNNING, since=time.time() - 120),
+        status_of("c", State.RUNNING, since=time.time() - 5),
+        status_of("d", State.WAITING),
     )
     # 5 s a step; 30 steps are left, two cells run at once.
     assert lines[0] == "4 cells: 1 done, 2 running, 1 waiting, 0 failed; about 1 min 15 s left"
@@ -77,10 +76,10 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
     once, often = Failure(1, 3, "Traceback\nValueError: x\n"), Failure(3, 3, "OSError: disk full")
     lines = shown(
         tmp_path,
-        standing("a", State.FAILED, failure=often),
-        standing("b", State.WAITING, failure=once),
-        standing("c", State.WAITING, needs=("a",)),
-        standing("d", State.WAITING, needs=("c", "b")),
+        status_of("a", State.FAILED, failure=often),
+        status_of("b", State.WAITING, failure=once),
+        status_of("c", State.WAITING, needs=("a",)),
+        status_of("d", State.WAITING, needs=("c", "b")),
     )
     assert lines[0] == (
         "4 cells: 0 done, 0 running, 1 waiting, 1 failed, 2 not started behind a failed one"
@@ -100,7 +99,7 @@ def _titles(lines: list[str]) -> list[str]:
 
 def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
     failure = Failure(1, 1, "ValueError: [red]no[/red]")
-    lines = shown(tmp_path, *(standing(f"c{i}", State.FAILED, failure=failure) for i in range(25)))
+    lines = shown(tmp_path, *(status_of(f"c{i}", State.FAILED, failure=failure) for i in range(25)))
     assert lines[0] == "25 cells: 0 done, 0 running, 0 waiting, 25 failed"
     assert row_of(lines, "c19")[2] == "ValueError: [red]no[/red]"
     assert not any(" c20 " in line for line in lines)
@@ -121,7 +120,7 @@ def test_who_has_gone_is_told_with_how_to_go_on(
     now = time.time()
     driver = Driver(1, process, now - 60, None if ended is None else now - ended)
     (tmp_path / DRIVER).write_text(json.dumps(asdict(driver)))
-    line = shown(tmp_path, standing("a", state))[1]
+    line = shown(tmp_path, status_of("a", state))[1]
     assert line.startswith(f"nobody is at work on it, {process} {said}")
     assert ("to go on" in line) == (state is State.WAITING)
 

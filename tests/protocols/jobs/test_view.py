@@ -9,10 +9,9 @@ import pytest
 from rich.console import Console
 
 from probelight.io.host import this_process
-from probelight.protocols.jobs.cells.attempt import Attempt
-from probelight.protocols.jobs.cells.standing import Cell
-from probelight.protocols.jobs.schedule import Schedule
-from probelight.protocols.jobs.view import RunView
+from probelight.protocols.jobs.cells import Cell, Schedule
+from probelight.protocols.jobs.fencing import Attempt
+from probelight.protocols.jobs.status import RunView
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.trivial import cells

@@ -1,34 +1,71 @@
-"""The driver: puts every cell without a result on Ray and stays with it until all have ended."""
+"""SIGTERM and Ctrl-C as a driver hears them: noted, so that its cells can save their state."""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 import traceback
-from collections.abc import Container
-from contextlib import suppress
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
+from probelight.io.stop_signals import INTERRUPTED, TERMINATED
 from probelight.io.yaml_file import read_yaml
-from probelight.protocols.jobs.cells.attempt import check_folder, newest_attempt
-from probelight.protocols.jobs.cells.driver_claim import check_driver, drive_alone
-from probelight.protocols.jobs.cells.process import ERROR_NAME
-from probelight.protocols.jobs.cells.standing import Cell, Failure, is_finished
+from probelight.protocols.jobs.cell_process import ERROR_NAME
+from probelight.protocols.jobs.cells import Cell, Failure, Schedule, is_finished
+from probelight.protocols.jobs.context import EngineSettings
+from probelight.protocols.jobs.fencing import (
+    check_driver,
+    check_folder,
+    drive_alone,
+    newest_attempt,
+)
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Ref
 from probelight.protocols.jobs.on_ray.resources import Need
-from probelight.protocols.jobs.on_ray.stop import Stop
 from probelight.protocols.jobs.on_ray.watch import End, Order
-from probelight.protocols.jobs.planned import Planned
-from probelight.protocols.jobs.progress import counted, last_line
-from probelight.protocols.jobs.schedule import Schedule
+from probelight.protocols.jobs.plan import Planned, counted, last_line
 from probelight.protocols.jobs.search import draw
-from probelight.protocols.jobs.settings import EngineSettings
-from probelight.protocols.jobs.view import RunView
+from probelight.protocols.jobs.status import RunView
 from probelight.results.run_folder import CONFIG
 
-FAILED = 1
+
+class Stop:
+    """What a driver was told.
+
+    Attributes:
+        code: Exit code that the first signal asks for; 0 as long as there was none.
+        times: How many signals there were.
+    """
+
+    def __init__(self) -> None:
+        self.code = self.times = 0
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Notes signals from here to the end of the block."""
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.getsignal(number) for number in numbers}
+        try:
+            self._listen()
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _listen(self) -> None:
+        signal.signal(signal.SIGTERM, self._note)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as of a job in the background
+            signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.times += 1
+        self.code = self.code or (TERMINATED if number == signal.SIGTERM else INTERRUPTED)
+
+
 _LOOK_SECONDS = 1.0
 _PAUSE_SECONDS = 2.0  # before a cell that was lost is put on Ray again
 _NODES_SECONDS = 10.0  # between two looks for lost nodes; by the second one Ray has had its time
@@ -280,7 +317,7 @@ def _keep(folder: Path, failure: Failure) -> None:
 def _ended(schedule: Schedule, view: RunView) -> int:
     for key, failure in schedule.failed.items():
         view.say(f"failed: {key}: {last_line(failure.error)}")
-    in_vain = schedule.in_vain()
-    for cell, missing in in_vain:
+    blocked = schedule.blocked()
+    for cell, missing in blocked:
         view.say(f"not started: {cell.key}: it needs {', '.join(missing)}")
-    return FAILED if schedule.failed or in_vain else 0
+    return 1 if schedule.failed or blocked else 0

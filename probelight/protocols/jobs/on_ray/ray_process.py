@@ -235,7 +235,7 @@ def _look() -> Callable[[str, str, int], str]:
         if not (Path(root) / "probelight" / "__main__.py").is_file():
             return f"{root} holds no probelight: it must be at the same path on every node"
         sys.path[:0] = [] if root in sys.path else [root]
-        from probelight.protocols.jobs.cells.driver_claim import DriverLostError, check_driver
+        from probelight.protocols.jobs.fencing import DriverLostError, check_driver
 
         try:
             check_driver(Path(folder), driver)

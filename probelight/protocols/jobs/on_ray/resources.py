@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.context import TrainerSettings
-from probelight.protocols.jobs.settings import RaySettings
+from probelight.protocols.jobs.context import RaySettings, TrainerSettings
 
 GIGABYTE = 10**9
 

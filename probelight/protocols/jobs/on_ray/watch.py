@@ -23,11 +23,16 @@ from pathlib import Path
 from probelight.io.atomic import write_text_atomic
 from probelight.io.package import checkout
 from probelight.io.stop_signals import TERMINATED
-from probelight.protocols.jobs.cells.attempt import LOST, Attempt, begin_attempt, end_attempt
-from probelight.protocols.jobs.cells.driver_claim import DriverLostError
-from probelight.protocols.jobs.cells.process import ERROR_NAME, ORDERS_VARIABLE, Orders
-from probelight.protocols.jobs.cells.standing import is_finished
+from probelight.protocols.jobs.cell_process import ERROR_NAME, ORDERS_VARIABLE, Orders
+from probelight.protocols.jobs.cells import is_finished
 from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.fencing import (
+    LOST,
+    Attempt,
+    DriverLostError,
+    begin_attempt,
+    end_attempt,
+)
 
 LOG_NAME = "log.txt"
 _LOG_TAIL = 2000  # characters of the log that stand for a traceback where there is none

@@ -14,19 +14,20 @@ from pathlib import Path
 import pytest
 
 from probelight.io.host import process, this_process
-from probelight.protocols.jobs.cells.attempt import (
+from probelight.protocols.jobs.fencing import (
     ATTEMPT,
     LOST,
     Attempt,
     AttemptLostError,
+    DriverLostError,
     FencedRunFolder,
     begin_attempt,
     check_attempt,
+    drive_alone,
     end_attempt,
     inside,
     newest_attempt,
 )
-from probelight.protocols.jobs.cells.driver_claim import DriverLostError, drive_alone
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
@@ -139,7 +140,7 @@ def test_a_config_that_was_changed_is_refused(folder: Path) -> None:
 HOLDS = """
 import sys, time
 from pathlib import Path
-from probelight.protocols.jobs.cells.attempt import inside
+from probelight.protocols.jobs.fencing import inside
 with inside(Path(sys.argv[1]), 1, print):
     print("inside", flush=True)
     time.sleep(60)
@@ -191,7 +192,7 @@ def test_who_is_not_the_newest_does_not_come_in(folder: Path, driver: int) -> No
 WATCHES = """
 import sys, time
 from pathlib import Path
-from probelight.protocols.jobs.cells.attempt import watch_attempt
+from probelight.protocols.jobs.fencing import watch_attempt
 watch_attempt(Path(sys.argv[1]), 1, 0.05)
 print("watching", flush=True)
 time.sleep(60)

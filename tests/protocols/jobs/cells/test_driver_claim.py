@@ -13,7 +13,7 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.host import Process, host_id, this_process
-from probelight.protocols.jobs.cells.driver_claim import (
+from probelight.protocols.jobs.fencing import (
     DRIVER,
     Driver,
     DriverLostError,

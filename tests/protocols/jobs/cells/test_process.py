@@ -15,11 +15,10 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
-from probelight.protocols.jobs.cells import process as module
-from probelight.protocols.jobs.cells.attempt import LOST, begin_attempt
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
-from probelight.protocols.jobs.cells.process import ERROR_NAME, ORDERS_VARIABLE, Orders, cell
+from probelight.protocols.jobs import cell_process as module
+from probelight.protocols.jobs.cell_process import ERROR_NAME, ORDERS_VARIABLE, Orders, cell
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.fencing import LOST, begin_attempt, drive_alone
 from probelight.protocols.jobs.job import DRAWN_NAME, Job
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
@@ -172,7 +171,7 @@ def test_orders_of_nonsense_are_refused() -> None:
 
 CHILD = """
 import subprocess, sys, time
-from probelight.protocols.jobs.cells.process import end_with_watcher
+from probelight.protocols.jobs.cell_process import end_with_watcher
 end_with_watcher()
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print(child.pid, flush=True)

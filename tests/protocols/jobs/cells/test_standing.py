@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from probelight.io.host import this_process
-from probelight.protocols.jobs.cells.attempt import Attempt, begin_attempt, end_attempt
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
-from probelight.protocols.jobs.cells.standing import (
+from probelight.protocols.jobs.cells import (
     FAILED,
     Cell,
+    CellStatus,
     Failure,
-    Standing,
     State,
     is_finished,
-    standings,
+    statuses,
 )
+from probelight.protocols.jobs.fencing import Attempt, begin_attempt, drive_alone, end_attempt
 from probelight.protocols.jobs.job import Job
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
@@ -26,7 +25,7 @@ from tests.protocols.jobs.trivial import cells
 
 
 def stand(folder: Path, *chosen: Cell) -> list[str]:
-    return [one.state.value for one in standings(folder, chosen)]
+    return [one.state.value for one in statuses(folder, chosen)]
 
 
 def test_a_cell_is_its_job_without_the_config() -> None:
@@ -43,8 +42,8 @@ def test_how_a_cell_stands_is_told_by_its_files(tmp_path: Path) -> None:
         attempt = begin_attempt(run.path, driver)
         assert stand(tmp_path, cell) == ["running"]
         Failure(1, 3, "once").keep(run.path)
-        [running] = standings(tmp_path, [cell])
-        assert running == Standing(cell, State.RUNNING, attempt, Failure(1, 3, "once"))
+        [running] = statuses(tmp_path, [cell])
+        assert running == CellStatus(cell, State.RUNNING, attempt, Failure(1, 3, "once"))
         end_attempt(run.path, attempt)
         assert stand(tmp_path, cell) == ["waiting"]
         attempt = begin_attempt(run.path, driver)
@@ -64,10 +63,10 @@ def test_how_a_cell_stands_is_told_by_its_files(tmp_path: Path) -> None:
 def test_how_long_a_cell_took_is_known_of_the_attempt_that_finished_it() -> None:
     cell = Cell("a", "module:run")
     ended = Attempt(2, 1, this_process(), since=100.0, left=112.5)
-    assert Standing(cell, State.DONE, ended).seconds == pytest.approx(12.5)
-    assert Standing(cell, State.FAILED, ended).seconds is None
-    assert Standing(cell, State.DONE, replace(ended, left=None)).seconds is None
-    assert Standing(cell, State.DONE).seconds is None
+    assert CellStatus(cell, State.DONE, ended).seconds == pytest.approx(12.5)
+    assert CellStatus(cell, State.FAILED, ended).seconds is None
+    assert CellStatus(cell, State.DONE, replace(ended, left=None)).seconds is None
+    assert CellStatus(cell, State.DONE).seconds is None
 
 
 def test_a_failure_is_final_when_all_tries_are_used_up(tmp_path: Path) -> None:

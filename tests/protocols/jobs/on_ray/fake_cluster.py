@@ -10,16 +10,14 @@ from typing import Any
 from rich.console import Console
 
 from probelight.io.wandb import DEFAULT_WANDB
-from probelight.protocols.jobs.cells.standing import State, standings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.cells import State, statuses
+from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.on_ray.drive import drive
 from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.on_ray.watch import End, Order
-from probelight.protocols.jobs.plan import plan_jobs
-from probelight.protocols.jobs.planned import Planned
-from probelight.protocols.jobs.settings import RaySettings
-from probelight.protocols.jobs.view import RunView
+from probelight.protocols.jobs.plan import Planned, plan_jobs
+from probelight.protocols.jobs.status import RunView
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 
@@ -127,4 +125,4 @@ class Sweep:
 
     @property
     def states(self) -> list[State]:
-        return [one.state for one in standings(self.folder, self.cells)]
+        return [one.state for one in statuses(self.folder, self.cells)]

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
+from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.on_ray import cluster as clusters
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError
 from probelight.protocols.jobs.on_ray.ray_process import RaySession, end_session

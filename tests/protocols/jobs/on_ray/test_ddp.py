@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from probelight.protocols.jobs.cells.attempt import newest_attempt
+from probelight.protocols.jobs.fencing import newest_attempt
 from tests.protocols.jobs import tiny_training
 from tests.protocols.jobs.harness import log_lines, planned, said, start_run, wait_until
 from tests.protocols.jobs.on_ray.processes import alive, is_cell

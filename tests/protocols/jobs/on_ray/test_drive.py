@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.cells.attempt import begin_attempt
-from probelight.protocols.jobs.cells.process import ERROR_NAME
-from probelight.protocols.jobs.cells.standing import Failure, State
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.cell_process import ERROR_NAME
+from probelight.protocols.jobs.cells import Failure, State
+from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.fencing import begin_attempt
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.watch import End
-from probelight.protocols.jobs.settings import RaySettings
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import log_lines, planned, results, run_to_end, said

@@ -14,17 +14,17 @@ import pytest
 
 from probelight.io.errors import UsageError
 from probelight.io.host import this_process
-from probelight.protocols.jobs.cells.driver_claim import (
+from probelight.protocols.jobs.cells import State
+from probelight.protocols.jobs.context import EngineSettings
+from probelight.protocols.jobs.fencing import (
     DRIVER,
     Driver,
     DriverLostError,
     last_driver,
 )
-from probelight.protocols.jobs.cells.standing import State
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.cluster import RayLostError
 from probelight.protocols.jobs.on_ray.watch import End
-from probelight.protocols.jobs.settings import EngineSettings
 from tests.protocols.jobs.on_ray.fake_cluster import FakeCluster, Sweep
 from tests.protocols.jobs.trivial import cells
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.host import Process, process
-from probelight.protocols.jobs.cells.driver_claim import DRIVER, Driver, last_driver
+from probelight.protocols.jobs.fencing import DRIVER, Driver, last_driver
 from tests.protocols.jobs.harness import (
     log_lines,
     planned,

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.context import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
-from probelight.protocols.jobs.settings import RaySettings
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.protocols.jobs.cells.attempt import newest_attempt
+from probelight.protocols.jobs.fencing import newest_attempt
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs import tiny_training
 from tests.protocols.jobs.harness import log_lines, planned, results, said, wait_until

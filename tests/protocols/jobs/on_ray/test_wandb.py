@@ -16,7 +16,7 @@ from probelight.io.wandb import PENDING, WandbSettings
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.on_ray.watch import Order, cell_environment
-from probelight.protocols.jobs.planned import wandb_group
+from probelight.protocols.jobs.plan import wandb_group
 from probelight.results.run_folder import METRICS_FILE, RunFolder, read_metrics
 from tests.fixtures.wandb_offline import OfflineRun, points_of, read_offline_runs
 from tests.protocols.jobs import tiny_training

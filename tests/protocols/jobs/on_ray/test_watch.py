@@ -17,10 +17,9 @@ import psutil
 import pytest
 
 import probelight
-from probelight.protocols.jobs.cells.attempt import ATTEMPT, newest_attempt
-from probelight.protocols.jobs.cells.driver_claim import drive_alone
-from probelight.protocols.jobs.cells.process import ERROR_NAME
+from probelight.protocols.jobs.cell_process import ERROR_NAME
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.fencing import ATTEMPT, drive_alone, newest_attempt
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.on_ray.watch import (
     LOG_NAME,

@@ -16,14 +16,14 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.stop_signals import is_first_process
 from probelight.io.yaml_file import read_yaml
-from probelight.protocols.jobs.cells.attempt import (
+from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.fencing import (
     LOST,
     AttemptLostError,
     FencedRunFolder,
     inside,
     watch_attempt,
 )
-from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import drawn_config, make_run
 from probelight.results.run_folder import CONFIG
 
