@@ -43,7 +43,7 @@ PROTOCOLS = {
     "sweep run": "probelight.protocols.inoculation.sweep:run",
     "sweep status": "probelight.protocols.inoculation.sweep:status",
     "report": "probelight.protocols.report:report",
-    "compare": "probelight.protocols.compare.command:compare",
+    "compare": "probelight.protocols.compare.compare:compare",
     "import": "probelight.protocols.imports.command:import_results",
     "probes list": "probelight.protocols.probes.build:list_probes",
     "probes build": "probelight.protocols.probes.build:build",

@@ -1,4 +1,8 @@
-"""`train.py compare`: systems in folders of results, on the items that they share."""
+"""`train.py compare`: systems in folders of results, on the items that they share.
+
+What runs answered is read (`compare.systems`), systems that answered the same items are compared
+(`compare.blocks`), and each block of them becomes a run of the command's folder.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,26 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.protocols.cli.command import Command, command
+from probelight.protocols.compare.blocks import (
+    ALONE,
+    PROTOCOL,
+    Measured,
+    adjusted,
+    blocks_of,
+    measure,
+    named,
+    rows_of,
+)
+from probelight.protocols.compare.systems import RunAnswers, answers_of, systems_of
 from probelight.protocols.engine.settings import listed
-
-if TYPE_CHECKING:  # numpy and scipy take their time
-    from probelight.protocols.compare.answers import Answers
-    from probelight.protocols.compare.rows import Measured
-    from probelight.results.run_folder import CommandFolder
+from probelight.protocols.imports.run import IMPORTED
+from probelight.results.load import UnreadableResultError, distinct_ends, load_results
+from probelight.results.record import ComparisonFacts, RunRecord
+from probelight.results.run_folder import CommandFolder
 
 
 @command(
@@ -50,30 +63,34 @@ def compare(
         FileNotFoundError: If a folder holds no result that can be read.
         UsageError: If systems answered other items of one set, or nothing in common.
     """
-    from probelight.protocols.compare.blocks import blocks_of, named
-    from probelight.protocols.compare.rows import PROTOCOL, measure
-    from probelight.protocols.compare.systems import systems_of
     from probelight.protocols.report import said_of_page
     from probelight.reports.build import build_report
     from probelight.reports.terminal import print_tables
-    from probelight.results.run_folder import CommandFolder
 
     if output_dir is None:
         raise UsageError("where does the comparison go? Give --output_dir FOLDER")
-    answers, left_out, damaged = _answers(folders)
-    chosen = listed(probes)
-    _check_probes(chosen, [one.asked.probe for one in answers])
-    systems, said = systems_of([a for a in answers if not chosen or a.asked.probe in chosen])
-    blocks, more = blocks_of(systems, across_folders=len(folders) > 1)
+    answers, left_out, damaged = _read_answers(folders)
+    chosen, known = listed(probes), [run.key.probe for run in answers]
+    for name in chosen:
+        if name not in known:
+            there = ", ".join(sorted(set(known))) or "nothing"
+            raise UsageError(
+                f"--probes {name}: no such set was answered{nearest(name, known)}; there is {there}"
+            )
+    systems, about_systems = systems_of(
+        [run for run in answers if not chosen or run.key.probe in chosen]
+    )
+    blocks, about_blocks = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
-        raise UsageError(_nothing_shared(answers, [*damaged, *said, *more]))
+        reasons = [*damaged, *about_systems, *about_blocks]
+        raise UsageError(_why_nothing(answers, reasons))
     measured = [measure(*one) for one in zip(blocks, named(blocks), strict=True)]
     config = {
         "command": PROTOCOL,
-        "compared": [[own.block.title, _checksums(own)] for own in measured],
+        "compared": [[one.block.title, _checksums(one)] for one in measured],
     }
     folder = CommandFolder(output_dir, config)
-    _finish(folder, measured, (*left_out, *said, *more))
+    _write_runs(folder, measured, (*left_out, *about_systems, *about_blocks))
     folder.write_results()
     print_tables(folder.path, PROTOCOL)
     page = build_report(folder.path)
@@ -81,102 +98,85 @@ def compare(
     return page
 
 
-def _answers(folders: Sequence[Path]) -> tuple[list[Answers], list[str], list[str]]:
-    """The answers in all folders, what is said of results left out, and of damaged ones alone.
+def _read_answers(folders: Sequence[Path]) -> tuple[list[RunAnswers], list[str], list[str]]:
+    """Return the answers in all folders, notices of results left out, and of damaged ones alone.
 
     Raises:
         UnreadableResultError: If answers are damaged; the message names folder, file and line.
     """
-    from probelight.protocols.compare.answers import answers_of
-    from probelight.results.load import UnreadableResultError, distinct_ends, load_results
-
     places = [str(folder.resolve()) for folder in folders]
     if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
         raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
     names = distinct_ends(places)
-    answers: list[Answers] = []
-    said: list[str] = []
+    answers: list[RunAnswers] = []
+    left_out: list[str] = []
     damaged: list[str] = []
     for folder, place in zip(folders, places, strict=True):
-        results = load_results(folder)
+        results, name = load_results(folder), visible(names[place])
         try:
-            answers += answers_of(results, visible(names[place]))
+            answers += answers_of(results, name)
         except UnreadableResultError as error:  # it names the run's file alone
             raise UnreadableResultError(f"{folder}: {error}") from error
-        said += [f"{visible(names[place])}: {sentence}" for sentence in results.left_out]
-        damaged += [f"{visible(names[place])}: {sentence}" for sentence in results.damaged]
-    return answers, said, damaged
+        left_out += [f"{name}: {sentence}" for sentence in results.left_out]
+        damaged += [f"{name}: {sentence}" for sentence in results.damaged]
+    return answers, left_out, damaged
 
 
-def _check_probes(chosen: Sequence[str], known: Sequence[str]) -> None:
-    for name in chosen:
-        if name not in known:
-            there = ", ".join(sorted(set(known))) or "nothing"
-            raise UsageError(
-                f"--probes {name}: no such set was answered{nearest(name, known)}; there is {there}"
-            )
-
-
-def _nothing_shared(answers: Sequence[Answers], said: Sequence[str]) -> str:
-    """Why nothing is compared: what each folder holds, or what was too many."""
-    from probelight.protocols.compare.blocks import ALONE
-    from probelight.protocols.imports.run import IMPORTED
-
-    by_folder: dict[str, list[str]] = {}
-    for one in answers:
-        asked = one.asked
-        by_folder.setdefault(one.folder, []).append(
-            f"{asked.probe} ({asked.split}, {asked.answered})"
-        )
+def _why_nothing(answers: Sequence[RunAnswers], reasons: Sequence[str]) -> str:
+    """Say why nothing is compared: what each folder holds, or what was too many."""
     if not answers:
         return (
             "there are no answers to compare: no folder holds a zero-shot run, a curve, an "
             "inoculation or an original task with its predictions.jsonl"
         )
-    held = [f"{folder}: {', '.join(sorted(set(own)))}" for folder, own in by_folder.items()]
-    lines = [*(one for one in said if not one.startswith(ALONE)), *held]
-    if any(one.setting.get("scored by", "").startswith(IMPORTED) for one in answers):
+    by_folder: dict[str, set[str]] = {}
+    for run in answers:
+        name = f"{run.key.probe} ({run.key.split}, {run.key.answered})"
+        by_folder.setdefault(run.folder, set()).add(name)
+    lines = [
+        *(reason for reason in reasons if not reason.startswith(ALONE)),
+        *(f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()),
+    ]
+    if any(run.setting.get("scored by", "").startswith(IMPORTED) for run in answers):
         lines.append(
             "imported files are sets of their own: to make files of the same items one probe, "
             "import them together as FILE=MODEL FILE=MODEL with --data.name NAME, or with --probe"
         )
-    return "no two systems answered the same set, or none in several folders:\n  " + "\n  ".join(
-        lines
-    )
+    first = "no two systems answered the same set, or none in several folders:"
+    return "\n  ".join([first, *lines])
 
 
-def _finish(folder: CommandFolder, measured: Sequence[Measured], said: Sequence[str]) -> None:
-    """Leaves a run for each set of systems; what is said of all of them stands in the first."""
-    from probelight.protocols.compare.rows import PROTOCOL, adjusted, rows_of
-    from probelight.results.record import ComparisonFacts, RunRecord
-
+def _write_runs(
+    folder: CommandFolder, measured: Sequence[Measured], notices: Sequence[str]
+) -> None:
+    """Write a run for each block; notices about all of them stand in the first."""
     p_values = adjusted(measured)
-    for own, adjusted_p in zip(measured, p_values, strict=True):
-        block = own.block
+    for one, adjusted_p in zip(measured, p_values, strict=True):
+        block = one.block
         config = {
             "protocol": PROTOCOL,
-            "asked": list(block.asked),
+            "asked": list(block.key),
             "setting": block.setting,
-            "systems": _checksums(own),
+            "systems": _checksums(one),
             "adjusted": adjusted_p,
         }
-        words = [PROTOCOL, block.asked.probe, block.asked.answered, block.setting]
+        words = [PROTOCOL, block.key.probe, block.key.answered, block.setting]
         run = folder.run("-".join("-".join(words).replace(",", "").split()).strip("-"), config)
         if run.result() is not None:
             continue
-        rows = tuple(rows_of(own, adjusted_p))
+        rows = tuple(rows_of(one, adjusted_p))
         run.write_metrics(rows)
         run.finish(
             RunRecord(
                 protocol=PROTOCOL,
-                probe=block.asked.probe,
+                probe=block.key.probe,
                 rows=rows,
                 counts={"items": len(block.items)},
-                notices=(*(said if own is measured[0] else ()), *block.notices),
+                notices=(*(notices if one is measured[0] else ()), *block.notices),
                 comparison=ComparisonFacts(
-                    answered=block.asked.answered,
+                    answered=block.key.answered,
                     setting=block.setting,
-                    num_runs={name: len(system.runs) for name, system in own.names.items()},
+                    num_runs={name: len(system.runs) for name, system in one.names.items()},
                     num_pairs=sum(map(len, p_values)),
                 ),
             )
@@ -184,12 +184,12 @@ def _finish(folder: CommandFolder, measured: Sequence[Measured], said: Sequence[
 
 
 def _checksums(measured: Measured) -> dict[str, str]:
-    """Of each system the checksum of what it answered."""
+    """Return of each system the checksum of what it answered."""
     block = measured.block
     groups = None if block.groups is None else block.groups.tolist()
     found = {}
     for name, system in measured.names.items():
-        runs = sorted((s, own.tolist()) for s, own in system.credit(block.items).items())
+        runs = sorted((seed, own.tolist()) for seed, own in system.scores(block.items).items())
         text = json.dumps([block.items, groups, runs])
         found[name] = hashlib.sha256(text.encode()).hexdigest()
     return found

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from probelight.protocols.compare.answers import Answers, answers_of
 from probelight.protocols.compare.blocks import Block, blocks_of, named
-from probelight.protocols.compare.systems import System, systems_of
+from probelight.protocols.compare.systems import RunAnswers, System, answers_of, systems_of
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.run_folder import CommandFolder
 
 
-def read(folder: Path) -> list[Answers]:
+def read(folder: Path) -> list[RunAnswers]:
     return list(answers_of(load_results(folder), folder.name))
 
 
@@ -23,18 +22,18 @@ def test_items_meet_wherever_they_stand_and_however_they_are_padded(
     [plain] = read(leave.zero_shot(tmp_path / "a", "x", "1002"))
     padded = {"choices": ["larger", "smaller", ""], "scores": [0.0, 1.0, 0.5], "turned": True}
     [other] = read(leave.zero_shot(tmp_path / "b", "y", "0010", **padded))
-    assert list(other.credit.values()) == [0.0, 1.0, 0.0, 0.0]
-    assert next(iter(other.credit))[0] == "i3"
+    assert list(other.scores.values()) == [0.0, 1.0, 0.0, 0.0]
+    assert next(iter(other.scores))[0] == "i3"
     [block], said = blocks_of([System((plain,)), System((other,))], across_folders=True)
     assert said == []
-    first, second = (system.credit(block.items)[0].tolist() for system in block.systems)
+    first, second = (system.scores(block.items)[0].tolist() for system in block.systems)
     assert (first, second) == ([1.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0])
 
 
 def test_an_item_that_is_asked_twice_is_two(leave: Any, tmp_path: Path) -> None:
     [twice] = read(leave.zero_shot(tmp_path / "a", "x", "100", id="same", question="Who?"))
-    assert list(twice.credit.values()) == [1.0, 0.0, 0.0]
-    assert [item[-1] for item in twice.credit] == [1, 2, 3]
+    assert list(twice.scores.values()) == [1.0, 0.0, 0.0]
+    assert [item[-1] for item in twice.scores] == [1, 2, 3]
 
 
 def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(leave: Any, tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(leave: Any, tmp_p
         answers[place] = read(leave.curve(tmp_path / place, place, size, {1: "10", 2: "01"}))
     systems, _ = systems_of([one for own in answers.values() for one in own])
     one, same, larger = systems
-    block = Block(one.first.asked, (), (), tuple(systems))
+    block = Block(one.first.key, (), (), tuple(systems))
     assert block.same_samples(one, same)
     assert not block.same_samples(one, larger)
     [asked] = read(leave.zero_shot(tmp_path / "d", "d", "10"))
@@ -52,7 +51,7 @@ def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(leave: Any, tmp_p
 
 def test_a_run_that_is_there_twice_is_said(leave: Any, tmp_path: Path) -> None:
     [one] = read(leave.zero_shot(tmp_path / "a", "x", "10"))
-    other = replace(one, path="runs/other", credit=dict.fromkeys(one.credit, 1.0))
+    other = replace(one, path="runs/other", scores=dict.fromkeys(one.scores, 1.0))
     systems, [said] = systems_of([one, other, replace(one, path="runs/again")])
     assert [system.runs for system in systems] == [(one,)]
     assert said.startswith("a/runs/other: not compared, as runs/zero_shot-x")
@@ -61,7 +60,7 @@ def test_a_run_that_is_there_twice_is_said(leave: Any, tmp_path: Path) -> None:
 def test_names_say_no_more_than_is_needed(leave: Any, tmp_path: Path) -> None:
     [one] = read(leave.zero_shot(tmp_path / "a", "x", "10"))
 
-    def names(*answers: Answers) -> list[str]:
+    def names(*answers: RunAnswers) -> list[str]:
         systems, _ = systems_of(answers)
         [block], _ = blocks_of(systems, across_folders=False)
         [found] = named([block])

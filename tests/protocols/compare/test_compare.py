@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from probelight.io.errors import UsageError
 from probelight.protocols import cli
-from probelight.protocols.compare.command import compare
+from probelight.protocols.compare.compare import compare
 from probelight.reports.sections import made_sections
 from probelight.results.load import load_results
 from probelight.results.row import Row
