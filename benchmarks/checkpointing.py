@@ -23,7 +23,7 @@ from benchmarks.results import report
 from probelight.callbacks.last_state import AtomicCheckpointIO, LastState
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoints.source import EMBEDDED
+from probelight.models.checkpoint_files import EMBEDDED
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer
 from probelight.protocols.jobs.context import TrainerSettings

@@ -39,8 +39,8 @@ from probelight.lightning_modules.heads.stacked_heads import CachedItems, Stacke
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.modes import HeadMode
 from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
-from probelight.models.checkpoints.weights import run_encoder
-from probelight.models.heads.candidate_head import CandidateHead
+from probelight.models.candidate_head import CandidateHead
+from probelight.models.networks import run_encoder
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import draw_substitutes, no_language, perturbed_language
 from probelight.probes.record import Record

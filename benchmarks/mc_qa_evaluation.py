@@ -23,8 +23,8 @@ from benchmarks.mc_qa_training import accelerator_of, features_of, peer_of
 from benchmarks.results import report
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.batches import scores_by_item
-from probelight.models.checkpoints.source import EMBEDDED
+from probelight.models.answering import scores_by_item
+from probelight.models.checkpoint_files import EMBEDDED
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer

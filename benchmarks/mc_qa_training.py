@@ -35,7 +35,7 @@ from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoints.source import EMBEDDED, resolve
+from probelight.models.checkpoint_files import EMBEDDED, resolve
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer

@@ -15,8 +15,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from probelight.models.checkpoints.source import EMBEDDED_DIR
-from probelight.models.checkpoints.weights import own_random_state
+from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.networks import own_random_state
 
 
 def write_random_model(

@@ -257,7 +257,7 @@ def num_operations(module: MaskedChoice, lengths: Sequence[int]) -> float:
     for tokens in lengths:
         per_token = 2 * (4 * size * size + 2 * size * wide) + 4 * tokens * size
         last = tokens * per_token
-        if module.reader.is_reduced:
+        if module.masked.reader.is_reduced:
             last = 2 * (4 * size * size + 2 * size * wide) + 4 * tokens * heads * size
         total += (layers - 1) * tokens * per_token + last
     return total

@@ -6,11 +6,12 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import torch
 from torch import Tensor
 
+from probelight.encoding.candidates import MultiToken
 from probelight.io.atomic import whole_folder
 from probelight.io.ranges import (
     GradNorm,
@@ -22,17 +23,12 @@ from probelight.io.ranges import (
 )
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.modes import Mode
-from probelight.models.batches import Batch, mask_choices
-from probelight.models.checkpoints.forms import MASKED_LM
-from probelight.models.checkpoints.loading import load_pretrained
-from probelight.models.checkpoints.source import EMBEDDED, quiet_transformers
-from probelight.models.heads.candidate_head import CandidateHead
-from probelight.models.heads.last_layer import EncoderAt
+from probelight.models.batches import Batch
+from probelight.models.checkpoint_files import EMBEDDED, quiet_transformers
+from probelight.models.masked import MaskedLM
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
-
-MultiToken = Literal["error", "skip", "pseudo_log_likelihood"]
 
 
 class MaskedChoice(ChoiceModule):
@@ -48,7 +44,7 @@ class MaskedChoice(ChoiceModule):
             (`linear`), or everything, tied as in the checkpoint (`full`).
         answer_prefix: What stands before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece. The encoder lists
-            those to be scored by "pseudo_log_likelihood"; `PseudoLogLikelihood.of` scores them.
+            those to be scored by "pseudo_log_likelihood"; `PseudoLogLikelihood` scores them.
         max_length: Longest input in tokens.
         learning_rate: Peak rate of AdamW.
         weight_decay: On everything but biases and norms.
@@ -82,14 +78,18 @@ class MaskedChoice(ChoiceModule):
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.save_hyperparameters()
         self.mode = mode
-        self.answer_prefix = answer_prefix
-        self.multi_token = multi_token
-        self.max_length = max_length
-        self.model, self.tokenizer = load_pretrained(
-            MASKED_LM, model_name_or_path, revision, random_weights, seed
+        self.masked = MaskedLM(
+            model_name_or_path,
+            answer_prefix,
+            multi_token,
+            max_length,
+            revision,
+            random_weights,
+            seed,
         )
-        self.head = CandidateHead(self.model)
-        self.reader = EncoderAt(self.head.encoder)
+        self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
+        self.head = self.masked.head
+        self.max_length = max_length
         self._choose_trained()
         self.eval()
 
@@ -123,25 +123,15 @@ class MaskedChoice(ChoiceModule):
         return self
 
     def encoder(self) -> ChoiceEncoder:
-        from probelight.encoding.masked import MaskedChoiceEncoder
-
-        return MaskedChoiceEncoder(
-            self.tokenizer,
-            answer_prefix=self.answer_prefix,
-            multi_token=self.multi_token,
-            max_length=self.max_length,
-        )
+        return self.masked.encoder()
 
     def features(self, batch: Batch) -> Tensor:
         """The encoder's output h (B, H) at the mask of each item."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.encoder_is_frozen):
-            output = self.reader(batch, batch["mask_position"])
-        features: Tensor = output.last_hidden_state[:, 0]
-        return features
+            return self.masked.features(batch)
 
     def forward(self, batch: Batch) -> Tensor:
-        logits = self.head.score(self.features(batch), batch["candidate_ids"])
-        return mask_choices(logits, batch["choice_mask"])
+        return self.masked.choice_logits(self.features(batch), batch)
 
     def vocabulary_logits(self, batch: Batch) -> Tensor:
         """Logits (B, V) of the whole vocabulary, for the ranks of candidates in it."""

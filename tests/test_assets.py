@@ -6,9 +6,8 @@ import pytest
 from safetensors import safe_open
 
 from probelight.io.files import sha256_of
-from probelight.models.checkpoints.forms import MASKED_LM
-from probelight.models.checkpoints.loading import load_pretrained
-from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.controls import NONSENSE_WORDS
 from probelight.probes.source import load_probe

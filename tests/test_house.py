@@ -94,10 +94,7 @@ def allowed(room: str) -> set[str]:
 LATER = pytest.mark.xfail(reason="rooms that still use what they may not", strict=True)
 
 
-@pytest.mark.parametrize(
-    "room",
-    [pytest.param(room, marks=LATER if room in {"models"} else ()) for room in sorted(USES)],
-)
+@pytest.mark.parametrize("room", sorted(USES))
 def test_a_room_uses_those_that_it_may(room: str) -> None:
     wrong = [
         f"{module} uses {name}"
@@ -114,7 +111,6 @@ def test_every_room_is_drawn() -> None:
     assert rooms <= set(USES)
 
 
-@LATER
 def test_few_rooms_know_lightning_and_transformers() -> None:
     wrong = []
     for module, source in sources().items():

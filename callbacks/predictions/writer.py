@@ -12,7 +12,8 @@ from pytorch_lightning.callbacks import Callback
 from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.models.batches import gather_scores, scores_by_item
+from probelight.models.answering import scores_by_item
+from probelight.models.batches import gather_scores
 from probelight.probes.record import Record
 
 

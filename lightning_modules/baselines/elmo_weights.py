@@ -17,7 +17,7 @@ from torch import Tensor
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
-from probelight.models.checkpoints.folder import read_settings
+from probelight.models.checkpoint_files import read_settings
 
 if TYPE_CHECKING:
     import h5py

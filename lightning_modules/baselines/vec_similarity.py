@@ -23,7 +23,7 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.token_vectors import TokenVectors
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.models.batches import Batch, mask_choices
-from probelight.models.scorers.base import Posable, Question, Scorer, ScorerSettings
+from probelight.models.scorer import Posable, Question, Scorer, ScorerSettings
 
 if TYPE_CHECKING:
     from probelight.probes.record import Setup
@@ -40,10 +40,9 @@ class VecSimilarity(Scorer):
     mode = "mean_cosine"
 
     def __init__(self, words: TokenVectors, max_length: int) -> None:
-        super().__init__()
         self.words = words
+        self.network = words.eval()
         self.max_length = max_length
-        self.eval()
 
     def choice_scores(self) -> Question:
         return Question(self.words.encoder(self.max_length), self._answer)

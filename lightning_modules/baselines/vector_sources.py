@@ -26,9 +26,8 @@ from probelight.lightning_modules.baselines.token_vectors import (
     TokenVectors,
 )
 from probelight.lightning_modules.baselines.word_rows import VectorRows, WordRows
-from probelight.models.checkpoints.forms import ENCODER
-from probelight.models.checkpoints.loading import load_pretrained
-from probelight.models.checkpoints.weights import model_fingerprint, run_encoder
+from probelight.models.loading import ENCODER, load_pretrained
+from probelight.models.networks import model_fingerprint, run_encoder
 from probelight.probes.record import MASK
 
 if TYPE_CHECKING:

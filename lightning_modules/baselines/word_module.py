@@ -21,8 +21,8 @@ from probelight.lightning_modules.baselines.word_settings import (
     word_settings,
 )
 from probelight.lightning_modules.optimization import halved_on_plateau
-from probelight.models.checkpoints.folder import PretrainedError, agree, check_size, one_error
-from probelight.models.checkpoints.weights import check_numbers
+from probelight.models.checkpoint_files import PretrainedError, agree, check_size, one_error
+from probelight.models.networks import check_numbers
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.files import user_path
-from probelight.models.checkpoints.folder import PretrainedError, check_input_sizes, read_settings
+from probelight.models.checkpoint_files import PretrainedError, check_input_sizes, read_settings
 
 WORD_SETTINGS = "word_module.json"
 FORMAT = 1

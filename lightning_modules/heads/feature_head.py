@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from probelight.models.batches import Batch
-from probelight.models.checkpoints.weights import own_random_state
-from probelight.models.scorers.base import Scorer
+from probelight.models.networks import own_random_state
+from probelight.models.scorer import Scorer
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
@@ -83,6 +83,7 @@ class FrozenFeatures(nn.Module):
     def __init__(self, scorer: Scorer, words: Sequence[str]) -> None:
         super().__init__()
         self.scorer = scorer
+        self.network = scorer.network
         self.words = tuple(words)
         self.question = scorer.features()
         self.head = FeatureHead(*scorer.word_rows(self.words))

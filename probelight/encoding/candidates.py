@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -68,7 +68,7 @@ class CandidateTable:
     answer_prefix: str
     texts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, carrier: str, candidates: Iterable[str]) -> None:
+    def add(self, carrier: str, *candidates: str) -> None:
         """Note the texts that `pieces` will need."""
         for candidate in candidates:
             for text in self._texts(carrier, candidate):

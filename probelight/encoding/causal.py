@@ -226,7 +226,7 @@ class StemEncoder:
         table = CandidateTable(self.tokenizer, self.answer_prefix)
         if not self.blank:
             for record, carrier in zip(records, carriers, strict=True):
-                table.add(carrier, record.choices)
+                table.add(carrier, *record.choices)
         texts = dict(table.texts)
         places = [texts.setdefault(self._text(r.stem), len(texts)) for r in records]
         store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)

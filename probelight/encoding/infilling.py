@@ -178,7 +178,7 @@ class PosedTexts:
         ]
         self.table = CandidateTable(tokenizer, answer_prefix)
         for record, carrier in zip(self.records, self.carriers, strict=True):
-            self.table.add(carrier, record.choices)
+            self.table.add(carrier, *record.choices)
         texts = dict(self.table.texts)
         self.texts = [texts.setdefault(blank.text, len(texts)) for blank in blanks]
         self.store, self._notices = tokenise(tokenizer, list(texts), cache_dir)

@@ -168,7 +168,7 @@ class MaskedChoiceEncoder:
         blanks = [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
         table = CandidateTable(self.tokenizer, self.answer_prefix)
         for record, blank in zip(records, blanks, strict=True):
-            table.add(blank.carrier, record.choices)
+            table.add(blank.carrier, *record.choices)
         return blanks, [blank.carrier for blank in blanks], table
 
     def _sort_out(

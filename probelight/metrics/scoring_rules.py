@@ -1,7 +1,7 @@
 """The rules by which an untrained model's log-likelihoods become scores of choices.
 
 All are functions of one item. Log-likelihoods are natural logarithms, one of each of its K choices,
-each summed over the choice's tokens as the scorer says (`probelight.models.scorers.base`).
+each summed over the choice's tokens as the scorer says (`probelight.models.scorer`).
 
 - `sum`: the log-likelihood itself.
 - `mean_token`: divided by the number of tokens that were summed.

@@ -5,8 +5,6 @@ Shapes: B items, K choices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import compress
 from typing import Any
 
 import torch
@@ -31,18 +29,8 @@ def batch_scores(batch: Batch, scores: Tensor) -> Batch:
     return {name: value.cpu() for name, value in found.items()}
 
 
-def scores_by_item(batch: Mapping[str, torch.Tensor]) -> dict[int, list[float]]:
-    """The scores of each item's own choices, without padding items.
-
-    Choices that a record does not have are left out by `choice_mask`: -inf and NaN are scores of
-    choices that it has. An empty choice that pads a question is one that it has.
-    """
-    rows = zip(*(batch[name].tolist() for name in ("item", "scores", "choice_mask")), strict=True)
-    return {item: list(compress(scores, own)) for item, scores, own in rows if item >= 0}
-
-
 def gather_scores(scores: dict[int, list[float]]) -> dict[int, list[float]]:
-    """The scores of all processes, in every process."""
+    """Return the scores of all processes, in every process."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return scores
     parts: list[Any] = [None] * torch.distributed.get_world_size()

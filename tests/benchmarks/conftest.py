@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForPreTraining
 
-from probelight.models.checkpoints.source import EMBEDDED, resolve
+from probelight.models.checkpoint_files import EMBEDDED, resolve
 
 
 @pytest.fixture(scope="session")

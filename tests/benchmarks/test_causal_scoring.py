@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.causal_scoring import agreement, measure, most_saved
 from benchmarks.random_model import random_gpt2
-from probelight.models.scorers.causal import CausalScorer
+from probelight.models.causal import CausalScorer
 from probelight.probes.record import Record
 
 

@@ -19,7 +19,7 @@ def table_of(
 ) -> tuple[CandidateTable, TokenStore]:
     """A table that holds the candidates, and the tokens of its texts."""
     table = CandidateTable(tokenizer, prefix)
-    table.add(carrier, candidates)
+    table.add(carrier, *candidates)
     return table, tokenise(tokenizer, list(table.texts))[0]
 
 

@@ -16,9 +16,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoints.weights import model_fingerprint
-from probelight.models.scorers.pseudo_log_likelihood import PseudoLogLikelihood
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.loading import MASKED_LM, load_pretrained
+from probelight.models.masked import PseudoLogLikelihood
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record
 
 Checkpoint = Callable[..., Path]
@@ -278,7 +279,7 @@ def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(left_paddi
 
 def test_other_scorers_do_not_see_what_stands_beside_a_text(left_padding: Path) -> None:
     scorers = (
-        PseudoLogLikelihood.load(str(left_padding)),
+        PseudoLogLikelihood(*load_pretrained(MASKED_LM, str(left_padding))),
         TrainedScorer(SentenceChoice(str(left_padding))),
     )
     for asked in (scorer.choice_scores() for scorer in scorers):

@@ -15,12 +15,12 @@ from torch.utils.data import DataLoader
 from transformers import AutoModel
 
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoints.folder import (
+from probelight.models.checkpoint_files import (
     HEAD_SETTINGS,
     PretrainedError,
     is_sentence_choice_folder,
 )
-from probelight.models.heads.choice_head import (
+from probelight.models.pair_choice import (
     HEAD_WEIGHTS,
 )
 from probelight.probes.record import Record
@@ -193,7 +193,7 @@ def test_a_failed_save_leaves_what_was_there(
     def full(*_: Any, **__: Any) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("probelight.models.heads.choice_head.save_file", full)
+    monkeypatch.setattr("probelight.models.pair_choice.save_file", full)
     with pytest.raises(OSError, match="No space left"):
         module.save_pretrained(tmp_path / "saved")
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]

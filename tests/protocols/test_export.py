@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.models.checkpoint_files import EMBEDDED_DIR
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.export import MODEL_DIR, export_language_model

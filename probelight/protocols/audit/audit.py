@@ -214,8 +214,7 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         UsageError: If the probe is another one than when the run was planned.
     """
     # Only now: they import torch and Lightning.
-    from probelight.models.scorers.base import Scorer
-    from probelight.models.scorers.trained import TrainedScorer
+    from probelight.models.scorer import Scorer, TrainedScorer
     from probelight.protocols.engine.direct import Direct, fit_directly
     from probelight.protocols.engine.evaluation import predict
 

@@ -40,8 +40,8 @@ from probelight.io.ranges import (
     Within,
     check_settings,
 )
-from probelight.models.checkpoints.folder import PretrainedError
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.networks import model_fingerprint
 from probelight.protocols.cli.parser import OneLineErrors
 from probelight.protocols.engine.training import quiet_lightning
 from probelight.results.provenance import git_commit, versions

@@ -254,14 +254,14 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
     # Only now: tokenizers import transformers, which takes seconds.
     from probelight.encoding.candidates import INSIDE, CandidateTable
     from probelight.encoding.tokens import tokenise
-    from probelight.models.checkpoints.description import load_tokenizer
+    from probelight.models.loading import load_tokenizer
 
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
     for model in _distinct_tokenizers(m for m in models if kind_of(m).has_checkpoint):
         tokenizer = load_tokenizer(model.name_or_path, model.revision)
         table = CandidateTable(tokenizer, model.answer_prefix)
-        table.add(INSIDE, words)
+        table.add(INSIDE, *words)
         store, _ = tokenise(tokenizer, list(table.texts))
         for word in words:
             if any(table.problems(Record("nonsense", "", (word,), 0), INSIDE, store)):
@@ -293,7 +293,7 @@ def only_posed(
     if data.setup != "mc_mlm" or not skipping:
         return data
     from probelight.encoding.masked import MaskedChoiceEncoder
-    from probelight.models.checkpoints.description import load_tokenizer
+    from probelight.models.loading import load_tokenizer
 
     unposed: tuple[set[int], set[int]] = (set(), set())
     for model in _distinct_tokenizers(skipping):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
 from probelight.lightning_modules.heads.head_training import sample_orders
-from probelight.models.checkpoints.weights import model_fingerprint
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import TrainedScorer
 from probelight.probes.splits import groups_of
 from probelight.protocols.curve.curve import Curve, FirstStage
 from probelight.protocols.curve.data import CurveData

@@ -26,8 +26,8 @@ from probelight.lightning_modules.heads.head_training import (
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.lightning_modules.modes import HeadMode
-from probelight.models.checkpoints.weights import model_fingerprint
-from probelight.models.scorers.base import Scorer
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import Scorer
 from probelight.probes.record import Record
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData
@@ -122,7 +122,9 @@ def _encode_curve(curve: Curve) -> CurveProbe:
 
     def draw(seed: int) -> Frozen:
         if words is not None:
-            return FrozenFeatures(frozen_scorer(curve, seed).to(device), words)
+            scorer = frozen_scorer(curve, seed)
+            scorer.network.to(device)
+            return FrozenFeatures(scorer, words)
         return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
 
     if words is not None:

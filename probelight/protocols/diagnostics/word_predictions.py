@@ -8,7 +8,7 @@ vocabulary. No case is folded but by a model's own tokenizer.
 Words are compared by their entries in the vocabulary: a word is predicted where the model's entry
 is the one that the word has in this place, and is then shown in its own spelling. A word that is
 more than one entry there has no probability and is never predicted; nothing is cut to its first
-piece. How the other entries are shown stands in `probelight.models.scorers.words.read_out`.
+piece. How the other entries are shown stands in `probelight.models.vocabulary.read_out`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from probelight.protocols.jobs.context import TrainerSettings
 from probelight.results.model_outputs import LISTS, PREDICTIONS, PROBABILITIES, SPLIT, ModelOutputs
 
 if TYPE_CHECKING:
-    from probelight.models.scorers.base import Scorer
+    from probelight.models.scorer import Scorer
 
 DEPTH = 20  # as far down as Shivagunde et al. (2023) look
 
@@ -92,7 +92,7 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
         RecordError: If a context cannot be posed.
     """
     # Only now: they import torch.
-    from probelight.models.scorers.words import best_entries, entries_of, read_out, tokenizer_of
+    from probelight.models.vocabulary import best_entries, entries_of, read_out, tokenizer_of
     from probelight.protocols.engine.evaluation import ask_about
 
     vocabulary = scorer.vocabulary()

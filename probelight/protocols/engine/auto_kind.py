@@ -15,8 +15,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import user_path
 from probelight.lightning_modules.baselines.word_settings import is_word_folder
-from probelight.models.checkpoints.folder import PretrainedError, check_config
-from probelight.models.checkpoints.source import EMBEDDED, resolve
+from probelight.models.checkpoint_files import EMBEDDED, PretrainedError, check_config, resolve
 from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER, check_questions, saved_kind
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _refuse_other_kind(model: ModelSettings) -> None:
 
 def _fitting_kinds(name_or_path: str, revision: str | None) -> tuple[Any, list[str]]:
     """A checkpoint's settings, and the kinds that are loaded in a form which admits them."""
-    from probelight.models.checkpoints.description import read_config
+    from probelight.models.loading import read_config
 
     config = read_config(name_or_path, revision)
     return config, [

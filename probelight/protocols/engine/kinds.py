@@ -17,7 +17,7 @@ from probelight.lightning_modules.baselines.word_settings import (
     is_word_folder,
     word_settings,
 )
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Setup
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ModelKind:
 
     Attributes:
         forms: The forms of checkpoint that it is loaded in, as "module:FORM".
-        scorer: Module with its `load` and `check` (`probelight.models.scorers.base.KindOfScorer`),
+        scorer: Module with its `load` and `check` (`probelight.models.scorer.ModelTypeModule`),
             which answers without training; none of what begins with random weights.
         trained: How it is trained, for each setup that it can be trained for.
         heads: Heads on its scorer's frozen features that a curve traces for MC-MLM probes, of a
@@ -99,13 +99,13 @@ def _partial_input(name: str, title: str, num_weights: int) -> ModelKind:
 
 TRANSFORMER = "transformer"
 AUTO = "auto"  # no kind: a setting that `auto_kind` resolves
-_FORMS = "probelight.models.checkpoints.forms"
+_FORMS = "probelight.models.loading"
 _CHECKPOINT = ("name_or_path", "revision", "random_weights", "max_length")
 
 KINDS: dict[str, ModelKind] = {
     TRANSFORMER: ModelKind(
         forms=(f"{_FORMS}:MASKED_LM", f"{_FORMS}:ENCODER"),
-        scorer="probelight.models.scorers.masked",
+        scorer="probelight.models.masked",
         has_checkpoint=True,
         trained={
             "mc_mlm": Trained(
@@ -123,7 +123,7 @@ KINDS: dict[str, ModelKind] = {
     ),
     "causal": ModelKind(
         forms=(f"{_FORMS}:CAUSAL_LM",),
-        scorer="probelight.models.scorers.causal",
+        scorer="probelight.models.causal",
         has_checkpoint=True,
         heads=("mlp", "linear"),
     ),
@@ -153,7 +153,7 @@ KINDS: dict[str, ModelKind] = {
     ),
     "seq2seq": ModelKind(
         forms=(f"{_FORMS}:SEQ2SEQ_LM",),
-        scorer="probelight.models.scorers.seq2seq",
+        scorer="probelight.models.seq2seq",
         has_checkpoint=True,
         heads=("mlp", "linear"),
     ),

@@ -65,7 +65,7 @@ def _recorded(checkpoint: Path) -> RunRecord | None:
     if record.protocol != "original":
         return None
     # Only here: it imports torch and transformers.
-    from probelight.models.checkpoints.weights import model_fingerprint
+    from probelight.models.networks import model_fingerprint
     from probelight.protocols.engine.models import saved_module
 
     same = model_fingerprint(saved_module(checkpoint)) == record.model_sha256

@@ -24,7 +24,7 @@ from probelight.protocols.engine.kinds import (
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
-    from probelight.models.scorers.base import KindOfScorer, Posable, Scorer
+    from probelight.models.scorer import ModelTypeModule, Posable, Scorer
     from probelight.protocols.engine.settings import ModelSettings
 
 Refuse = Callable[[Sequence[Record], Sequence[int]], None]
@@ -120,7 +120,7 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
     """
     form = trained_for(model, setup).loads
     if form is not None:
-        from probelight.models.checkpoints.description import check_pretrained
+        from probelight.models.loading import check_pretrained
 
         given = model.name_or_path, model.revision, model.random_weights
         check_pretrained(resolve_name(form), *given)
@@ -148,11 +148,11 @@ def saved_module(
     return module
 
 
-def _scorers_of(model: ModelSettings) -> KindOfScorer:
+def _scorers_of(model: ModelSettings) -> ModelTypeModule:
     refuse_untrained([model], "zero-shot scoring")
     name = kind_of(model).scorer
     assert name is not None
-    return cast("KindOfScorer", resolve_name(name))
+    return cast("ModelTypeModule", resolve_name(name))
 
 
 def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.batches import Batch
-from probelight.models.scorers.base import Question, Scorer
-from probelight.models.scorers.ranks import candidate_ranks
-from probelight.models.scorers.words import (
+from probelight.models.scorer import Question, Scorer
+from probelight.models.vocabulary import (
     GOES_ON,
     best_entries,
+    candidate_ranks,
     entries_of,
     read_out,
     tokenizer_of,
@@ -231,7 +231,7 @@ def entry_pieces(
     table = CandidateTable(tokenizer, answer_prefix)
     carriers = [_carrier(stem) for stem, _ in places]
     for carrier, (_, word) in zip(carriers, places, strict=True):
-        table.add(carrier, [word])
+        table.add(carrier, word)
     store, _ = tokenise(tokenizer, list(table.texts))
     found = [table.pieces(c, word, store) for c, (_, word) in zip(carriers, places, strict=True)]
     return [pieces_of(tokenizer, ids.tolist()) for ids in found]

@@ -19,7 +19,7 @@ from typing import Any
 from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
 from probelight.lightning_modules.baselines.word_settings import is_word_folder, word_settings
-from probelight.models.checkpoints.folder import agree, head_settings
+from probelight.models.checkpoint_files import agree, head_settings
 from probelight.probes.controls import STANDARD
 from probelight.protocols.engine.kinds import kind_of
 from probelight.protocols.engine.settings import ModelSettings

@@ -9,8 +9,8 @@ from pathlib import Path
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.learning_curve import LearningCurve
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoints.weights import model_fingerprint
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import TrainedScorer
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.model_source import original_source
 from probelight.protocols.engine.models import module_for, saved_module

@@ -18,7 +18,7 @@ from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
 from probelight.metrics.aggregate import best_checkpoint
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.record import Record
 from probelight.protocols.engine.evaluation import predict

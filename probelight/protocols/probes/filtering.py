@@ -203,7 +203,7 @@ def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
 def choice_only_model(settings: FilterSettings) -> Answer:
     """Training and asking a choice-only model on one thread of the CPU."""
     # Only now: building a probe without a filter needs no torch.
-    from probelight.models.scorers.trained import TrainedScorer
+    from probelight.models.scorer import TrainedScorer
     from probelight.protocols.engine.direct import Direct, fit_directly
     from probelight.protocols.engine.evaluation import predict
     from probelight.protocols.jobs.context import RunContext, TrainerSettings

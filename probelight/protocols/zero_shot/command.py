@@ -174,7 +174,7 @@ def score_sets(
 
 def _check(model: ModelSettings, sets: Sequence[ProbeData], scoring: Sequence[str]) -> None:
     if scoring and model.kind == TRANSFORMER and any(d.config.setup == "mc_qa" for d in sets):
-        from probelight.models.heads.choice_head import answers_questions
+        from probelight.models.pair_choice import answers_questions
 
         if answers_questions(model.name_or_path, model.revision):
             raise UsageError(

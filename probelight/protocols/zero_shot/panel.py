@@ -12,7 +12,7 @@ from typing import Any
 
 from probelight.io.errors import UsageError
 from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
-from probelight.models.scorers.base import Question, Scorer
+from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import MASK, Record, Setup
 from probelight.protocols.engine.evaluation import ask
 from probelight.protocols.engine.predictions import (

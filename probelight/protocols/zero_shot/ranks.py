@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from probelight.models.scorers.base import Scorer
-from probelight.models.scorers.ranks import candidate_ranks
+from probelight.models.scorer import Scorer
+from probelight.models.vocabulary import candidate_ranks
 from probelight.protocols.engine.evaluation import ask
 from probelight.protocols.engine.predictions import Predictions, grouped_row
 from probelight.protocols.jobs.context import TrainerSettings

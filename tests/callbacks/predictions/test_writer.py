@@ -9,7 +9,7 @@ import torch
 
 from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.io.escaping import json_text
-from probelight.models.batches import scores_by_item
+from probelight.models.answering import scores_by_item
 from probelight.probes.record import Record
 
 WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)

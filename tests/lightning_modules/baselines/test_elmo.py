@@ -20,7 +20,7 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.elmo import ElmoVectors
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
 

@@ -24,8 +24,8 @@ from probelight.lightning_modules.baselines.esim import (
     soft_alignment,
 )
 from probelight.lightning_modules.inoculation import Inoculation
-from probelight.models.checkpoints.folder import PretrainedError
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
 
 WORDS = "cat dog cow hen fox ant which is a not".split()

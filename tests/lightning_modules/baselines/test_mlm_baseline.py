@@ -20,7 +20,7 @@ from probelight.lightning_modules.heads.head_training import (
     train_stack,
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
 from probelight.protocols.curve.settings import CurveSettings
 

@@ -16,8 +16,8 @@ from probelight.lightning_modules.baselines.partial_input import (
     PartialInput,
     QuestionToChoice,
 )
-from probelight.models.checkpoints.folder import PretrainedError
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record
 from probelight.protocols.engine.direct import Direct, fit_directly
 from probelight.protocols.engine.evaluation import predict

@@ -16,8 +16,8 @@ from probelight.encoding.word_vectors import WordVectorsError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
 from probelight.lightning_modules.baselines.vec_similarity import load
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
-from probelight.models.checkpoints.folder import PretrainedError
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import ModelSettings

@@ -9,7 +9,7 @@ import torch
 
 from probelight.encoding.word_vectors import WordVectors
 from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.networks import model_fingerprint
 
 TEXT = "cat 1 2\ndog 3 4\n"
 

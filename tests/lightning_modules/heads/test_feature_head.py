@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
-from probelight.models.scorers.base import Question, Scorer
+from probelight.models.scorer import Question, Scorer
 
 SIZE = 6
 

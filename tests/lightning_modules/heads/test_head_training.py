@@ -24,7 +24,7 @@ from probelight.lightning_modules.heads.head_training import (
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.lightning_modules.optimization import adamw_groups, slanted_triangular
-from probelight.models.heads.candidate_head import CandidateHead
+from probelight.models.candidate_head import CandidateHead
 
 NUM_ITEMS, HIDDEN, VOCAB = 40, 16, 30
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from probelight.lightning_modules.heads.stacked_heads import StackedTransform, _unfolded
-from probelight.models.heads.candidate_head import CandidateHead
+from probelight.models.candidate_head import CandidateHead
 
 
 def copies_of(transform: StackedTransform, scales: list[float]) -> dict[str, Tensor]:

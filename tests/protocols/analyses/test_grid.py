@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from probelight.build.prediction_grids import age_grids
 from probelight.io.errors import UsageError
-from probelight.models.checkpoints.source import EMBEDDED_DIR
+from probelight.models.checkpoint_files import EMBEDDED_DIR
 from probelight.protocols import cli
 from probelight.protocols.analyses.grid import (
     GridSettings,

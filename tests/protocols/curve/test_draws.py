@@ -11,7 +11,7 @@ import torch
 
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.networks import model_fingerprint
 from probelight.probes.source import load_probe
 from probelight.probes.splits import group_of
 from probelight.protocols import cli

@@ -13,8 +13,8 @@ from pytorch_lightning.strategies import SingleDeviceStrategy, StrategyRegistry
 
 from probelight.callbacks import aggregate_checkpoint
 from probelight.io.errors import UsageError
-from probelight.models.checkpoints.weights import model_fingerprint
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import TrainedScorer
 from probelight.probes.source import load_probe
 from probelight.protocols.curve.curve import FirstStage, load_facts
 from probelight.protocols.curve.fine_tuning import train_facts

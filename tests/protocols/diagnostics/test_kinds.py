@@ -19,7 +19,7 @@ from transformers import (
     T5Tokenizer,
 )
 
-from probelight.models.scorers.base import Scorer
+from probelight.models.scorer import Scorer
 from probelight.protocols.diagnostics.word_predictions import predict_words
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings

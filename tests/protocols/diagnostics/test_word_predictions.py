@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.models.scorers.base import Question, Scorer
+from probelight.models.scorer import Question, Scorer
 from probelight.probes.diagnostics.items import Prompt
 from probelight.probes.diagnostics.sets import SETS, load_set
 from probelight.protocols import cli

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from probelight.encoding.encoded_set import EncodedSet, Ids, Padding
 from probelight.models.batches import Batch, mask_choices
-from probelight.models.scorers.base import Posable, Question, Scorer, ScorerSettings
+from probelight.models.scorer import Posable, Question, Scorer, ScorerSettings
 from probelight.probes.record import Record, Setup
 
 

@@ -12,7 +12,7 @@ import pytest
 import transformers
 
 from probelight.io.errors import UsageError
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.auto_kind import found_kind, with_kind

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.models.checkpoints.description import read_config
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.loading import read_config
 from probelight.protocols.engine.chosen_models import chosen_models, model_of
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.hub_cache import HubCache

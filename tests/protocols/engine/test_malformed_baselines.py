@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from tests.protocols.engine.model_damage import (

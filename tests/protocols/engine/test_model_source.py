@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.networks import model_fingerprint
 from probelight.protocols.engine.model_source import hub_id, original_source, source_of
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import ModelSettings

@@ -13,7 +13,7 @@ from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoints.folder import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import (
     check_module,

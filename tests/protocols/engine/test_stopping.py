@@ -19,9 +19,11 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.callbacks.last_state import read_state
 from probelight.io.stop_signals import SENTENCES
-from probelight.models.scorers.asked import Asked
+from probelight.lightning_modules import scoring
+from probelight.models import answering
 from probelight.protocols import cli
 from probelight.protocols.cli import dispatch
+from probelight.protocols.engine import evaluation
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import Fit, ModelSettings
@@ -101,13 +103,21 @@ def test_sigterm_before_the_first_step_ends_a_fit(
 @pytest.mark.parametrize(
     ("signum", "stop"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )
+@pytest.mark.parametrize("by_lightning", [False, True])
 def test_a_prediction_is_not_ended_in_silence(
-    signum: int, stop: type[BaseException], curve_model: Path, monkeypatch: pytest.MonkeyPatch
+    by_lightning: bool,
+    signum: int,
+    stop: type[BaseException],
+    curve_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scorer = scorer_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
-    monkeypatch.setattr(
-        Asked, "on_predict_batch_end", lambda *_: os.kill(os.getpid(), signum), raising=False
-    )
+    signalled = lambda *_: os.kill(os.getpid(), signum)  # noqa: E731
+    if by_lightning:
+        monkeypatch.setattr(evaluation, "single_device", lambda _: None)
+        monkeypatch.setattr(scoring, "answer_batch", signalled)
+    else:
+        monkeypatch.setattr(answering, "answer_batch", signalled)
     with pytest.raises(stop):
         predict(scorer, {"a": sentences(6, 0)}, SETTINGS)
 

@@ -27,7 +27,7 @@ from probelight.protocols.explain.model_view import explained
 from probelight.protocols.jobs.context import TrainerSettings
 from probelight.protocols.zero_shot.data import LoadedSet
 from probelight.reports.explain.facts import Explained
-from tests.models.scorers.test_seq2seq import t5_tokenizer
+from tests.models.test_seq2seq import t5_tokenizer
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from probelight.models.checkpoints.folder import HEAD_SETTINGS, PretrainedError
+from probelight.models.checkpoint_files import HEAD_SETTINGS, PretrainedError
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record

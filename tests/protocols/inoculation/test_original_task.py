@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from probelight.models.checkpoints.weights import model_fingerprint
+from probelight.models.networks import model_fingerprint
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.data import Splits, first_stage_splits, original_splits

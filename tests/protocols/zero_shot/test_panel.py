@@ -12,9 +12,8 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from probelight.io.errors import UsageError
 from probelight.metrics.scoring_rules import RULES
-from probelight.models.checkpoints.source import EMBEDDED_DIR
-from probelight.models.scorers.base import Scorer
-from probelight.models.scorers.trained import TrainedScorer
+from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for

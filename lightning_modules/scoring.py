@@ -1,0 +1,44 @@
+"""A scorer in Lightning's predict loop, which brings several devices and processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytorch_lightning as pl
+
+from probelight.models.answering import answer_batch, give_memory_back
+from probelight.models.batches import Batch
+from probelight.models.scorer import Question, Scorer
+
+if TYPE_CHECKING:
+    from probelight.encoding.encoded_set import ChoiceEncoder
+
+_TRIM_EVERY = 32  # batches
+
+
+class ScorerModule(pl.LightningModule):
+    """One question to one scorer, for `Trainer.predict` with a `ChoiceDataModule`.
+
+    Args:
+        scorer: Who is asked; Lightning moves its network to where the batches are.
+        question: One of the scorer's own.
+
+    Attributes:
+        evaluation_names: Names of the sets, one a loader.
+    """
+
+    def __init__(self, scorer: Scorer, question: Question) -> None:
+        super().__init__()
+        self.network = scorer.network
+        self.question = question
+        self.evaluation_names: list[str] = []
+
+    def encoder(self) -> ChoiceEncoder:
+        """Return what poses the records."""
+        return self.question.encoder
+
+    def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Batch:
+        """Return the scores of a batch, see `answer_batch`."""
+        if batch_idx % _TRIM_EVERY == _TRIM_EVERY - 1:
+            give_memory_back()
+        return answer_batch(self.question, batch, self.device)

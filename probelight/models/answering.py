@@ -1,0 +1,236 @@
+"""Answering every record of some sets, with or without Lightning around it.
+
+`answer` is the whole loop for one process: encode, batch by tokens, run, and give each record its
+scores. `answer_batch` is its middle, which a LightningModule calls where several processes answer.
+Scores are the same for any size of batches and number of processes, up to rounding.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+from probelight.encoding.batches import evaluation_batches
+from probelight.encoding.encoded_set import EncodedSet
+from probelight.models.batches import Batch, batch_scores
+from probelight.models.scorer import Question, Scorer
+
+if TYPE_CHECKING:
+    from probelight.probes.record import Record
+
+# What `answer` knows of Lightning's names of precisions.
+PRECISIONS = {"32-true": None, "16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
+_TRIM_EVERY = 32  # batches
+
+
+@dataclass(frozen=True)
+class ItemScores:
+    """What a scorer gives the records of a set.
+
+    Attributes:
+        scores: By the place of a record, its numbers: one a choice, or what the question asks for.
+        notices: What the encoding has to say (cuts, skips), readable.
+        needs_pll: Places of records whose choices are to be scored by their pieces; they have no
+            scores here.
+    """
+
+    scores: dict[int, list[float]]
+    notices: tuple[str, ...]
+    needs_pll: tuple[int, ...] = ()
+
+
+def answer(
+    scorer: Scorer,
+    sets: Mapping[str, Sequence[Record]],
+    question: Question | None = None,
+    *,
+    per_choice: bool = True,
+    device: torch.device | str | None = None,
+    precision: str = "32-true",
+    max_tokens: int = 8192,
+    num_workers: int = 0,
+    cache_dir: str | Path | None = None,
+    progress: bool = False,
+) -> dict[str, ItemScores]:
+    """Answer a question about every record of every set, in this process.
+
+    Args:
+        scorer: Who is asked. It is moved to the device, and back when all is answered.
+        sets: Records, by the name of their set.
+        question: One of the scorer's own; none: the scores of choices.
+        per_choice: Whether the answer is (B, K), of which each record gets those of its choices.
+        device: Where to run; none: where the scorer is.
+        precision: One of `PRECISIONS`.
+        max_tokens: Padded tokens in a batch.
+        num_workers: Processes that make batches; 0 makes them here.
+        cache_dir: Folder in which tokens are kept between runs; none keeps the encoder's own.
+        progress: Show a bar.
+
+    Raises:
+        RecordError: If the scorer cannot pose a record.
+        ValueError: If a set has no record that can be posed.
+    """
+    question = question or scorer.choice_scores()
+    if cache_dir is not None:
+        question.encoder.cache_dir = cache_dir
+    encoded = {
+        name: refuse_empty(name, question.encoder.encode(records)) for name, records in sets.items()
+    }
+    planned = {
+        name: evaluation_batches(one.lengths, max_tokens, num_sequences=one.num_sequences)
+        for name, one in encoded.items()
+    }
+    found = {
+        name: ItemScores({}, one.notices, tuple(one.needs_pll)) for name, one in encoded.items()
+    }
+    with (
+        moved(scorer.network, device) as place,
+        progress_bar(sum(map(len, planned.values())), shown=progress) as advance,
+    ):
+        for name, one in encoded.items():
+            for index, batch in enumerate(_made(one, planned[name], num_workers)):
+                answered = answer_batch(question, batch, place, precision)
+                found[name].scores.update(scores_by_item(answered, per_choice=per_choice))
+                if index % _TRIM_EVERY == _TRIM_EVERY - 1:
+                    give_memory_back()
+                advance()
+    return found
+
+
+def answer_batch(
+    question: Question, batch: Batch, device: torch.device, precision: str = "32-true"
+) -> Batch:
+    """Answer one batch: the scores, and which items and choices they are of, on the CPU.
+
+    Args:
+        question: What is asked.
+        batch: From the question's encoder, anywhere.
+        device: Where the scorer is.
+        precision: One of `PRECISIONS`; in a lower one that surrounds the call "32-true" keeps it.
+    """
+    there = {name: value.to(device) for name, value in batch.items()}
+    dtype = PRECISIONS[precision]
+    lower: AbstractContextManager[Any] = nullcontext()
+    if dtype is not None:
+        lower = torch.autocast(device.type, dtype=dtype, cache_enabled=False)
+    with torch.inference_mode(), lower:
+        return batch_scores(there, question.answer(there))
+
+
+def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[float]]:
+    """Return the scores of each item by the place of its record, without padding items.
+
+    Of scores of choices those that a record does not have are left out by `choice_mask`: -inf and
+    NaN are scores of choices that it has. An empty choice that pads a question is one that it has.
+
+    Args:
+        batch: From `answer_batch`.
+        per_choice: Whether scores are those of choices.
+    """
+    rows = zip(*(batch[name].tolist() for name in ("item", "scores", "choice_mask")), strict=True)
+    return {
+        item: list(compress(scores, exists)) if per_choice else scores
+        for item, scores, exists in rows
+        if item >= 0
+    }
+
+
+def refuse_empty(name: str, encoded: EncodedSet) -> EncodedSet:
+    """Return a set, refused where no record of it can be posed or scored by pieces.
+
+    Raises:
+        ValueError: If it is empty.
+    """
+    if len(encoded) == 0 and not encoded.needs_pll:
+        raise ValueError(
+            f"{name}: no records to batch ({len(encoded.skipped)} were skipped by the tokenizer)"
+        )
+    return encoded
+
+
+class PlannedBatches(Dataset[Batch]):
+    """Ready-planned batches of an encoded set."""
+
+    def __init__(self, encoded: EncodedSet, batches: list[list[int]]) -> None:
+        self.encoded = encoded
+        self.batches = batches
+
+    def __getitem__(self, index: int) -> Batch:
+        return self.encoded.collate(self.batches[index])
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+
+def _made(encoded: EncodedSet, batches: list[list[int]], num_workers: int) -> Iterator[Batch]:
+    """Yield the batches, made here or by worker processes."""
+    if not num_workers:
+        yield from map(encoded.collate, batches)
+        return
+    # Workers do not tokenise; this only stops the library's warning about forks.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    yield from DataLoader(
+        PlannedBatches(encoded, batches),
+        batch_size=None,
+        num_workers=num_workers,
+        generator=torch.Generator(),  # the caller's random state stays as it is
+    )
+
+
+@contextmanager
+def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
+    """Keep a network in eval mode on a device; behind the block it is where it was."""
+    tensors = (*network.parameters(), *network.buffers())
+    before = tensors[0].device if tensors else torch.device("cpu")
+    there = before if device is None else torch.device(device)
+    network.eval().to(there)
+    try:
+        yield there
+    finally:
+        network.to(before)
+
+
+@contextmanager
+def progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[], None]]:
+    """Show how many batches are answered, and the time left; the bar goes when all are."""
+    if not shown:
+        yield lambda: None
+        return
+    from rich.progress import Progress
+
+    with Progress(transient=True) as progress:
+        task = progress.add_task("Answering", total=total)
+        yield lambda: progress.advance(task)
+
+
+def give_memory_back() -> None:
+    """Let the C library give free memory back to the system.
+
+    The answers to each batch are kept, and glibc puts them between the large blocks of one batch
+    and those of the next. As no two batches are of one shape, the holes are seldom filled: twelve
+    thousand minimal pairs left 4.5 GB of them.
+    """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    """Return glibc's function; None with other C libraries."""
+    try:
+        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):  # TypeError: Windows has no library of no name
+        return None
+    return found

@@ -1,0 +1,267 @@
+"""The masked-token head of any masked LM, taken apart so that only candidate words are scored.
+
+Shapes: B batch, L tokens, K choices, H hidden, E the head's inner size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import attrgetter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedModel
+
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.networks import has_part, run_encoder
+
+
+class UnsupportedHeadError(PretrainedError):
+    """A model whose masked-token head has a form that is not known here."""
+
+
+@dataclass(frozen=True)
+class HeadLayout:
+    """Where a masked LM's head keeps its parts.
+
+    Attributes:
+        transform: What turns h (H) into z (E), one after the other: attribute paths of modules,
+            or a function.
+        decoder: Attribute path of the module with the (V, E) weight.
+        bias: Attribute path of the (V,) bias.
+    """
+
+    transform: tuple[str | Callable[[Tensor], Tensor], ...]
+    decoder: str
+    bias: str
+
+
+# Tried in this order.
+_HEADS = (
+    # BERT, and DeBERTa with its legacy head
+    HeadLayout(("cls.predictions.transform",), "cls.predictions.decoder", "cls.predictions.bias"),
+    # RoBERTa, XLM-R, MPNet
+    HeadLayout(("lm_head.dense", F.gelu, "lm_head.layer_norm"), "lm_head.decoder", "lm_head.bias"),
+    # DistilBERT
+    HeadLayout(
+        ("vocab_transform", "activation", "vocab_layer_norm"),
+        "vocab_projector",
+        "vocab_projector.bias",
+    ),
+    # ALBERT
+    HeadLayout(
+        ("predictions.dense", "predictions.activation", "predictions.LayerNorm"),
+        "predictions.decoder",
+        "predictions.bias",
+    ),
+    # ELECTRA's generator
+    HeadLayout(("generator_predictions",), "generator_lm_head", "generator_lm_head.bias"),
+    # ModernBERT
+    HeadLayout(("head",), "decoder", "decoder.bias"),
+    # DeBERTa with its new head, which multiplies by the input embeddings
+    HeadLayout(
+        (
+            "lm_predictions.lm_head.dense",
+            "lm_predictions.lm_head.transform_act_fn",
+            "lm_predictions.lm_head.LayerNorm",
+        ),
+        "base_model.embeddings.word_embeddings",
+        "lm_predictions.lm_head.bias",
+    ),
+)
+
+
+class CandidateHead:
+    """A masked LM's head as `transform` (H -> E) and `decoder` (V x E, bias V).
+
+    It is a view: the parameters stay where the model has them, so the model's `state_dict` is that
+    of its class.
+
+    Args:
+        model: Any `AutoModelForMaskedLM`.
+
+    Raises:
+        UnsupportedHeadError: If the head has no known layout, or the layout does not reproduce the
+            model's logits. The message names the class.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.model = model
+        self._twins: list[nn.Parameter] = []
+        self._layout = head_layout(model)
+        _verify(self)
+
+    @property
+    def encoder(self) -> nn.Module:
+        """The model below the head; its `last_hidden_state` is h."""
+        return self.model.base_model
+
+    @property
+    def decoder(self) -> nn.Module:
+        """The module that holds the decoder's weight."""
+        module: nn.Module = attrgetter(self._layout.decoder)(self.model)
+        return module
+
+    @property
+    def weight(self) -> nn.Parameter:
+        """The decoder's weight (V, E)."""
+        weight: nn.Parameter = self.decoder.weight  # type: ignore[assignment]
+        return weight
+
+    @property
+    def bias(self) -> nn.Parameter | None:
+        """The decoder's bias (V,), where it has one."""
+        own: nn.Parameter | None = getattr(self.decoder, "bias", None)
+        if own is not None or isinstance(self.decoder, nn.Linear):
+            return own
+        bias: nn.Parameter = attrgetter(self._layout.bias)(self.model)
+        return bias
+
+    def transform(self, h: Tensor) -> Tensor:
+        """The head's hidden layer: (..., H) -> (..., E)."""
+        return reduce(lambda value, step: step(value), self.transform_steps(), h)
+
+    def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
+        """Logits of the candidates alone.
+
+        The softmax over the vocabulary with all other words masked by -inf is the softmax over
+        these logits, and has the same gradients.
+
+        Args:
+            h: (B, H) encoder output at the mask.
+            candidate_ids: (B, K) rows of the vocabulary.
+
+        Returns:
+            (B, K) logits.
+        """
+        rows = F.embedding(candidate_ids, self.weight)  # (B, K, E)
+        logits = torch.einsum("be,bke->bk", self.transform(h), rows)
+        return logits if self.bias is None else logits + self.bias[candidate_ids]
+
+    def full_logits(self, h: Tensor) -> Tensor:
+        """Logits of the whole vocabulary: (..., H) -> (..., V)."""
+        return F.linear(self.transform(h), self.weight, self.bias)
+
+    def transform_parameters(self) -> Iterator[nn.Parameter]:
+        """Parameters of the hidden layer."""
+        for step in self.transform_steps():
+            if isinstance(step, nn.Module):
+                yield from step.parameters()
+
+    def decoder_parameters(self) -> Iterator[nn.Parameter]:
+        """Weight and bias of the decoder."""
+        yield self.weight
+        if self.bias is not None:
+            yield self.bias
+
+    def untie(self) -> None:
+        """Gives the decoder a weight and a bias of its own.
+
+        Training it then leaves the input embeddings, and with them h, as they are. The config
+        stops tying too, so that a saved decoder is not overwritten when it is loaded again.
+        """
+        if not isinstance(self.decoder, nn.Linear):
+            use_legacy_head(self.model)
+            self._layout = head_layout(self.model)
+        decoder = self.decoder
+        for name in ("weight", "bias"):
+            parameter = getattr(decoder, name, None)
+            if parameter is None:
+                continue
+            owners = [
+                other
+                for other in self.model.modules()
+                for p in other.parameters(recurse=False)
+                if p is parameter
+            ]
+            if len(owners) > 1:
+                setattr(decoder, name, nn.Parameter(parameter.detach().clone()))
+                if name == "bias":
+                    self._twins.append(parameter)
+        self.model.config.tie_word_embeddings = False
+        self.model.all_tied_weights_keys = {}
+
+    def sync_bias(self) -> None:
+        """Copies a trained bias to the second name that some heads keep it under."""
+        for twin in self._twins:
+            assert self.bias is not None
+            with torch.no_grad():
+                twin.copy_(self.bias)
+
+    def transform_steps(self) -> Iterator[Callable[[Tensor], Tensor]]:
+        """The modules and functions of the hidden layer, in order."""
+        for step in self._layout.transform:
+            yield attrgetter(step)(self.model) if isinstance(step, str) else step
+
+
+def _verify(head: CandidateHead) -> None:
+    """Compares the parts with the whole on four tokens; a wrong split must never give numbers."""
+    model = head.model
+    pad = getattr(model.config, "pad_token_id", None)
+    ids = [i for i in range(model.config.vocab_size) if i != pad][-4:]
+    input_ids = torch.tensor([ids], device=head.weight.device)
+    batch = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
+    modes = {module: module.training for module in model.modules()}
+    model.train(False)
+    try:
+        with torch.no_grad():
+            whole = model(**batch).logits
+            parts = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
+        same = whole.shape == parts.shape and torch.allclose(whole, parts, rtol=1e-3, atol=1e-3)
+    except (RuntimeError, TypeError, AttributeError, IndexError) as error:
+        raise UnsupportedHeadError(
+            f"{type(model).__name__}: its masked-token head could not be taken apart "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    finally:
+        for module, training in modes.items():
+            module.training = training
+    if not same:
+        raise UnsupportedHeadError(
+            f"{type(model).__name__}: its masked-token head does more than transform and decode"
+        )
+
+
+def head_layout(model: PreTrainedModel) -> HeadLayout:
+    """The layout of a model's head.
+
+    Raises:
+        UnsupportedHeadError: If it has none that is known; the message names the model's class.
+    """
+    for layout in _HEADS:
+        paths = [step for step in layout.transform if isinstance(step, str)]
+        if all(has_part(model, path) for path in (*paths, layout.decoder, layout.bias)):
+            return layout
+    known = "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet"
+    raise UnsupportedHeadError(
+        f"{type(model).__name__}: its masked-token head is of no known form (known: {known} and "
+        "relatives)"
+    )
+
+
+def use_legacy_head(model: Any) -> None:
+    """Rewrites DeBERTa's new head as its legacy head, which is the same mathematics.
+
+    The new head has no decoder weight of its own, so an untied one could not be saved.
+    """
+    config = copy.deepcopy(model.config)
+    config.legacy = True
+    new = model.lm_predictions.lm_head
+    embeddings = model.base_model.embeddings.word_embeddings.weight
+    with torch.device("meta"):
+        legacy = type(model)(config).cls
+    legacy = legacy.to_empty(device=embeddings.device)
+    predictions = legacy.predictions
+    predictions.bias = nn.Parameter(new.bias.detach().clone())
+    predictions.decoder.weight = nn.Parameter(embeddings.detach().clone())
+    predictions.decoder.bias = predictions.bias
+    predictions.transform.dense = new.dense
+    predictions.transform.LayerNorm = new.LayerNorm
+    model.cls = legacy
+    del model.lm_predictions
+    model.legacy = model.config.legacy = True

@@ -1,0 +1,383 @@
+"""Causal language models: each token is expected from those before it, and from nothing else.
+
+- What is summed: the log-probabilities of everything from the answer on, the answer and what
+  follows the blank, given what stands before. Every choice of an item is followed by the same
+  words, and a choice that makes them unlikely is a bad one. The text is tokenised whole and cut at
+  the boundary; a token that straddles it belongs to the answer, as does the white space before it.
+- Beginning: the tokenizer's own special tokens (BOS) stand before a text where it sets them; those
+  that it sets at the end do not. Where it sets none (GPT-2), a text with nothing before the answer
+  gets its BOS token, or EOS where there is none, as what its first word is expected from.
+- An empty stem, of a sentence that is scored whole, is such a text: every word of it is summed.
+- `vocabulary` reads what comes next behind the sentence's part before the blank, or behind the
+  stem; what follows the blank is not seen.
+- `features` is what the head reads, behind the last norm, at the last token of the whole stem, a
+  question or a sentence with its blank written as `___`: so the text behind the blank is seen.
+- Of a text that is too long the beginning is cut, never what is scored.
+
+Shapes: B items, K choices, P distinct texts, V entries of a vocabulary, H hidden.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from probelight.encoding.causal import ContinuationEncoder, StemEncoder
+from probelight.models.batches import Batch
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.loading import (
+    CAUSAL_LM,
+    Form,
+    check_pretrained,
+    load_pretrained,
+    longest_text,
+)
+from probelight.models.scorer import (
+    Normalise,
+    Posable,
+    Question,
+    Scorer,
+    ScorerSettings,
+    log_probabilities,
+    scores_of_choices,
+)
+from probelight.models.vocabulary import word_rows
+
+if TYPE_CHECKING:
+    from probelight.probes.record import Setup
+
+BLANK = "___"
+FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), CAUSAL_LM)
+
+# Texts are read in parts of so many tokens, and continued in runs of so many, those of like lengths
+# together. The logits of a whole batch over a large vocabulary would fill the memory.
+_MAX_TOKENS = 8192
+_MAX_RUN = 384
+_MAX_LOGITS = 1 << 26
+
+
+class CausalScorer(Scorer):
+    """Scores a choice by log P(choice and what follows | what stands before).
+
+    Args:
+        model: A causal language model.
+        tokenizer: Its tokenizer, a fast one.
+        normalise: What `choice_scores` are: the "sum" over the tokens, or their "mean", which does
+            not prefer short answers.
+        max_length: Longest text in tokens.
+        answer_prefix: What stands before a choice when it is looked up in the vocabulary, see
+            `CandidateTable`.
+
+    Raises:
+        PretrainedError: If the model has no head over a vocabulary.
+    """
+
+    mode = "causal_likelihood"
+    normalise: Normalise
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        normalise: Normalise = "sum",
+        max_length: int = 256,
+        answer_prefix: str = "auto",
+    ) -> None:
+        self.model = model.requires_grad_(False)
+        self.network = nn.ModuleDict({"model": model}).eval()
+        self.tokenizer = tokenizer
+        self.normalise = normalise
+        self.max_length = min(max_length, longest_text(model.config.get_text_config()))
+        self.answer_prefix = answer_prefix
+        self.reader = NextTokens(model)
+
+    def choice_scores(self) -> Question:
+        return self._likelihoods(self.normalise)
+
+    def log_likelihoods(self) -> Question:
+        return self._likelihoods("sum")
+
+    def vocabulary(self) -> Question:
+        known = len(self.tokenizer)  # a head may have more rows, to fill up
+
+        def answer(batch: Batch) -> Tensor:
+            rows = torch.arange(len(batch["place"]), device=batch["place"].device)
+            return log_probabilities(self.reader.logits(batch, rows, batch["place"])[:, :known])
+
+        encoder = StemEncoder(self.tokenizer, self.max_length, None, self.answer_prefix)
+        return Question(encoder, answer)
+
+    def features(self) -> Question:
+        def answer(batch: Batch) -> Tensor:
+            rows = torch.arange(len(batch["place"]), device=batch["place"].device)
+            return self.reader.hidden(batch, rows, batch["place"])
+
+        encoder = StemEncoder(self.tokenizer, self.max_length, BLANK, self.answer_prefix)
+        return Question(encoder, answer)
+
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
+
+    def _likelihoods(self, normalise: Normalise) -> Question:
+        def answer(batch: Batch) -> Tensor:
+            counts = batch["answer_mask"].sum(dim=1)
+            found = self.reader.log_probabilities(batch)
+            return scores_of_choices(batch, found, counts, normalise)
+
+        encoder = ContinuationEncoder(self.tokenizer, self.max_length)
+        return Question(encoder, answer, encoder.num_tokens)
+
+
+class NextTokens:
+    """Asks a causal language model what it expects, at some places only.
+
+    The model runs as it is, up to its head: what the head is given is cut down to the places that
+    are asked for, so that whatever the model makes of logits (scales, caps) is its own.
+
+    A beginning that several texts share is run once, and its keys and values are handed to each of
+    them, without padding in between: the model then numbers the places itself, and a window that
+    slides over them is as it is over the whole text. Models that keep something else of a text
+    (state-space models), or whose answers to a small text change, read each text whole.
+
+    Args:
+        model: The model; it is used, not copied.
+
+    Raises:
+        PretrainedError: If it has no head over a vocabulary.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+        if not isinstance(head, nn.Module):
+            raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
+        self.model: Any = model
+        self.head = head
+        self.num_entries: int = self.model.config.get_text_config().vocab_size
+        self._shares: bool | None = None  # not known before the first use
+
+    def logits(
+        self,
+        batch: Mapping[str, Tensor],
+        row: Tensor,
+        place: Tensor,
+        cache: DynamicCache | None = None,
+    ) -> Tensor:
+        """Return the logits (N, V) of what follows `place` (N,) in `row` (N,).
+
+        Args:
+            batch: `input_ids` and `attention_mask` (B, L); the mask also covers what is in `cache`.
+            row: Sequences of the batch.
+            place: Places in them.
+            cache: Keys and values of what stands before the batch; its own are added.
+        """
+        with self._only(row, place):
+            found: Tensor = self._run(batch, cache).logits
+        return found[0].float()
+
+    def hidden(self, batch: Mapping[str, Tensor], row: Tensor, place: Tensor) -> Tensor:
+        """Return what the head is given (N, H) at these places, behind the last norm."""
+        with self._only(row, place) as seen:
+            self._run(batch)
+        return seen[0][0]
+
+    def log_probabilities(self, batch: Batch) -> Tensor:
+        """Return log-probabilities (R,), on the CPU, of the tokens in `answer_mask`, text by text.
+
+        Args:
+            batch: `input_ids`, `attention_mask` and `answer_mask` (P, L), which holds no first
+                token; `shared` and `owner` (P,) as in `ContinuationSet`.
+        """
+        text, place = batch["answer_mask"].nonzero(as_tuple=True)
+        if not self.shares:
+            whole = batch["attention_mask"].sum(dim=1) - 1
+            batch = {**batch, "shared": whole, "owner": torch.arange(len(whole)).to(whole)}
+        found = torch.empty(len(text))
+        for rows in self._parts(batch):
+            own = torch.isin(text, rows).nonzero()[:, 0]
+            part = self._part(batch, rows, torch.searchsorted(rows, text[own]), place[own])
+            found[own.cpu()] = part.cpu()
+        return found
+
+    @property
+    def shares(self) -> bool:
+        """Return whether texts are continued from their common beginning."""
+        if self._shares is None:
+            # All that the model keeps of a text must be keys and values of each of its tokens.
+            keeps_keys = "past_key_values" in inspect.signature(self.model.forward).parameters
+            if keeps_keys:
+                layers = DynamicCache(config=self.model.config).layers
+                known = {DynamicLayer, DynamicSlidingWindowLayer}
+                keeps_keys = not self.model._is_stateful and {type(x) for x in layers} <= known
+            self._shares = keeps_keys and self._verify()
+        return self._shares
+
+    def _part(self, batch: Batch, rows: Tensor, text: Tensor, place: Tensor) -> Tensor:
+        """Return the log-probabilities (R,) of tokens of some texts, their beginnings run first.
+
+        Args:
+            batch: The whole batch.
+            rows: (T,) places of the texts in it, ascending.
+            text: (R,) places of the tokens' texts in `rows`.
+            place: (R,) of the tokens in their texts.
+        """
+        ids, shared = batch["input_ids"][rows], batch["shared"][rows]
+        gold, at, size = ids[text, place], place - 1, int(shared.max())
+        owners, beginning = torch.unique(batch["owner"][rows], return_inverse=True)
+        early = at < shared[text]
+        late = (~early).nonzero()[:, 0]
+        cache = DynamicCache() if len(late) else None
+        # Several texts ask for what follows at one place of their common beginning.
+        asked, inverse = torch.unique(
+            beginning[text[early]] * size + at[early], return_inverse=True
+        )
+        common = {name: batch[name][owners, :size] for name in ("input_ids", "attention_mask")}
+        scores = self.logits(common, asked // size, asked % size, cache).log_softmax(dim=1)
+        found = scores.new_empty(len(text))
+        found[early] = scores[inverse, gold[early]]
+        if cache is None:
+            return found
+        lengths = batch["attention_mask"][rows].sum(dim=1)
+        for run in self._runs(torch.unique(text[late]), shared, lengths):
+            own = late[torch.isin(text[late], run)]
+            begin, end = int(shared[run].min()), int(at[own].max()) + 1
+            rest = {
+                "input_ids": ids[run, begin:end],
+                "attention_mask": batch["attention_mask"][rows[run], :end],
+            }
+            row = torch.searchsorted(run, text[own])
+            past = _beginnings(cache, beginning[run], begin)
+            scores = self.logits(rest, row, at[own] - begin, past).log_softmax(dim=1)
+            found[own] = scores[torch.arange(len(own)), gold[own]]
+        return found
+
+    def _parts(self, batch: Batch) -> Iterator[Tensor]:
+        """Yield the texts in parts that share about equally much, no part too large."""
+        shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
+        places = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
+        early = batch["answer_mask"][:, 1:] & (places < batch["shared"][:, None])
+        order = sorted(range(len(shared)), key=lambda i: (shared[i], owner[i]))
+        lengths, sizes = batch["attention_mask"].sum(dim=1).tolist(), early.sum(dim=1).tolist()
+        longest = max(lengths, default=1)
+        part: list[int] = []
+        num_logits = 0
+        for i in order:
+            num_logits += sizes[i] * self.num_entries
+            if part and (longest * (len(part) + 1) > _MAX_TOKENS or num_logits > _MAX_LOGITS):
+                yield torch.tensor(sorted(part), device=batch["shared"].device)
+                part, num_logits = [], sizes[i] * self.num_entries
+            part.append(i)
+        if part:
+            yield torch.tensor(sorted(part), device=batch["shared"].device)
+
+    def _runs(self, texts: Tensor, shared: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+        """Yield the texts to be continued, in runs of about equal lengths, no run too large.
+
+        A run goes on from the shortest beginning of its texts: a place has one number in all.
+        """
+        most = min(_MAX_RUN, _MAX_LOGITS // self.num_entries)
+        begins, ends = shared.tolist(), lengths.tolist()
+        run: list[int] = []
+        begin = 0
+        for i in sorted(texts.tolist(), key=lambda i: ends[i]):
+            begin = min(begin, begins[i]) if run else begins[i]
+            if run and (ends[i] - begin) * (len(run) + 1) > most:
+                yield torch.tensor(sorted(run), device=texts.device)
+                run, begin = [], begins[i]
+            run.append(i)
+        if run:
+            yield torch.tensor(sorted(run), device=texts.device)
+
+    def _run(self, batch: Mapping[str, Tensor], cache: DynamicCache | None = None) -> Any:
+        kept = {} if cache is None else {"past_key_values": cache}
+        return self.model(
+            input_ids=batch["input_ids"],
+            attention_mask=batch["attention_mask"],
+            use_cache=cache is not None,
+            **kept,
+        )
+
+    @contextmanager
+    def _only(self, row: Tensor, place: Tensor) -> Iterator[list[Tensor]]:
+        """Give the head these places alone, as (1, N, H), and show what it is given."""
+        seen: list[Tensor] = []
+
+        def cut(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            seen.append(given[0][row, place][None])
+            return (seen[0], *given[1:])
+
+        hook = self.head.register_forward_pre_hook(cut)
+        try:
+            yield seen
+        finally:
+            hook.remove()
+
+    @torch.no_grad()
+    def _verify(self) -> bool:
+        """Compare with whole texts on two short ones that begin alike."""
+        words = range(min(self.num_entries, 64))[-5:]
+        ids = torch.tensor([[*words], [*words[:3], *words[:2]]], device=self.model.device)
+        scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
+        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
+        batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
+        with torch.autocast(ids.device.type, enabled=False):
+            self._shares = False
+            whole = self.log_probabilities(batch)
+            self._shares = True
+            try:
+                found = self.log_probabilities(batch)
+            except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+                return False  # it only looked as if it kept keys and values
+        return torch.allclose(whole, found, rtol=1e-5, atol=1e-5)
+
+
+def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
+    """Return the first `size` tokens of some of the sequences in a cache."""
+    found = DynamicCache()
+    layers: Any = cache.layers
+    for place, layer in enumerate(layers):
+        if layer.is_initialized:  # some layers read those of another one
+            keys, values = (kept[:, :, :size][rows] for kept in (layer.keys, layer.values))
+            found.update(keys, values, place)
+    return found
+
+
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+    """Return what answers probes of a setup; questions by the mean over an answer's tokens.
+
+    Raises:
+        PretrainedError: If there is no such model, it is no causal one, or its tokenizer is no fast
+            one.
+    """
+    name, random_weights = settings.name_or_path, settings.random_weights
+    model, tokenizer = load_pretrained(CAUSAL_LM, name, settings.revision, random_weights, seed)
+    _refuse_slow(name, tokenizer)
+    # The sum would prefer short answers.
+    normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
+    return CausalScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
+
+
+def check(settings: ScorerSettings, setup: Setup) -> Posable:
+    """Refuse models that `load` would refuse, without reading their weights.
+
+    Raises:
+        PretrainedError: As `load`.
+    """
+    name, random_weights = settings.name_or_path, settings.random_weights
+    _refuse_slow(name, check_pretrained(CAUSAL_LM, name, settings.revision, random_weights))
+    # Every answer is made of pieces that a tokenizer knows somehow.
+    return lambda records: range(len(records))
+
+
+def _refuse_slow(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+    if not tokenizer.is_fast:
+        raise PretrainedError(
+            f"{name}: {type(tokenizer).__name__} does not say which characters a token stands for; "
+            "a causal model is scored with a fast tokenizer (tokenizer.json)"
+        )

@@ -1,0 +1,319 @@
+"""What lies in a model's folder, looked at before any of it is loaded or any memory is taken."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from safetensors import safe_open
+
+from probelight.io.files import user_path
+from probelight.io.package import ASSETS
+
+T = TypeVar("T")
+CONFIG = "config.json"
+HEAD_SETTINGS = "choice_head.json"  # of MC-QA, beside its encoder
+HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
+HEAD_FORMAT = 1
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
+_WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
+_MOST_CONFIG_BYTES = 16 << 20
+
+# Larger ones are no encoder's; without a bound the modules of a million layers are made one by one.
+_COUNTS = {
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layers", "n_layer"), 1000),
+    **dict.fromkeys(("num_hidden_groups", "inner_group_num", "num_attention_heads"), 1000),
+    **dict.fromkeys(("n_heads", "n_head"), 1000),
+    **dict.fromkeys(("hidden_size", "intermediate_size", "embedding_size", "d_model"), 1 << 20),
+    **dict.fromkeys(("dim", "hidden_dim", "n_embd", "num_labels"), 1 << 20),
+    **dict.fromkeys(("max_position_embeddings", "n_positions", "vocab_size"), 1 << 26),
+}
+_MOST_WEIGHTS_A_BYTE = 4  # quantised to four bits: two
+
+
+class PretrainedError(RuntimeError):
+    """A checkpoint that cannot be used. The message names it and says what is wrong."""
+
+
+@contextmanager
+def one_error(source: str | Path, part: str) -> Iterator[None]:
+    """Turns whatever a damaged or foreign checkpoint raises into one line that names it.
+
+    Libraries raise anything from OSError to KeyError, with up to a hundred lines of text. The first
+    line says enough; the rest stays in the chain, which PROBELIGHT_DEBUG shows.
+    """
+    try:
+        yield
+    except PretrainedError:
+        raise
+    except BaseException as error:
+        # Rust's panics (tokenizers, safetensors) are no Exceptions.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        is_folder = os.path.isdir(source)  # noqa: PTH112 - a path of any kind, which never raises
+        where = f"folder {source}" if is_folder else f"{str(source)!r} (a name on the Hub)"
+        hint = "" if is_folder else _hub_hint()
+        raise PretrainedError(
+            f"cannot load the {part} of {where}: {_cause(error)}{hint}"
+        ) from error
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The object in a small JSON file of a model's folder.
+
+    Raises:
+        PretrainedError: If it is no regular file, too large, or no JSON object.
+    """
+    if not path.is_file():
+        raise PretrainedError(f"{path} cannot be read: it is no regular file")
+    if (size := path.stat().st_size) > _MOST_CONFIG_BYTES:
+        raise PretrainedError(f"{path} cannot be read: {size:,} bytes are too many for settings")
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise PretrainedError(f"{path} cannot be read: {_cause(error)}") from error
+    if not isinstance(settings, dict):
+        raise PretrainedError(
+            f"{path} cannot be read: it holds a {type(settings).__name__}, no object"
+        )
+    return settings
+
+
+def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
+    """Refuses settings of our own models whose inputs could not be made.
+
+    Raises:
+        PretrainedError: If `max_length` or `num_choices` is no number that it can be.
+    """
+    for name, least in (("max_length", 1), ("num_choices", 2)):
+        value = settings.get(name)
+        if value is not None and not (type(value) is int and value >= least):
+            raise PretrainedError(
+                f"{path}: {name} is {value!r}, not a whole number from {least} on"
+            )
+
+
+def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
+    """What is asked for, or what a model was saved with where nothing is asked for.
+
+    Raises:
+        PretrainedError: If both are there and differ.
+    """
+    if given is not None and saved is not None and given != saved:
+        raise PretrainedError(
+            f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
+        )
+    return saved if given is None else given
+
+
+def head_settings(name_or_path: str) -> dict[str, Any] | None:
+    """Return the settings of an MC-QA head, its `head` among them; None for another checkpoint.
+
+    Raises:
+        PretrainedError: If they are damaged, or of a form that is not known.
+    """
+    if not is_sentence_choice_folder(name_or_path):
+        return None
+    path = user_path(name_or_path) / HEAD_SETTINGS
+    settings = read_settings(path)
+    form, head = settings.get("format"), settings.get("head")
+    if form != HEAD_FORMAT or head not in HEAD_KINDS:
+        raise PretrainedError(f"{path}: format {form!r} or head {head!r} is not known here")
+    check_input_sizes(path, settings)
+    return settings
+
+
+def is_sentence_choice_folder(name_or_path: str) -> bool:
+    """Whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
+    return (user_path(name_or_path) / HEAD_SETTINGS).is_file()
+
+
+def check_config(folder: Path) -> dict[str, Any]:
+    """The settings in a folder's config.json, which say what kind of model it is and how large.
+
+    Raises:
+        PretrainedError: If there are none, or a size is no number that a model can have.
+    """
+    path = folder / CONFIG
+    if not os.path.lexists(path):
+        raise PretrainedError(f"folder {folder} has no {CONFIG}: {_instead(folder)}")
+    config = read_settings(path)
+    kind = config.get("model_type")
+    if not isinstance(kind, str):
+        raise PretrainedError(f"{path}: model_type is {kind!r}, not the name of a kind of model")
+    for name, most in _COUNTS.items():
+        value = config.get(name, 1)
+        if value is not None and not (type(value) is int and 0 < value <= most):
+            raise PretrainedError(
+                f"{path}: {name} is {value!r}, not a whole number from 1 to {most:,}"
+            )
+    for name in ("attn_implementation", "_attn_implementation"):
+        if "/" in str(config.get(name, "")):  # a kernel of somebody's repository
+            raise PretrainedError(f"{path}: {name} {config[name]!r} is code, which is never run")
+    return config
+
+
+def check_tokenizer_files(folder: Path) -> None:
+    """Refuses a folder without a tokenizer, which would be loaded with an empty vocabulary.
+
+    Raises:
+        PretrainedError: If none of the files that tokenizers are kept in is there.
+    """
+    found = {path for name in _TOKENIZER_FILES for path in folder.glob(name)}
+    for path in sorted({*found, *folder.glob("*.json")}):
+        if not path.is_file():  # a pipe would be waited for
+            raise PretrainedError(f"{path} cannot be read by a tokenizer: it is no regular file")
+    if not found:
+        raise PretrainedError(
+            f"folder {folder} has no tokenizer (tokenizer.json, or vocab.txt or the like): copy "
+            "the tokenizer's files of the model that it was trained from into it"
+        )
+
+
+def check_weights(folder: Path) -> int:
+    """Looks at the files of a folder's weights without loading them.
+
+    Returns:
+        Their bytes in all.
+
+    Raises:
+        PretrainedError: If there are none, or a list of shards names what is not in the folder.
+    """
+    files = _weight_files(folder)
+    for path in files:
+        if not path.is_file():
+            raise PretrainedError(f"folder {folder}: its weights {path.name} are not there")
+        if path.suffix == ".safetensors":
+            with one_error(folder, "weights"), safe_open(path, framework="pt"):
+                pass
+    return sum(path.stat().st_size for path in files)
+
+
+def check_size(source: str | Path, num_weights: int, num_bytes: int | None) -> None:
+    """Refuses settings of a model that its files cannot hold, before memory is taken for it.
+
+    Args:
+        source: The folder.
+        num_weights: Numbers in the model that the settings describe.
+        num_bytes: Of the files; None for fresh weights, which need no file.
+
+    Raises:
+        PretrainedError: If the files, or the machine, are too small for it.
+    """
+    if num_bytes is not None and num_weights > _MOST_WEIGHTS_A_BYTE * num_bytes:
+        raise PretrainedError(
+            f"folder {source}: its settings describe a model of {num_weights:,} weights, the files "
+            f"of its weights have {num_bytes:,} bytes: they do not belong together"
+        )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 4 * num_weights > memory:
+        raise PretrainedError(
+            f"{source}: its settings describe a model of {num_weights:,} weights, "
+            f"{4 * num_weights:,} bytes in single precision; this machine has {memory:,}"
+        )
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    for name in _WEIGHT_FILES:
+        if os.path.lexists(folder / name):
+            return [folder / name]
+        index = folder / f"{name}.index.json"
+        if os.path.lexists(index):
+            return _shards(index, Path(name).suffix)
+    others = [p.name for p in folder.iterdir() if p.suffix in {".h5", ".msgpack", ".onnx", ".gguf"}]
+    found = f"; {others[0]} cannot be read here" if others else ""
+    raise PretrainedError(f"folder {folder} has no weights: {_WEIGHT_FILES[0]} is missing{found}")
+
+
+def _shards(index: Path, suffix: str) -> list[Path]:
+    settings = read_settings(index)
+    names = settings.get("weight_map")
+    if not (isinstance(names, dict) and names and isinstance(settings.get("metadata"), dict)):
+        raise PretrainedError(f"{index} has no metadata, or no weight_map of weights to files")
+    shards = list(dict.fromkeys(names.values()))
+    for name in shards:
+        if not isinstance(name, str) or Path(name).name != name or Path(name).suffix != suffix:
+            raise PretrainedError(f"{index} names {name!r}, which is no {suffix} file beside it")
+    return [index.with_name(name) for name in shards]
+
+
+def _instead(folder: Path) -> str:
+    """What a folder without a model's config is, and what to give."""
+    if (folder / "adapter_config.json").exists():
+        return "it holds an adapter; merge it into its model (merge_and_unload) and save that"
+    if (folder / "word_module.json").exists():
+        return "it holds a baseline over word vectors, which this command does not take"
+    if (folder / "checkpoints" / "best").is_dir():
+        return f"it is a run; give its model, {folder / 'checkpoints' / 'best'}"
+    return "it is no model's folder; give the one that save_pretrained wrote"
+
+
+def _cause(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    if first.endswith(":") and len(lines) > 1:
+        first = f"{first} {lines[1]}"  # a heading alone does not say what is wrong
+    return f"{type(error).__name__}: {first[:300]}"
+
+
+def _hub_hint() -> str:
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+        return ". HF_HUB_OFFLINE is set: only models already in the cache, and folders, can be used"
+    return ". If it is meant as a folder: there is no such folder"
+
+
+EMBEDDED = "embedded"
+EMBEDDED_DIR = ASSETS / "dictionary-lm"
+
+
+def resolve(name_or_path: str) -> str:
+    """The folder, or the name on the Hub, that `name_or_path` stands for.
+
+    Raises:
+        PretrainedError: If it can only be a folder and is not there.
+    """
+    if name_or_path == EMBEDDED:
+        if not EMBEDDED_DIR.is_dir():
+            raise PretrainedError(f"the embedded model is missing: no folder {EMBEDDED_DIR}")
+        return str(EMBEDDED_DIR)
+    with one_error(name_or_path, "folder"):  # such as a path through a folder that is closed
+        path = user_path(name_or_path)
+        if path.is_dir():
+            return str(path)
+        is_there = os.path.lexists(path)
+    if is_there:
+        what = "a file" if path.is_file() else "neither a folder nor a file"
+        raise PretrainedError(f"{path} is {what}; give the folder with its config.json and weights")
+    if not re.fullmatch(r"[\w][\w.-]*(/[\w][\w.-]*)?", name_or_path):
+        raise PretrainedError(f"no folder {name_or_path}, and it is not a name on the Hub either")
+    return name_or_path
+
+
+def hub_options(revision: str | None) -> dict[str, Any]:
+    """What every `from_pretrained` of ours is given."""
+    # Said, because where nothing is said a terminal is asked whether somebody's code may run.
+    return {"trust_remote_code": False} | ({} if revision is None else {"revision": revision})
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silences load reports and progress bars: what matters in them is an error here."""
+    # Only here: whoever asks where a model lies should not wait for it.
+    from transformers.utils import logging as transformers_logging
+
+    verbosity = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,256 @@
+"""An encoder whose last layer is computed at one place of each sequence: no other is read.
+
+The mask's output (MC-MLM) and that of [CLS] (MC-QA) need one query a sequence in the last layer.
+Its keys and values are still those of the whole sequence. This saves nearly a whole layer.
+
+Shapes: B batch, L tokens, H hidden, A attention heads, D size of an attention head (H = A * D).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from probelight.models.networks import part, run_encoder
+
+
+@dataclass(frozen=True)
+class LayerLayout:
+    """Where a transformer keeps its layers, and a layer its parts.
+
+    Attributes:
+        stack: Attribute path of the encoder's list of layers.
+        maps: Paths in a layer of the linear maps of queries, keys and values.
+        finish: All that follows attention: layer, what attention mixed (B, 1, H), and the layer's
+            own input at the place (B, 1, H), to the layer's output (B, 1, H).
+        as_tuple: Whether a layer returns its output as a tuple of one.
+    """
+
+    stack: str
+    maps: tuple[str, str, str]
+    finish: Callable[[Any, Tensor, Tensor], Tensor]
+    as_tuple: bool = False
+
+
+def _finish_bert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
+    attended = layer.attention.output(mixed, own)
+    result: Tensor = layer.output(layer.intermediate(attended), attended)
+    return result
+
+
+def _finish_distilbert(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
+    attended = layer.sa_layer_norm(layer.attention.out_lin(mixed) + own)
+    result: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
+    return result
+
+
+def _finish_mpnet(layer: Any, mixed: Tensor, own: Tensor) -> Tensor:
+    attended = layer.attention.LayerNorm(layer.attention.attn.o(mixed) + own)
+    result: Tensor = layer.output(layer.intermediate(attended), attended)
+    return result
+
+
+_LAYERS = (
+    # BERT, RoBERTa, XLM-R, ELECTRA and relatives
+    LayerLayout(
+        "encoder.layer",
+        ("attention.self.query", "attention.self.key", "attention.self.value"),
+        _finish_bert,
+    ),
+    # DistilBERT
+    LayerLayout(
+        "transformer.layer",
+        ("attention.q_lin", "attention.k_lin", "attention.v_lin"),
+        _finish_distilbert,
+    ),
+    # MPNet
+    LayerLayout(
+        "encoder.layer",
+        ("attention.attn.q", "attention.attn.k", "attention.attn.v"),
+        _finish_mpnet,
+        as_tuple=True,
+    ),
+)
+
+
+class EncoderAt:
+    """Runs an encoder for its output at one place of each sequence.
+
+    The result is that of the plain encoder up to rounding. Where the architecture is not known, a
+    part of the last layer was replaced (adapters, sharded or quantised weights), or a check on a
+    tiny input shows a difference, the plain encoder runs instead. So it does where dropout is on,
+    which this layer does not draw, and where the encoder was compiled as a whole.
+
+    Args:
+        encoder: A Hugging Face encoder. Its modules are used, not copied, so that training and
+            moving it are seen here.
+    """
+
+    def __init__(self, encoder: nn.Module) -> None:
+        self.encoder = encoder
+        self._layout = layer_layout(encoder)
+        self._agrees: bool | None = None  # not known before the first use
+
+    def __call__(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
+        """The encoder's output at `place`.
+
+        Args:
+            batch: Inputs of the encoder.
+            place: (B,) positions in the sequences.
+
+        Returns:
+            The encoder's output with a `last_hidden_state` (B, 1, H). A `pooler_output` is made of
+            the output at `place` or at the sequence's first place: ask for place 0 to have it.
+        """
+        if self.is_reduced:
+            return self._reduced(batch, place)
+        output = run_encoder(self.encoder, batch)
+        output.last_hidden_state = _at(output.last_hidden_state, place)
+        return output
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether the last layer is computed at one place now."""
+        if self._drops() or not self._fits():
+            return False
+        if self._agrees is None:
+            self._agrees = self._verify()
+        return self._agrees
+
+    def _drops(self) -> bool:
+        return any(
+            isinstance(m, nn.Dropout) and m.training and m.p > 0 for m in self.encoder.modules()
+        )
+
+    def _fits(self) -> bool:
+        """Whether the last layer still has the plain parts that its mathematics is written for."""
+        if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
+            return False
+        layer = attrgetter(self._layout.stack)(self.encoder)[-1]
+        maps = [part(layer, path) for path in self._layout.maps]
+        return all(type(m) is nn.Linear and type(m.weight) is nn.Parameter for m in maps)
+
+    def _reduced(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
+        assert self._layout is not None
+        layers = attrgetter(self._layout.stack)(self.encoder)
+        config: Any = self.encoder.config
+        last = _LastLayer(layers[-1], self._layout, place, int(config.num_attention_heads))
+        return run_encoder(_with_last(self.encoder, self._layout.stack, last), batch)
+
+    @torch.no_grad()
+    def _verify(self) -> bool:
+        """Compares with the plain encoder on two short sequences, one of them padded."""
+        config: Any = self.encoder.config
+        pad = getattr(config, "pad_token_id", None) or 0
+        words = [i for i in range(min(config.vocab_size, 64)) if i != pad][-6:]
+        device = next(self.encoder.parameters()).device
+        input_ids = torch.tensor([words, [*words[:3], *[pad] * 3]], device=device)
+        batch = {"input_ids": input_ids, "attention_mask": (input_ids != pad).long()}
+        place = torch.tensor([4, 1], device=device)
+        try:
+            with torch.autocast(device.type, enabled=False):
+                plain = _at(run_encoder(self.encoder, batch).last_hidden_state, place)
+                found = self._reduced(batch, place).last_hidden_state
+        except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+            return False  # it only looked like a known architecture
+        return plain.shape == found.shape and torch.allclose(plain, found, rtol=1e-5, atol=1e-5)
+
+
+class _LastLayer(nn.Module):
+    """Stands in for a layer and gives its output at one place alone."""
+
+    def __init__(
+        self, layer: nn.Module, layout: LayerLayout, place: Tensor, num_heads: int
+    ) -> None:
+        super().__init__()
+        self.layer = layer
+        self.layout = layout
+        self.place = place
+        self.num_heads = num_heads
+
+    def forward(
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | None = None,
+        position_bias: Tensor | None = None,
+        **_: Any,
+    ) -> Tensor | tuple[Tensor]:
+        own = _at(hidden, self.place)  # (B, 1, H)
+        biases = [_row_of(table, self.place) for table in (attention_mask, position_bias)]
+        mixed = self._attend(hidden, own, [bias for bias in biases if bias is not None])
+        output = self.layout.finish(self.layer, mixed, own)
+        return (output,) if self.layout.as_tuple else output
+
+    def _attend(self, hidden: Tensor, own: Tensor, biases: list[Tensor]) -> Tensor:
+        """What one query a sequence takes from the values of all places: (B, 1, H).
+
+        A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
+        query, that is a product a sequence and not one a token. Values likewise. The keys' bias
+        adds the same to all scores of a query, which the softmax does not see; it is there in
+        training alone, because processes that train together want a gradient of every weight.
+        """
+        query, key, value = (attrgetter(path)(self.layer) for path in self.layout.maps)
+        heads = (self.num_heads, -1, hidden.shape[-1])
+        wanted = query(own).view(len(own), self.num_heads, -1)  # (B, A, D)
+        scaled = wanted * wanted.shape[-1] ** -0.5
+        asked = torch.einsum("bad,adh->bah", scaled, key.weight.view(heads))
+        scores = asked @ hidden.transpose(1, 2)  # (B, A, L)
+        if torch.is_grad_enabled() and key.bias is not None:
+            scores = scores + (scaled * key.bias.view(heads[:2])).sum(dim=-1, keepdim=True)
+        for bias in biases:
+            scores = scores + bias
+        seen = scores.softmax(dim=-1).to(hidden.dtype) @ hidden  # (B, A, H)
+        mixed = torch.einsum("bah,adh->bad", seen, value.weight.view(heads)).flatten(1)
+        return (mixed if value.bias is None else mixed + value.bias)[:, None]
+
+
+def _with_last(encoder: nn.Module, stack: str, last: nn.Module) -> nn.Module:
+    """The encoder with another last layer: new shells around the same modules."""
+    top = shell = _shell_of(encoder)
+    for name in stack.split("."):
+        shell._modules[name] = _shell_of(getattr(shell, name))
+        shell = getattr(shell, name)
+    layers = list(shell._modules)
+    shell._modules[layers[-1]] = last
+    return top
+
+
+def _shell_of(module: nn.Module) -> nn.Module:
+    shell = copy.copy(module)
+    shell._modules = dict(module._modules)
+    return shell
+
+
+def _at(hidden: Tensor, place: Tensor) -> Tensor:
+    """(B, 1, H) of (B, L, H)."""
+    return hidden[torch.arange(len(hidden), device=hidden.device), place][:, None]
+
+
+def _row_of(table: Tensor | None, place: Tensor) -> Tensor | None:
+    """What is added to the scores (B, A, L) of one query: from masks (B, 1 or A, L or 1, L)."""
+    if table is None:
+        return None
+    rows = torch.arange(len(place), device=place.device)
+    row = table.expand(len(place), -1, -1, -1)[rows, :, place if table.shape[2] > 1 else 0]
+    if row.dtype == torch.bool:  # True where a query may look
+        return torch.zeros_like(row, dtype=torch.float32).masked_fill(~row, float("-inf"))
+    return row
+
+
+def layer_layout(encoder: nn.Module) -> LayerLayout | None:
+    """The layout of an encoder's layers; None where it is not known."""
+    config: Any = getattr(encoder, "config", None)
+    attention = getattr(config, "_attn_implementation", None)
+    if attention not in ("sdpa", "eager") or getattr(config, "is_decoder", False):
+        return None  # other kinds have masks of other forms
+    for layout in _LAYERS:
+        stack = part(encoder, layout.stack)
+        if isinstance(stack, nn.ModuleList) and len(stack) and part(stack[-1], layout.maps[0]):
+            return layout
+    return None

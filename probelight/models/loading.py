@@ -1,0 +1,450 @@
+"""What of a checkpoint is loaded: by which of transformers' classes, of which families of models.
+
+A kind of language model that is loaded in another form says so where it is scored.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
+    MODEL_FOR_MULTIPLE_CHOICE_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from probelight.models.checkpoint_files import (
+    CONFIG,
+    PretrainedError,
+    check_config,
+    check_size,
+    check_tokenizer_files,
+    check_weights,
+    hub_options,
+    one_error,
+    quiet_transformers,
+    resolve,
+)
+from probelight.models.networks import check_numbers, own_random_state
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form in which checkpoints are loaded.
+
+    Attributes:
+        auto_class: The class that loads it, with `from_pretrained` and `from_config`.
+        admits: Whether the settings are of a family that has it.
+        needs: Special tokens that a tokenizer must have for it, as transformers calls them.
+    """
+
+    auto_class: Any
+    admits: Callable[[PreTrainedConfig], bool]
+    needs: tuple[str, ...] = ("pad_token",)
+
+
+def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
+    """Whether a config is of one of transformers' mappings, and reads in both directions."""
+
+    def admits(config: PreTrainedConfig) -> bool:
+        one_way = any(getattr(config, n, False) for n in ("is_encoder_decoder", "is_decoder"))
+        return not one_way and any(type(config) in mapping for mapping in mappings)
+
+    return admits
+
+
+def _is_causal(config: PreTrainedConfig) -> bool:
+    """Whether a config is of a family that reads from left to right, or was made to."""
+    # `in` goes by names: to list a mapping would import every family that there is.
+    one_way = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    if getattr(config, "is_encoder_decoder", False) or not one_way:
+        return False
+    if config.model_type == "xlnet":
+        return False  # without permutations, which nobody makes here, a token sees itself
+    both_ways = type(config) in MODEL_FOR_MASKED_LM_MAPPING
+    return not both_ways or bool(getattr(config, "is_decoder", False))
+
+
+# Families of encoder-decoder models that were taught to fill blanks: with what stands between two
+# sentinels; with the whole sentence. Others (Pegasus, Marian, ...) write something else. Switch
+# drops what is too much for its experts, so that its numbers would hang on the batch.
+FILLED_BLANK = ("t5", "mt5", "umt5", "longt5")
+FILLED_SENTENCE = ("bart", "mbart", "plbart", "led")
+
+
+def _fills_blanks(config: PreTrainedConfig) -> bool:
+    known = config.model_type in (*FILLED_BLANK, *FILLED_SENTENCE)
+    return known and bool(config.is_encoder_decoder)
+
+
+_is_encoder = _encoder_in(MODEL_FOR_MASKED_LM_MAPPING, MODEL_FOR_MULTIPLE_CHOICE_MAPPING)
+
+# With its masked-token head; without heads; with the head that gives choices their logits.
+MASKED_LM = Form(
+    AutoModelForMaskedLM, _encoder_in(MODEL_FOR_MASKED_LM_MAPPING), ("pad_token", "mask_token")
+)
+ENCODER = Form(AutoModel, _is_encoder)
+MULTIPLE_CHOICE = Form(AutoModelForMultipleChoice, _is_encoder)
+# With the head over the decoder's next token.
+SEQ2SEQ_LM = Form(AutoModelForSeq2SeqLM, _fills_blanks)
+# With the head over the next token. Few have a padding token: nothing ever reads one.
+CAUSAL_LM = Form(AutoModelForCausalLM, _is_causal, needs=())
+
+
+def load_pretrained(
+    form: Form,
+    name_or_path: str,
+    revision: str | None = None,
+    random_weights: bool = False,
+    seed: int = 0,
+    *,
+    pooler: bool = False,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Loads a model in single precision and eval mode, and its tokenizer.
+
+    Args:
+        form: What of it is loaded, such as `MASKED_LM`.
+        name_or_path: "embedded" (the model in this repository), a folder, or a name on the Hub.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: The same architecture with fresh weights, as a control of it.
+        seed: Of the fresh weights.
+        pooler: Keep an encoder's pooler, and ask that the checkpoint has it. Otherwise the pooler
+            is dropped: it would be trained by nothing.
+
+    Returns:
+        The model and the tokenizer.
+
+    Raises:
+        PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
+            supported, it lacks weights, or the tokenizer does not fit the model.
+    """
+    found = describe(form, name_or_path, revision, random_weights)
+    with quiet_transformers():
+        model = _fresh_model(found, seed) if random_weights else _trained_model(found, pooler)
+    tokenizer = found.tokenizer
+    refuse_foreign_tokenizer(form, found.source, model, tokenizer)
+    _settle_pooler(model, form, found.source, pooler=pooler)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
+    model.train(False)
+    return model, tokenizer
+
+
+def _fresh_model(found: Checkpoint, seed: int) -> PreTrainedModel:
+    with one_error(found.source, "configuration"), own_random_state(seed):
+        model: PreTrainedModel = found.form.auto_class.from_config(
+            found.config, dtype=torch.float32
+        )
+    return model
+
+
+def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
+    form, source, options = found.form, found.source, dict(found.options)
+    if any(Path(source).glob("*.safetensors")):
+        options["use_safetensors"] = True  # never fall back on a pickle that lies beside it
+    model, missing = _with_missing(form, source, options)
+    if missing and getattr(model.config, "legacy", False):
+        # Published DeBERTa-v3 checkpoints hold the new head, but their config does not say so.
+        second, still_missing = _with_missing(form, source, {**options, "legacy": False})
+        if not still_missing:
+            model, missing = second, []
+    if not pooler:
+        missing = [name for name in missing if not name.startswith("pooler.")]
+    if missing:
+        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        advice = ""
+        if all(name.startswith("pooler.") for name in missing):
+            advice = "; head 'mlp' is a pooler with fresh weights"
+        elif form is MASKED_LM and has_choice_head(source, options.get("revision")):
+            advice = "; it was fine-tuned to answer questions, so give it probes of setup mc_qa"
+        raise PretrainedError(
+            f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}), "
+            f"and would be random{advice}"
+        )
+    check_numbers(source, model.named_parameters())
+    return model
+
+
+def _with_missing(
+    form: Form, source: str, options: dict[str, Any]
+) -> tuple[PreTrainedModel, list[str]]:
+    # What is not in the checkpoint, such as a pooler that is then dropped, is drawn at random.
+    with one_error(source, "weights"), own_random_state(0):
+        model, info = form.auto_class.from_pretrained(
+            source,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # refused below, with their names
+            **options,
+        )
+    if info["mismatched_keys"]:
+        name, found, expected = min(info["mismatched_keys"])
+        raise PretrainedError(
+            f"{source}: the weight {name} is of shape {tuple(found)}, the config asks for "
+            f"{tuple(expected)}"
+        )
+    return model, sorted(info["missing_keys"])
+
+
+def _settle_pooler(model: Any, form: Form, source: str, *, pooler: bool) -> None:
+    if form is not ENCODER:
+        return
+    if pooler and getattr(model, "pooler", None) is None:
+        raise PretrainedError(
+            f"{source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
+        )
+    if not pooler and hasattr(model, "pooler"):
+        model.pooler = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint whose weights were not read.
+
+    Attributes:
+        form: What of it is meant.
+        source: Its folder, or its name on the Hub.
+        options: What `from_pretrained` is given for it.
+        config: Its settings.
+        tokenizer: Its tokenizer.
+    """
+
+    form: Form
+    source: str
+    options: dict[str, Any]
+    config: PreTrainedConfig
+    tokenizer: PreTrainedTokenizerBase
+
+    def outline(self) -> PreTrainedModel:
+        """A model of the right shapes without numbers, which takes no memory."""
+        with one_error(self.source, "configuration"), torch.device("meta"), own_random_state(0):
+            model: PreTrainedModel = self.form.auto_class.from_config(copy.deepcopy(self.config))
+        return model
+
+
+def describe(
+    form: Form, name_or_path: str, revision: str | None, random_weights: bool
+) -> Checkpoint:
+    """Reads a checkpoint's settings and tokenizer.
+
+    Raises:
+        PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
+            supported, or its settings are of a model that its files, or this machine, cannot hold.
+    """
+    source, options = resolve(name_or_path), hub_options(revision)
+    with quiet_transformers():
+        config = _load_config(form, source, options)
+        if not random_weights:
+            _refuse_bare_encoder(form, source, config)
+        found = Checkpoint(form, source, options, config, _load_tokenizer(source, options))
+        if Path(source).is_dir():  # the Hub's files are not here yet
+            num_bytes = None if random_weights else check_weights(Path(source))
+            num_weights = sum(p.numel() for p in found.outline().parameters())
+            check_size(source, num_weights, num_bytes)
+    return found
+
+
+def _refuse_bare_encoder(form: Form, source: str, config: PreTrainedConfig) -> None:
+    """Refuses a folder of sentence-transformers, which keeps the encoder, where its head is meant.
+
+    Raises:
+        PretrainedError: If it is one.
+    """
+    names = config.architectures or ()
+    is_bare = bool(names) and all(name.endswith("Model") for name in names)
+    if form is MASKED_LM and is_bare and (Path(source) / "modules.json").is_file():
+        raise PretrainedError(
+            f"{source}: a folder of sentence-transformers, which keeps the encoder alone "
+            f"({', '.join(names)}) and not the head that says which words come; give the model "
+            "that it was made from"
+        )
+
+
+def check_pretrained(
+    form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
+) -> PreTrainedTokenizerBase:
+    """Refuses a checkpoint for what can be told without reading its weights; gives its tokenizer.
+
+    Raises:
+        PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
+    """
+    return checked(form, name_or_path, revision, random_weights).tokenizer
+
+
+def checked(
+    form: Form, name_or_path: str, revision: str | None, random_weights: bool
+) -> Checkpoint:
+    """A checkpoint that is not refused by what can be told without reading its weights.
+
+    Raises:
+        PretrainedError: As `check_pretrained`.
+    """
+    found = describe(form, name_or_path, revision, random_weights)
+    with quiet_transformers():
+        refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
+    return found
+
+
+def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
+    """Whether a checkpoint was saved as one of transformers' models for multiple choice.
+
+    Raises:
+        PretrainedError: If its config cannot be read, or is of a kind that is not supported.
+    """
+    source = resolve(name_or_path)
+    if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
+        return False
+    with quiet_transformers():
+        config = _load_config(ENCODER, source, hub_options(revision))
+    with one_error(source, "configuration"):
+        return any(name.endswith("ForMultipleChoice") for name in config.architectures or ())
+
+
+def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
+    """Loads the tokenizer of a checkpoint without its weights.
+
+    Raises:
+        PretrainedError: If there is none, or it cannot be read.
+    """
+    with quiet_transformers():
+        return _load_tokenizer(resolve(name_or_path), hub_options(revision))
+
+
+def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
+    """Reads a checkpoint's settings, whatever its kind.
+
+    Raises:
+        PretrainedError: If there are none, they cannot be read, or transformers knows no such kind.
+    """
+    with quiet_transformers():
+        return _read_config(resolve(name_or_path), hub_options(revision))
+
+
+def _load_config(form: Form, source: str, options: dict[str, Any]) -> PreTrainedConfig:
+    config = _read_config(source, options)
+    refuse_other_families(form, config, source)
+    return config
+
+
+def _read_config(source: str, options: dict[str, Any]) -> PreTrainedConfig:
+    is_folder, revision = Path(source).is_dir(), options.get("revision")
+    if is_folder and revision:
+        raise PretrainedError(
+            f"folder {source}: it is not on the Hub, so it has no revision {revision!r}; leave the "
+            "revision out"
+        )
+    # The config is read first of all, so it is here that a revision turns out to be missing.
+    with one_error(f"{source}@{revision}" if revision else source, "configuration"):
+        if is_folder:
+            check_config(Path(source))
+        config: PreTrainedConfig = AutoConfig.from_pretrained(source, **options)
+    return config
+
+
+def _load_tokenizer(source: str, options: dict[str, Any]) -> PreTrainedTokenizerBase:
+    with one_error(source, "tokenizer"):
+        if Path(source).is_dir():
+            check_tokenizer_files(Path(source))
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(source, **options)
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):
+        raise PretrainedError(f"{source}: the tokenizer's vocabulary is empty")
+    return tokenizer
+
+
+_SPOKEN = {"pad_token": "padding token"}
+
+
+def refuse_other_families(form: Form, config: Any, source: str) -> None:
+    """Refuses a model that cannot be loaded in a form.
+
+    Raises:
+        PretrainedError: The message names its kind.
+    """
+    if form.admits(config):
+        return
+    name = f"{source}: {config.model_type} ({type(config).__name__}) is"
+    found = "no model of the kind that is asked for"
+    if getattr(config, "is_encoder_decoder", False):
+        found = "an encoder-decoder model"
+        if not SEQ2SEQ_LM.admits(config):
+            raise PretrainedError(
+                f"{name} {found} of a family that is not read here: T5, BART and relatives are, "
+                "which were taught to fill blanks"
+            )
+    elif CAUSAL_LM.admits(config):
+        found = "a causal language model"
+    elif MASKED_LM.admits(config):
+        found = "a masked language model"
+    raise PretrainedError(
+        f"{name} {found}, and was to be read as another kind; where a command has it, "
+        "--model.kind auto reads it as what it is"
+    )
+
+
+def refuse_foreign_tokenizer(
+    form: Form, source: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> None:
+    """Refuses a tokenizer whose vocabulary is not that of the model, or lacks a token needed.
+
+    Raises:
+        PretrainedError: If it does not fit.
+    """
+    with one_error(source, "tokenizer"):
+        num_rows = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
+        entries = tokenizer.get_vocab()
+        # Words of every kind: one without a piece for the unknown fails here, not in the data.
+        tokenizer(["a word", "zyx \u2603 1", ""])
+    if (most := max(len(entries), 1 + max(entries.values(), default=0))) > num_rows:
+        raise PretrainedError(
+            f"{source}: the tokenizer has {most} entries, the model only {num_rows}: "
+            "they do not belong together"
+        )
+    # Rows are often padded to a round number, and some published models have a third to spare.
+    if 4 * len(entries) < num_rows:
+        raise PretrainedError(
+            f"{source}: the tokenizer has {len(entries)} entries, the model {num_rows}: "
+            "they do not belong together"
+        )
+    for name in form.needs:
+        if getattr(tokenizer, f"{name}_id") is None:
+            said = _SPOKEN.get(name, name.replace("_", " "))
+            raise PretrainedError(f"{source}: the tokenizer has no {said}")
+
+
+def num_positions(model: PreTrainedModel) -> int:
+    """The longest input in tokens that a model has places for; few tokenizers know it themselves.
+
+    RoBERTa and relatives count from behind the padding's place, so that they have fewer places
+    than rows.
+    """
+    rows: Any = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    if not isinstance(rows, nn.Embedding):
+        return sys.maxsize  # positions are relative, or rotations
+    first = 0 if rows.padding_idx is None else rows.padding_idx + 1
+    return rows.num_embeddings - first
+
+
+def longest_text(config: Any) -> int:
+    """The longest text in tokens that a model was made for, by its settings.
+
+    Unlike `num_positions` it also bounds rotated positions; T5's, which are relative, have none.
+    """
+    kinds = ("", "encoder_", "decoder_")
+    found = [getattr(config, f"max_{kind}position_embeddings", None) for kind in kinds]
+    return min((n for n in found if isinstance(n, int) and n > 0), default=sys.maxsize)

@@ -1,0 +1,306 @@
+"""Masked language models: candidate words at the mask, answers behind a question.
+
+- Sentences with a mask (MC-MLM): the checkpoint's own head scores candidate words at the mask.
+- Questions and minimal pairs: pseudo-log-likelihoods (Salazar et al. 2020), one token masked at a
+  time, so that any masked LM scores any answer, untrained.
+- Questions to a checkpoint that was fine-tuned to answer them: its own head.
+
+Shapes: B items, K choices, V entries of a vocabulary, P distinct texts, L tokens, R masked copies,
+D distinct ones, H hidden.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probelight.encoding.candidates import MultiToken
+from probelight.encoding.masked import MaskedChoiceEncoder
+from probelight.models.batches import Batch, mask_choices
+from probelight.models.candidate_head import CandidateHead
+from probelight.models.checkpoint_files import EMBEDDED, PretrainedError
+from probelight.models.last_layer import EncoderAt
+from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained, load_pretrained
+from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, PairChoice, answers_questions
+from probelight.models.scorer import (
+    Normalise,
+    Posable,
+    Question,
+    Scorer,
+    ScorerSettings,
+    TrainedScorer,
+    log_probabilities,
+    scores_of_choices,
+)
+
+if TYPE_CHECKING:
+    from probelight.probes.record import Setup
+
+PllForm = Literal["original", "within_word_l2r"]
+FORMS: dict[Setup, Form] = {"mc_mlm": MASKED_LM, "mc_qa": ENCODER, "minimal_pair": MASKED_LM}
+
+# Masked copies are run in groups of so many padded tokens: an answer of a hundred tokens would
+# otherwise be a hundred texts at once.
+_MAX_TOKENS = 16384
+
+
+class MaskedLM:
+    """A masked LM that is read at the one mask of each sentence (Talmor et al. 2020, MC-MLM).
+
+    h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
+
+    Args:
+        name_or_path: "embedded", a folder, or a name on the Hub.
+        answer_prefix: What stands before a candidate; "auto" finds out from the tokenizer.
+        multi_token: What to do with a candidate that is more than one piece.
+        max_length: Longest input in tokens.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: Fresh weights in the same architecture.
+        seed: Of the fresh weights.
+
+    Raises:
+        PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
+    """
+
+    def __init__(
+        self,
+        name_or_path: str = EMBEDDED,
+        answer_prefix: str = "auto",
+        multi_token: MultiToken = "error",
+        max_length: int = 256,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.model, self.tokenizer = load_pretrained(
+            MASKED_LM, name_or_path, revision, random_weights, seed
+        )
+        self.head = CandidateHead(self.model)
+        self.reader = EncoderAt(self.head.encoder)
+        self.answer_prefix = answer_prefix
+        self.multi_token: MultiToken = multi_token
+        self.max_length = max_length
+
+    def encoder(self, multi_token: MultiToken | None = None) -> MaskedChoiceEncoder:
+        """Return what poses records; `multi_token` overrides the model's own setting."""
+        return MaskedChoiceEncoder(
+            self.tokenizer, self.answer_prefix, multi_token or self.multi_token, self.max_length
+        )
+
+    def features(self, batch: Batch) -> Tensor:
+        """Return the encoder's output h (B, H) at the mask of each item."""
+        output = self.reader(batch, batch["mask_position"])
+        features: Tensor = output.last_hidden_state[:, 0]
+        return features
+
+    def choice_logits(self, features: Tensor, batch: Batch) -> Tensor:
+        """Return the logits (B, K) of the candidates, given h (B, H)."""
+        logits = self.head.score(features, batch["candidate_ids"])
+        return mask_choices(logits, batch["choice_mask"])
+
+
+class MaskedScorer(Scorer):
+    """A masked LM that is asked at the one mask of each sentence.
+
+    Candidates are vocabulary items, and their scores the logits of the checkpoint's own head, which
+    differ from log-probabilities by one number an item. Candidates of several pieces go by the
+    model's `multi_token`.
+
+    Args:
+        masked: The model; it is used, not copied.
+        pll: Form of the pseudo-log-likelihoods of candidates of several pieces.
+    """
+
+    mode = "zero_shot"
+
+    def __init__(self, masked: MaskedLM, pll: PllForm = "original") -> None:
+        self.masked = masked
+        self.pll = pll
+        masked.model.requires_grad_(False)
+        self.network = nn.ModuleDict({"model": masked.model}).eval()
+
+    def choice_scores(self) -> Question:
+        def answer(batch: Batch) -> Tensor:
+            return self.masked.choice_logits(self.masked.features(batch), batch)
+
+        return Question(self.masked.encoder(), answer)
+
+    def vocabulary(self) -> Question:
+        known = len(self.masked.tokenizer)  # a decoder may have more rows, to fill up
+
+        def answer(batch: Batch) -> Tensor:
+            logits = self.masked.head.full_logits(self.masked.features(batch))
+            return log_probabilities(logits[:, :known])
+
+        return Question(self.masked.encoder("skip"), answer)
+
+    def log_likelihoods(self) -> Question:
+        return self.by_pieces().log_likelihoods()
+
+    def by_pieces(self, normalise: Normalise = "sum") -> PseudoLogLikelihood:
+        """Return the scorer of the records that this one cannot pose, by the very same model."""
+        masked = self.masked
+        return PseudoLogLikelihood(
+            masked.model, masked.tokenizer, normalise, masked.max_length, masked.head, self.pll
+        )
+
+    def features(self) -> Question:
+        return Question(self.masked.encoder(), self.masked.features)
+
+
+class PseudoLogLikelihood(Scorer):
+    """Scores a choice by log p(each of its tokens | all the other tokens), one mask at a time.
+
+    For MC-QA without training (stem, space, choice), and for MC-MLM candidates of several pieces
+    (the choice in the place of the mask). The tokens of the stem are given, not scored. With
+    choices of one piece the order of the choices is that of MC-MLM.
+
+    A word of several pieces is easy to say when all but one are there to see. The form
+    "within_word_l2r" (Kauf and Ivanova 2023) masks with a piece also the later pieces of its word;
+    what words are is said by `WordwiseEncoder`. Masked copies that are the same, such as those of
+    all candidates of one piece, are run once.
+
+    Args:
+        model: A masked LM.
+        tokenizer: Its tokenizer.
+        normalise: "sum" over the tokens of a choice, as in the paper, or their "mean", which does
+            not prefer short choices.
+        max_length: Longest text in tokens.
+        head: The model's head, where it was taken apart already.
+        form: "original", or "within_word_l2r".
+
+    Raises:
+        PretrainedError: If the model's head is of no known form, or there is no mask token.
+    """
+
+    normalise: Normalise
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        normalise: Normalise = "sum",
+        max_length: int = 256,
+        head: CandidateHead | None = None,
+        form: PllForm = "original",
+    ) -> None:
+        if normalise not in ("sum", "mean"):
+            raise ValueError(f"normalise={normalise!r}: choose sum or mean")
+        if tokenizer.mask_token_id is None:
+            raise PretrainedError(f"{type(tokenizer).__name__} has no mask token")
+        self.network = nn.ModuleDict({"model": model.requires_grad_(False)}).eval()
+        self.tokenizer = tokenizer
+        self.head = head or CandidateHead(model)
+        self.reader = EncoderAt(self.head.encoder)
+        self.normalise = normalise
+        self.max_length = max_length
+        self.form = form
+        is_original = form == "original"
+        self.mode = "pseudo_log_likelihood" if is_original else "pseudo_log_likelihood_l2r"
+
+    def choice_scores(self) -> Question:
+        return self._question(self.normalise)
+
+    def log_likelihoods(self) -> Question:
+        return self._question("sum")
+
+    def _question(self, normalise: Normalise) -> Question:
+        from probelight.encoding.likelihood import LikelihoodEncoder, WordwiseEncoder
+
+        def answer(batch: Batch) -> Tensor:
+            return scores_of_choices(batch, *self.token_scores(batch), normalise)
+
+        makes = WordwiseEncoder if self.form == "within_word_l2r" else LikelihoodEncoder
+        encoder = makes(self.tokenizer, self.max_length)
+        return Question(encoder, answer, encoder.num_tokens)
+
+    def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities (R,) of all texts' answer tokens, and how many of each (P,)."""
+        answer_mask = batch["answer_mask"]
+        text, place = answer_mask.nonzero(as_tuple=True)  # (R,), (R,)
+        copies, gold = self._masked_copies(batch, text, place)
+        size_of = copies["attention_mask"].sum(dim=1)
+        asked = torch.stack([place, size_of], dim=1)
+        first, copy_of = _distinct_rows(torch.cat([copies["input_ids"], asked], dim=1))
+        found = torch.empty(len(text), device=text.device)
+        size = max(1, _MAX_TOKENS // answer_mask.shape[1])
+        for start in range(0, len(first), size):
+            rows = first[start : start + size]
+            hidden = self.reader({n: v[rows] for n, v in copies.items()}, place[rows])
+            logits = self.head.full_logits(hidden.last_hidden_state[:, 0]).float()  # (D, V)
+            own = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
+            at = copy_of[own] - start
+            found[own] = logits[at, gold[own]] - logits.logsumexp(dim=1)[at]
+        return found, answer_mask.sum(dim=1)
+
+    def _masked_copies(
+        self, batch: Batch, text: Tensor, place: Tensor
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Return the inputs (R, L) with `place` of `text` masked, and the token there (R,)."""
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        copies = {name: batch[name][text] for name in names if name in batch}
+        ids = copies["input_ids"]
+        gold = ids.gather(1, place[:, None])[:, 0]
+        places = torch.arange(ids.shape[1], device=ids.device)
+        until = batch["masked_until"][text, place] if "masked_until" in batch else place + 1
+        hidden = (places >= place[:, None]) & (places < until[:, None])
+        copies["input_ids"] = ids.masked_fill(hidden, self.tokenizer.mask_token_id)
+        return copies, gold
+
+
+def _distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the first (D,) of each kind of row of (R, ...), and the kind (R,) of each row."""
+    kinds: tuple[Tensor, Tensor] = torch.unique(rows, dim=0, return_inverse=True)
+    found, kind_of = kinds
+    order = torch.arange(len(rows), device=rows.device)
+    first = order.new_full((len(found),), len(rows))
+    return first.scatter_reduce(0, kind_of, order, "amin"), kind_of
+
+
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+    """Return what answers: at the mask; by the head of a fine-tuned model; else by its words.
+
+    MC-QA has no pre-trained head, so a model that was not fine-tuned is asked for the
+    pseudo-log-likelihood of each answer behind its question (Salazar et al. 2020), and any model
+    for that of the sentences of a minimal pair, whose tokens are masked one at a time.
+
+    Raises:
+        PretrainedError: If there is no such model, or it is no masked LM.
+    """
+    name, length = settings.name_or_path, settings.max_length
+    options: dict[str, Any] = {
+        "revision": settings.revision,
+        "random_weights": settings.random_weights,
+        "seed": seed,
+    }
+    if setup == "mc_mlm":
+        masked = MaskedLM(name, settings.answer_prefix, settings.multi_token, length, **options)
+        return MaskedScorer(masked, settings.pll)
+    if setup == "mc_qa" and answers_questions(name, settings.revision):
+        # As long as it was trained with, unless another length than the default is asked for.
+        pairs = PairChoice(name, None, None if length == DEFAULT_MAX_LENGTH else length, **options)
+        return TrainedScorer(pairs, pairs.network)
+    model, tokenizer = load_pretrained(MASKED_LM, name, **options)
+    # Of answers the mean over their tokens: the sum would prefer short ones.
+    normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
+    return PseudoLogLikelihood(model, tokenizer, normalise, length, form=settings.pll)
+
+
+def check(settings: ScorerSettings, setup: Setup) -> Posable:
+    """Refuse models that `load` would refuse, without reading their weights.
+
+    Raises:
+        PretrainedError: If there is no such model, or it is no masked LM.
+    """
+    name, revision = settings.name_or_path, settings.revision
+    fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
+    form = ENCODER if fine_tuned else MASKED_LM
+    tokenizer = check_pretrained(form, name, revision, settings.random_weights)
+    if setup == "mc_mlm":
+        prefix, length = settings.answer_prefix, settings.max_length
+        return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check
+    # Every answer is made of pieces that a tokenizer knows somehow.
+    return lambda records: range(len(records))

@@ -1,0 +1,83 @@
+"""Models in memory: their checksum, what their numbers must be, how they are drawn and run."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from probelight.models.checkpoint_files import PretrainedError
+
+
+def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
+    """The sha256 of a model's weights, as hex: names, types, shapes and values.
+
+    Args:
+        model: The model, or its weights by name where it holds only a shard of them.
+    """
+    digest = hashlib.sha256()
+    weights = model.state_dict() if isinstance(model, nn.Module) else model
+    for name, tensor in sorted(weights.items()):
+        value = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def own_random_state(seed: int) -> Iterator[None]:
+    """Seeds torch on the CPU, and leaves the caller's random state as it was.
+
+    What a run draws later must not depend on how its model was made.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
+    """Runs an encoder on the inputs of `batch` that it knows.
+
+    Not every encoder takes `token_type_ids`, and some ignore what they do not know in silence.
+
+    Returns:
+        The encoder's output; `last_hidden_state` is (B, L, H).
+    """
+    known = inspect.signature(encoder.forward).parameters
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return encoder(**{name: batch[name] for name in names if name in batch and name in known})
+
+
+def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
+    """Refuses weights that are NaN or infinite: every score would be.
+
+    Raises:
+        PretrainedError: If there is one; the message names it.
+    """
+    for name, weight in weights:
+        if not weight.is_floating_point() or weight.numel() == 0 or weight.is_meta:
+            continue
+        low, high = torch.aminmax(weight.detach())
+        if not (low.isfinite() and high.isfinite()):
+            raise PretrainedError(f"{source}: the weight {name} holds NaN or infinite numbers")
+
+
+def part(module: nn.Module, path: str) -> Any:
+    """Return what stands at an attribute path; None where nothing does."""
+    return attrgetter(path)(module) if has_part(module, path) else None
+
+
+def has_part(module: nn.Module, path: str) -> bool:
+    """Return whether a module has an attribute path."""
+    try:
+        attrgetter(path)(module)
+    except AttributeError:
+        return False
+    return True

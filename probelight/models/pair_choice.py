@@ -1,0 +1,242 @@
+"""The choice among answers to a question (MC-QA): a logit for each question-answer pair.
+
+The head is drawn fresh, saved beside its encoder, and told from other folders.
+
+Shapes: B items, K choices, P distinct pairs, L tokens, H hidden.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from probelight.encoding.sentence import SentenceChoiceEncoder
+from probelight.models.batches import Batch, mask_choices
+from probelight.models.checkpoint_files import (
+    EMBEDDED,
+    HEAD_FORMAT,
+    HEAD_KINDS,
+    HEAD_SETTINGS,
+    PretrainedError,
+    agree,
+    head_settings,
+    is_sentence_choice_folder,
+    one_error,
+    resolve,
+)
+from probelight.models.last_layer import EncoderAt
+from probelight.models.loading import ENCODER, MULTIPLE_CHOICE, has_choice_head, load_pretrained
+from probelight.models.networks import check_numbers, own_random_state, run_encoder
+
+HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
+
+DEFAULT_HEAD = "mlp"
+DEFAULT_MAX_LENGTH = 256
+CHECKPOINT_HEAD = "multiple_choice"
+HEAD_WEIGHTS = "head.safetensors"
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_NUM_GROUPS = 3
+_WORTH_GROUPING = 0.9  # share of the padded tokens above which one pass is as quick
+
+
+class PairChoice:
+    """An encoder that reads `[CLS] question [SEP] answer [SEP]` and gives the pair one logit.
+
+    Pairs that occur more than once in a batch are read once.
+
+    Args:
+        name_or_path: "embedded", a folder, or a name on the Hub. Of a folder that was saved with
+            its head, the head is loaded too.
+        head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
+            it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
+            `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint that was saved as
+            one of those, its trained head included. None: the checkpoint's own, or "mlp".
+        max_length: Longest pair in tokens. None: the folder's own, or 256.
+        num_choices: Pads every question to so many choices with empty ones, scored like any other
+            (Richardson 2020). None: the folder's own, or no padding.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: Fresh weights in the same architecture.
+        seed: Of the fresh head, and of the fresh weights.
+
+    Raises:
+        PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
+            [CLS], has no pooler where one is asked for, or was saved with another head or number
+            of choices.
+    """
+
+    def __init__(
+        self,
+        name_or_path: str = EMBEDDED,
+        head: HeadKind | None = None,
+        max_length: int | None = None,
+        num_choices: int | None = None,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if head not in (None, *HEAD_KINDS):
+            raise ValueError(f"head={head!r}: choose one of {', '.join(HEAD_KINDS)}")
+        saved = head_settings(name_or_path) or {}
+        own_head = agree("head", head, saved.get("head"), name_or_path)
+        if own_head is None and has_choice_head(name_or_path, revision):
+            own_head = CHECKPOINT_HEAD
+        self.head_kind = own_head or DEFAULT_HEAD
+        self.max_length: int = max_length or saved.get("max_length") or DEFAULT_MAX_LENGTH
+        self.num_choices = agree("num_choices", num_choices, saved.get("num_choices"), name_or_path)
+        has_own_head = self.head_kind == CHECKPOINT_HEAD
+        self.transformer, self.tokenizer = load_pretrained(
+            MULTIPLE_CHOICE if has_own_head else ENCODER,
+            name_or_path,
+            revision,
+            random_weights,
+            seed,
+            pooler=self.head_kind == "pooler",
+        )
+        if not has_own_head:
+            self._refuse_without_cls(name_or_path)
+        self.reader = EncoderAt(self.transformer)
+        self.head = fresh_head(self.head_kind, self.transformer.config, seed)
+        if saved and not random_weights and not has_own_head:
+            restore_head(self.head, Path(resolve(name_or_path)))
+
+    def _refuse_without_cls(self, name: str) -> None:
+        if getattr(self.transformer.config, "is_encoder_decoder", False):
+            kind = type(self.transformer).__name__
+            raise PretrainedError(f"{name}: {kind} is no encoder, MC-QA needs one")
+        first = self.tokenizer("a", "b")["input_ids"][0]
+        if self.tokenizer.cls_token_id is None or first != self.tokenizer.cls_token_id:
+            raise PretrainedError(
+                f"{name}: {type(self.tokenizer).__name__} does not begin its inputs with a [CLS] "
+                "token, whose output MC-QA reads"
+            )
+
+    @property
+    def network(self) -> nn.Module:
+        """Encoder and head, by the names that a trained module has them under."""
+        return nn.ModuleDict({"transformer": self.transformer, "head": self.head})
+
+    def encoder(self) -> SentenceChoiceEncoder:
+        """Return what poses records."""
+        return SentenceChoiceEncoder(self.tokenizer, self.max_length, self.num_choices)
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Return the logits (B, K) of the choices, -inf where there is none."""
+        pair_logits = self.head(self.features(batch))[:, 0]  # (P,)
+        return mask_choices(pair_logits[batch["pair_index"]], batch["choice_mask"])
+
+    def features(self, batch: Batch) -> Tensor:
+        """Return what the head reads of each distinct pair (P, H); (P, 1) with its own head.
+
+        Pairs of unlike length run in groups of like length: the same numbers up to rounding,
+        without the work on the padding.
+        """
+        groups = length_groups(batch["attention_mask"])
+        if len(groups) == 1:
+            return self._features(batch)
+        names = [name for name in INPUTS if name in batch]
+        parts = [
+            self._features({name: batch[name][rows, :length] for name in names})
+            for rows, length in groups
+        ]
+        order = torch.cat([rows for rows, _ in groups])
+        return torch.cat(parts)[order.argsort()]
+
+    def _features(self, batch: Batch) -> Tensor:
+        if self.head_kind == CHECKPOINT_HEAD:
+            one_choice = {name: batch[name][:, None] for name in INPUTS if name in batch}
+            logits: Tensor = run_encoder(self.transformer, one_choice).logits
+            return logits
+        first = batch["input_ids"].new_zeros(len(batch["input_ids"]))  # [CLS], see `Padding`
+        output = self.reader(batch, first)
+        if self.head_kind == "pooler":
+            pooled: Tensor = output.pooler_output
+            return pooled
+        features: Tensor = output.last_hidden_state[:, 0]
+        return features
+
+
+def length_groups(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
+    """Return rows of like length, and the tokens of the longest of them.
+
+    One group where grouping would save little: each group is a pass of its own.
+
+    Args:
+        attention_mask: (P, L).
+    """
+    num_pairs, width = attention_mask.shape
+    lengths = attention_mask.sum(dim=1)
+    order = lengths.argsort(stable=True)
+    everything = [(order, width)]
+    if num_pairs < 8 * _NUM_GROUPS:
+        return everything
+    groups = [(rows, int(lengths[rows[-1]])) for rows in order.tensor_split(_NUM_GROUPS)]
+    padded = sum(len(rows) * length for rows, length in groups)
+    return groups if padded < _WORTH_GROUPING * num_pairs * width else everything
+
+
+def fresh_head(kind: str, config: Any, seed: int) -> nn.Sequential:
+    """Draw a head (P, H) -> (P, 1) as the checkpoint's layers once were; empty for its own."""
+    if kind == CHECKPOINT_HEAD:
+        return nn.Sequential()
+    size, spread = int(config.hidden_size), getattr(config, "initializer_range", 0.02)
+    # The dropout before a classifier, under any of the names that it goes by.
+    names = ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob", "dropout")
+    rates = (getattr(config, name, None) for name in names)
+    dropout = float(next((rate for rate in rates if rate is not None), 0.0))
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    with own_random_state(seed):
+        if kind == "mlp":
+            layers["dense"] = nn.Linear(size, size)
+            layers["activation"] = nn.Tanh()
+        layers["dropout"] = nn.Dropout(dropout)
+        layers["score"] = nn.Linear(size, 1)
+        for layer in layers.values():
+            if isinstance(layer, nn.Linear):
+                nn.init.normal_(layer.weight, std=spread)
+                nn.init.zeros_(layer.bias)
+    return nn.Sequential(layers)
+
+
+def save_head(
+    folder: Path, kind: str, weights: Mapping[str, Tensor], settings: Mapping[str, int | None]
+) -> None:
+    """Write a head beside its encoder: its settings, and its weights unless the encoder has them.
+
+    Args:
+        folder: The encoder's folder.
+        kind: The head.
+        weights: Of the head.
+        settings: What else is saved with it, such as `num_choices`.
+    """
+    if kind != CHECKPOINT_HEAD:
+        whole = {name: value.contiguous() for name, value in weights.items()}
+        save_file(whole, folder / HEAD_WEIGHTS, metadata={"format": "pt"})
+    text = json.dumps({"format": HEAD_FORMAT, "head": kind, **settings}, indent=2) + "\n"
+    (folder / HEAD_SETTINGS).write_text(text, encoding="utf-8")
+
+
+def restore_head(head: nn.Module, folder: Path) -> None:
+    """Give a head the weights that `save_head` wrote.
+
+    Raises:
+        PretrainedError: If there are none, they are damaged, or of another head.
+    """
+    with one_error(folder, "head"):
+        head.load_state_dict(load_file(folder / HEAD_WEIGHTS))
+    check_numbers(folder, head.named_parameters())
+
+
+def answers_questions(name_or_path: str, revision: str | None = None) -> bool:
+    """Return whether a checkpoint was trained to choose among answers, here or by transformers.
+
+    Raises:
+        PretrainedError: If its config cannot be read, or is of a kind that is not supported.
+    """
+    return is_sentence_choice_folder(name_or_path) or has_choice_head(name_or_path, revision)

@@ -1,0 +1,261 @@
+"""Encoder-decoder language models: an answer is what the decoder writes in the text's blank.
+
+Two forms of filling blanks are known, by what the models were pre-trained to do:
+
+- T5's (T5, mT5, UMT5, LongT5; Raffel et al. 2020): the encoder reads "a cat is <extra_id_0>
+  than a dog." and `</s>`; the decoder is given its start token and `<extra_id_0>`, and is asked for
+  the answer's pieces and the closing `<extra_id_1>`, without which an answer would be as likely as
+  all that begin with it. They are summed, the closing sentinel among them. A text with its
+  sentinel is cut as the tokenizer cuts it: some see a new word in the full stop behind one.
+- BART's (BART, mBART, PLBART, LED; Lewis et al. 2020): the encoder reads "a cat is<mask> than a
+  dog." between its special tokens; the decoder is teacher-forced on the filled sentence: its start
+  token (BART: `</s>`), the special tokens that a sentence begins with (BART: `<s>`; mBART has the
+  language's code alone), the text before the blank, and the answer. The answer's pieces are summed.
+  What stands behind the blank is read by the encoder, and not summed.
+
+A question is its stem, a space and the blank; an empty stem is the blank alone, so that all of a
+sentence is what the decoder writes. Other families are refused: they were not taught to fill blanks
+(Pegasus, Marian), or what they say of a text hangs on the others beside it (Switch).
+
+Shapes: B items, K choices, S distinct sources, P distinct targets, T tokens of a target, R of them
+asked for, H hidden, V entries of a vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import BaseModelOutput
+
+from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
+from probelight.models.batches import Batch
+from probelight.models.checkpoint_files import PretrainedError, one_error
+from probelight.models.loading import (
+    FILLED_SENTENCE,
+    SEQ2SEQ_LM,
+    Form,
+    checked,
+    load_pretrained,
+    longest_text,
+)
+from probelight.models.scorer import (
+    Normalise,
+    Posable,
+    Question,
+    Scorer,
+    ScorerSettings,
+    log_probabilities,
+    scores_of_choices,
+)
+from probelight.models.vocabulary import word_rows
+
+if TYPE_CHECKING:
+    from probelight.probes.record import Setup
+
+# Targets are run in groups of so many logits: 64 million are 256 MB.
+_MAX_LOGITS = 1 << 26
+_SENTINELS = ("<extra_id_0>", "<extra_id_1>")
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # as SentencePiece writes it
+_WORD = "a"  # any that is no special token
+FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), SEQ2SEQ_LM)
+
+
+class Seq2SeqScorer(Scorer):
+    """An encoder-decoder LM that is asked to fill the blank of each text, see the module.
+
+    Each text is encoded once, for all its choices.
+
+    Args:
+        model: The model; it is used, not copied.
+        tokenizer: Its tokenizer.
+        normalise: Whether choices go by the "sum" of what is asked for, or by its "mean" a token.
+        max_length: Longest text in tokens, of the encoder and of the decoder.
+        answer_prefix: As in `CandidateTable`.
+
+    Raises:
+        PretrainedError: If the model and its tokenizer have neither form.
+    """
+
+    mode = "infilling_likelihood"
+    normalise: Normalise
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        normalise: Normalise = "sum",
+        max_length: int = 256,
+        answer_prefix: str = "auto",
+    ) -> None:
+        self.network = self.model = model.requires_grad_(False).train(False)
+        self.head: Any = self.model.get_output_embeddings()
+        self.tokenizer = tokenizer
+        self.form = infilling_of(model, tokenizer)
+        self.normalise = normalise
+        self.max_length = min(max_length, longest_text(model.config))
+        self.answer_prefix = answer_prefix
+
+    def choice_scores(self) -> Question:
+        return self._question(self.normalise)
+
+    def log_likelihoods(self) -> Question:
+        return self._question("sum")
+
+    def vocabulary(self) -> Question:
+        known = len(self.tokenizer)  # a decoder may have more rows, to fill up
+
+        def answer(batch: Batch) -> Tensor:
+            return log_probabilities(self._next_token(batch)[1][:, :known])
+
+        return Question(self._encoder("entries"), answer)
+
+    def features(self) -> Question:
+        """Ask for what the decoder's head reads (B, H) where the answer's first token is to come.
+
+        T5's head reads hidden states that are scaled by the root of their size, where embeddings
+        are tied; so are these.
+        """
+
+        def answer(batch: Batch) -> Tensor:
+            return self._next_token(batch)[0]
+
+        return Question(self._encoder("place"), answer)
+
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
+
+    def _encoder(self, asks: Asks) -> InfillingEncoder:
+        return InfillingEncoder(
+            self.tokenizer, self.form, self.max_length, self.answer_prefix, asks
+        )
+
+    def _question(self, normalise: Normalise) -> Question:
+        def answer(batch: Batch) -> Tensor:
+            return scores_of_choices(batch, *self._token_scores(batch), normalise)
+
+        encoder = self._encoder("choices")
+        return Question(encoder, answer, encoder.num_tokens)
+
+    def _token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities (R,) asked of all targets, and how many of each (P,)."""
+        counts = batch["asked_mask"].sum(dim=1)
+        encoded = self._encoded(batch)
+        most = int(counts.max()) * len(self.head.weight)
+        size = max(1, _MAX_LOGITS // most)
+        parts = []
+        for start in range(0, len(counts), size):
+            rows = slice(start, start + size)
+            _, logits = self._decoded(batch, encoded, rows)
+            gold = batch["asked_ids"][rows][batch["asked_mask"][rows]]
+            parts.append(logits.gather(1, gold[:, None])[:, 0] - logits.logsumexp(dim=1))
+        return torch.cat(parts), counts
+
+    def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (B, H) and gives (B, V) where the next token is asked for."""
+        read, logits = self._decoded(batch, self._encoded(batch), slice(None))
+        places = batch["pair_index"][:, 0]
+        return read[places], logits[places]
+
+    def _encoded(self, batch: Batch) -> Tensor:
+        """Return what the encoder makes of the distinct sources: (S, L, H)."""
+        found: Tensor = self.model.get_encoder()(
+            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
+        ).last_hidden_state
+        return found
+
+    def _decoded(self, batch: Batch, encoded: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at the places asked for."""
+        source, asked = batch["source_index"][rows], batch["asked_mask"][rows]
+        read: list[Tensor] = []
+
+        def at_places(_: nn.Module, hidden: tuple[Tensor]) -> tuple[Tensor]:
+            read.append(hidden[0][asked])
+            return (read[0],)
+
+        # The head may scale what it reads and add to what it gives: the model itself does both, and
+        # multiplies by the vocabulary at the places that are read, and at no other.
+        hook = self.head.register_forward_pre_hook(at_places)
+        try:
+            logits = self.model(
+                encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
+                attention_mask=batch["attention_mask"][source],
+                decoder_input_ids=batch["decoder_input_ids"][rows],
+                use_cache=False,
+            ).logits
+        finally:
+            hook.remove()
+        return read[0], logits.float()
+
+
+def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Infilling:
+    """Return how a model fills blanks, by its family and its tokenizer; weights are not read.
+
+    Raises:
+        PretrainedError: If the tokenizer lacks what the family's form needs.
+    """
+    source = str(model.config.name_or_path)
+    name = f"{source}: {model.config.model_type} fills blanks by"
+    repeats_context = model.config.model_type in FILLED_SENTENCE
+    word: list[int] = tokenizer(_WORD, add_special_tokens=False)["input_ids"]
+    closing: tuple[int, ...] = ()
+    if repeats_context:
+        if tokenizer.mask_token_id is None or not tokenizer.is_fast:
+            raise PretrainedError(
+                f"{name} writing the filled sentence: {type(tokenizer).__name__} must have a mask "
+                "token, and be a fast tokenizer"
+            )
+        blank, blank_id = str(tokenizer.mask_token), tokenizer.mask_token_id
+        written = tokenizer(_WORD)["input_ids"]
+    else:
+        blank, blank_id, last = _sentinels(tokenizer, name)
+        closing = (last,)
+        written = [blank_id, *word, *closing]
+    # The model's own rule shifts what is to be written, and puts its start token before it.
+    shift: Any = model.prepare_decoder_input_ids_from_labels
+    with one_error(source, "decoder's start token"):
+        given = shift(torch.tensor([written]))[0].tolist()
+    opening = tuple(given[: given.index(word[0])])
+    return Infilling(blank, blank_id, opening, closing, repeats_context)
+
+
+def _sentinels(tokenizer: PreTrainedTokenizerBase, name: str) -> tuple[str, int, int]:
+    """Return the text of the first sentinel, its token and that of the second."""
+    entries = tokenizer.get_vocab()
+    for space, written in (("", ""), (_SPACE, " ")):  # mT5's are words
+        first, second = (entries.get(f"{space}{sentinel}") for sentinel in _SENTINELS)
+        if first is not None and second is not None:
+            return f"{written}{_SENTINELS[0]}", first, second
+    raise PretrainedError(f"{name} sentinels: the tokenizer has no {' and '.join(_SENTINELS)}")
+
+
+def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
+    """Return what fills blanks; questions go by the mean, as the sum would prefer short answers.
+
+    Raises:
+        PretrainedError: If there is no such model, it is no encoder-decoder LM, or it was not
+            taught to fill blanks.
+    """
+    model, tokenizer = load_pretrained(
+        SEQ2SEQ_LM,
+        settings.name_or_path,
+        revision=settings.revision,
+        random_weights=settings.random_weights,
+        seed=seed,
+    )
+    normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
+    return Seq2SeqScorer(model, tokenizer, normalise, settings.max_length, settings.answer_prefix)
+
+
+def check(settings: ScorerSettings, setup: Setup) -> Posable:
+    """Refuse models that `load` would refuse, without reading their weights.
+
+    Raises:
+        PretrainedError: As `load`.
+    """
+    found = checked(SEQ2SEQ_LM, settings.name_or_path, settings.revision, settings.random_weights)
+    infilling_of(found.outline(), found.tokenizer)
+    return lambda records: range(len(records))

@@ -1,0 +1,179 @@
+"""Words in a model's whole vocabulary: ranks of choices, best entries, rows of its own head.
+
+Shapes: B items, K choices, V entries of a vocabulary, U words, H hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from probelight.encoding.candidates import INSIDE, CandidateTable
+from probelight.encoding.tokens import tokenise
+from probelight.io.errors import RecordError
+from probelight.models.batches import Batch, mask_choices
+from probelight.models.scorer import Question, Scorer
+from probelight.probes.record import Record
+
+
+def candidate_ranks(scorer: Scorer) -> Question:
+    """Ask for the rank (B, K) of each choice in the whole vocabulary (Talmor 2020, section 4.5).
+
+    Rank 1 is the model's first guess; words of the same log-probability share the better rank, -inf
+    stands where an item has no such choice.
+
+    Raises:
+        UsageError: If the scorer's model type has no log-probabilities over a vocabulary.
+    """
+    asked = scorer.vocabulary()
+
+    def answer(batch: Batch) -> Tensor:
+        whole = asked.answer(batch)  # (B, V)
+        own = whole.gather(1, batch["candidate_ids"].to(whole.device))  # (B, K)
+        # One choice after the other: all at once would be (B, K, V).
+        # "Not at most" rather than "above": what is no number is not the first guess.
+        ranks = [1 + (~(whole <= own[:, k, None])).sum(dim=1) for k in range(own.shape[1])]
+        found = torch.stack(ranks, dim=1).float().to(batch["choice_mask"].device)
+        return mask_choices(found, batch["choice_mask"])
+
+    return replace(asked, answer=answer)
+
+
+GOES_ON = "##"  # before what reads like a word, and is none
+
+
+def tokenizer_of(question: Question) -> Any:
+    """Return the tokenizer whose entries a question about a vocabulary is answered with."""
+    return cast("Any", question.encoder).tokenizer
+
+
+def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Question:
+    """Ask for the k best entries, their log-probabilities, and those of W others: (B, 2k + W).
+
+    Entries of the same log-probability stand in no order. Nothing as wide as the vocabulary leaves
+    the device.
+
+    Args:
+        scorer: Who is asked.
+        k: How many entries, at most those that there are.
+        asked: (N, up to W) of each record that will be posed, entries whose log-probabilities are
+            asked for too; where there are fewer than W, what stands behind them means nothing.
+
+    Raises:
+        UsageError: If the scorer's model type has no log-probabilities over a vocabulary.
+    """
+    vocabulary = scorer.vocabulary()
+    width = max(map(len, asked), default=0)
+    filled = [[*own, *[0] * (width - len(own))] for own in asked]
+    table = torch.tensor(filled, dtype=torch.long).reshape(len(asked), width)
+
+    def answer(batch: Batch) -> Tensor:
+        whole = vocabulary.answer(batch)  # (B, V)
+        best = whole.topk(k, dim=1)
+        # An item that pads a batch has place -1, and takes the last record's entries.
+        own = table[batch["item"].cpu()].to(whole.device)  # (B, W)
+        # Numbers of entries are exact in single precision, in which answers are handed over.
+        return torch.cat([best.indices.to(whole.dtype), best.values, whole.gather(1, own)], dim=1)
+
+    return replace(vocabulary, answer=answer)
+
+
+def entries_of(question: Question, places: Sequence[tuple[str, str]]) -> list[int | None]:
+    """Return the one entry that a word is in its place; None where it is split, or not known.
+
+    Args:
+        question: Of a scorer, about its vocabulary.
+        places: Stem, with its mask, and word.
+
+    Raises:
+        RecordError: If a stem cannot be posed.
+    """
+    records = [Record(str(i), stem, (word,), 0) for i, (stem, word) in enumerate(places)]
+    encoded = question.encoder.encode(records)
+    found: list[int | None] = [None] * len(places)
+    if len(encoded):
+        ids = encoded.collate(range(len(encoded)))["candidate_ids"][:, 0].tolist()
+        for place, entry in zip(encoded.kept, ids, strict=True):
+            found[place] = entry
+    return found
+
+
+def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
+    """Return how entries read behind a word, as texts without white space in them, never empty.
+
+    What begins a word is shown as the word, whatever marks that in the vocabulary (`Ġfish` and
+    `▁fish` are "fish"). What goes on the word before it stands behind `##`, as in BERT's
+    vocabulary, whatever the tokenizer; signs alone (`,`) do not. Special tokens, parts of
+    characters, control characters and white space are shown as the vocabulary writes them.
+    """
+    before = tokenizer("a", add_special_tokens=False)["input_ids"]
+    special = set(tokenizer.all_special_ids)
+
+    def decoded(ids: Sequence[int]) -> str:
+        # Without the clean-up, which takes the space before signs away.
+        return str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
+
+    head = decoded(before)
+    found = {}
+    for entry in entries:
+        whole = decoded([*before, entry])
+        added = whole.removeprefix(head)
+        word = added.strip()
+        known = whole.startswith(head) and entry not in special and "\ufffd" not in word
+        if not (known and word.isprintable() and word.split() == [word]):
+            text = str(tokenizer.convert_ids_to_tokens(entry))
+            found[entry] = "".join(f"\\x{ord(c):02x}" if c.isspace() else c for c in text)
+        elif added[0].isspace() or not any(map(str.isalnum, word)):
+            found[entry] = word
+        else:
+            found[entry] = GOES_ON + word.removeprefix(GOES_ON)
+    return found
+
+
+def word_rows(
+    model: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    words: Sequence[str],
+    answer_prefix: str = "auto",
+) -> tuple[Tensor, Tensor]:
+    """Return a row and a bias for each word, from the rows of its pieces inside a sentence.
+
+    Of a word that is one piece they are those of the head; of several pieces the mean of theirs. A
+    head without a bias gives 0.
+
+    Args:
+        model: A `PreTrainedModel` with a linear head over its vocabulary.
+        tokenizer: Its tokenizer.
+        words: U of them.
+        answer_prefix: What stands before a word; "auto" finds out from the tokenizer.
+
+    Returns:
+        (U, H) and (U,), where the head is.
+
+    Raises:
+        RecordError: If a word has no pieces.
+    """
+    decoder = model.get_output_embeddings()
+    table = CandidateTable(tokenizer, answer_prefix)
+    table.add(INSIDE, *words)
+    store, _ = tokenise(tokenizer, list(table.texts))
+    weight = decoder.weight.detach()
+    bias = weight.new_zeros(len(weight))
+    # BART adds a bias of its own behind its head.
+    for added in (getattr(decoder, "bias", None), getattr(model, "final_logits_bias", None)):
+        if added is not None:
+            bias = bias + added.detach().reshape(-1)
+    rows, biases = [], []
+    for word in words:
+        pieces = torch.from_numpy(table.pieces(INSIDE, word, store).astype("int64"))
+        if not len(pieces):
+            raise RecordError(f"the candidate {word!r} has no tokens")
+        pieces = pieces.to(weight.device)
+        rows.append(weight[pieces].mean(dim=0))
+        biases.append(bias[pieces].mean())
+    return torch.stack(rows), torch.stack(biases)

@@ -1,0 +1,201 @@
+""""""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import (
+    AutoModelForMaskedLM,
+    FlaubertConfig,
+    FunnelConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MobileBertConfig,
+    PreTrainedModel,
+)
+
+from probelight.models.candidate_head import CandidateHead, UnsupportedHeadError
+from probelight.models.networks import run_encoder
+
+Model = Callable[..., PreTrainedModel]
+MakeBatch = Callable[..., dict[str, Tensor]]
+
+
+def _inputs(model: PreTrainedModel, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    names = ["input_ids", "attention_mask"]
+    if model.config.model_type in {"bert", "albert", "electra", "deberta-v2"}:
+        names.append("token_type_ids")
+    return {name: batch[name] for name in names}
+
+
+def _full_logits(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
+    """The model's own logits (B, V) at the mask, from its own forward."""
+    logits = model(**_inputs(model, batch)).logits
+    return logits[torch.arange(len(logits)), batch["mask_position"]]
+
+
+def _features(model: PreTrainedModel, batch: dict[str, Tensor]) -> Tensor:
+    hidden = run_encoder(model.base_model, batch).last_hidden_state
+    return hidden[torch.arange(len(hidden)), batch["mask_position"]]
+
+
+def test_candidate_logits_are_those_of_the_whole_model(
+    architecture: str, tiny_model: Model, masked_batch: MakeBatch
+) -> None:
+    model, batch = tiny_model(architecture), masked_batch()
+    head = CandidateHead(model)
+    with torch.no_grad():
+        expected = _full_logits(model, batch)
+        found = head.score(_features(model, batch), batch["candidate_ids"])
+        whole = head.full_logits(_features(model, batch))
+    assert expected.std() > 0.05
+    torch.testing.assert_close(found, expected.gather(1, batch["candidate_ids"]), rtol=0, atol=1e-5)
+    torch.testing.assert_close(whole, expected, rtol=0, atol=1e-5)
+
+
+def test_gradients_are_those_of_the_masked_softmax_over_the_vocabulary(
+    architecture: str, tiny_model: Model, masked_batch: MakeBatch
+) -> None:
+    """Talmor et al. 2020: p = softmax(m + l), m in {0, -inf}^V; cross-entropy on the gold."""
+    reference, model = tiny_model(architecture), tiny_model(architecture)
+    batch = masked_batch(num_choices=4)
+    batch["choice_mask"][:] = True
+    batch["candidate_ids"][-1] = torch.tensor([7, 9, 11, 13])
+    logits = _full_logits(reference, batch)
+    mask = torch.full_like(logits, float("-inf")).scatter(1, batch["candidate_ids"], 0.0)
+    gold = batch["candidate_ids"].gather(1, batch["labels"][:, None])[:, 0]
+    expected_loss = F.cross_entropy(logits + mask, gold)
+    expected_loss.backward()
+
+    scores = CandidateHead(model).score(_features(model, batch), batch["candidate_ids"])
+    loss = F.cross_entropy(scores, batch["labels"])
+    loss.backward()
+
+    torch.testing.assert_close(loss, expected_loss, rtol=1e-5, atol=1e-6)
+    compared = 0
+    found = dict(model.named_parameters())
+    for name, parameter in reference.named_parameters():
+        if parameter.grad is None:
+            assert found[name].grad is None or not found[name].grad.any(), name
+            continue
+        gradient = found[name].grad
+        assert gradient is not None, name
+        torch.testing.assert_close(gradient, parameter.grad, rtol=1e-4, atol=1e-6, msg=name)
+        compared += 1
+    assert compared >= 15  # encoder, transform and decoder all took part
+
+
+def test_only_candidate_rows_of_an_untied_decoder_get_gradient(
+    architecture: str, tiny_model: Model, masked_batch: MakeBatch
+) -> None:
+    model, batch = tiny_model(architecture), masked_batch()
+    head = CandidateHead(model)
+    head.untie()
+    assert head.weight is not model.get_input_embeddings().weight
+    scores = head.score(_features(model, batch).detach(), batch["candidate_ids"])
+    F.cross_entropy(scores, batch["labels"]).backward()
+    rows = sorted(set(batch["candidate_ids"].flatten().tolist()))
+    assert head.weight.grad is not None
+    assert head.bias is not None
+    assert head.bias.grad is not None
+    assert head.weight.grad.abs().sum(1).nonzero()[:, 0].tolist() == rows
+    assert head.bias.grad.nonzero()[:, 0].tolist() == rows
+
+
+def test_untying_changes_no_number_and_survives_saving(
+    architecture: str, tiny_model: Model, masked_batch: MakeBatch, tmp_path: Path
+) -> None:
+    model, batch = tiny_model(architecture), masked_batch()
+    before = copy.deepcopy(model)
+    head = CandidateHead(model)
+    head.untie()
+    with torch.no_grad():
+        torch.testing.assert_close(
+            _full_logits(model, batch), _full_logits(before, batch), rtol=0, atol=1e-6
+        )
+        head.weight.add_(torch.randn_like(head.weight))
+        assert head.bias is not None
+        head.bias.add_(torch.randn_like(head.bias))
+        trained = _full_logits(model, batch)
+        torch.testing.assert_close(
+            _features(model, batch), _features(before, batch), rtol=0, atol=0
+        )
+    head.sync_bias()
+    model.save_pretrained(tmp_path)
+    loaded, info = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    with torch.no_grad():
+        torch.testing.assert_close(_full_logits(loaded.eval(), batch), trained, rtol=0, atol=0)
+    embeddings = before.get_input_embeddings().weight
+    torch.testing.assert_close(loaded.get_input_embeddings().weight, embeddings, rtol=0, atol=0)
+
+
+def test_a_head_without_decoder_bias_is_scored_without(
+    tiny_model: Model, masked_batch: MakeBatch
+) -> None:
+    model, batch = tiny_model("modernbert"), masked_batch()
+    model.decoder.bias = None
+    head = CandidateHead(model)
+    assert head.bias is None
+    assert len(list(head.decoder_parameters())) == 1
+    with torch.no_grad():
+        expected = _full_logits(model, batch).gather(1, batch["candidate_ids"])
+        found = head.score(_features(model, batch), batch["candidate_ids"])
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (
+            FunnelConfig(vocab_size=60, block_sizes=[1, 1], d_model=32, n_head=2, d_head=16),
+            "Funnel",
+        ),
+        (FlaubertConfig(vocab_size=60, emb_dim=32, n_layers=1, n_heads=2), "Flaubert"),
+        (
+            MobileBertConfig(
+                vocab_size=60,
+                hidden_size=32,
+                embedding_size=16,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                intermediate_size=32,
+            ),
+            "MobileBertForMaskedLM",
+        ),
+    ],
+)
+def test_a_head_of_another_form_is_refused_by_name(config: Any, name: str) -> None:
+    with pytest.raises(UnsupportedHeadError, match=name):
+        CandidateHead(AutoModelForMaskedLM.from_config(config))
+
+
+def test_a_causal_model_is_refused_by_name() -> None:
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=32, n_layer=1, n_head=2))
+    with pytest.raises(UnsupportedHeadError, match="GPT2LMHeadModel"):
+        CandidateHead(model)
+
+
+def test_a_head_that_only_looks_alike_is_refused(tiny_model: Model) -> None:
+    model = tiny_model("bert")
+    whole = model.cls.predictions.forward
+    model.cls.predictions.forward = lambda hidden: 2.0 * whole(hidden)
+    with pytest.raises(UnsupportedHeadError, match=r"BertForMaskedLM.*more than transform"):
+        CandidateHead(model)
+
+
+def test_the_check_leaves_the_training_modes_alone(tiny_model: Model) -> None:
+    model = tiny_model("bert").train()
+    model.bert.embeddings.eval()
+    CandidateHead(model)
+    assert model.training
+    assert model.bert.encoder.training
+    assert not model.bert.embeddings.dropout.training

@@ -1,0 +1,358 @@
+"""Causal scores are those of a plain loop over the raw model, one text at a time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BloomConfig,
+    Gemma2Config,
+    GPT2Config,
+    GPT2Model,
+    MambaConfig,
+)
+
+from probelight.io.errors import RecordError
+from probelight.models import causal
+from probelight.models.causal import CausalScorer, NextTokens, check, load
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.scorer import Question
+from probelight.probes.record import MASK, Record
+from probelight.protocols.engine.settings import ModelSettings
+from tests.fixtures.causal import FAMILIES
+
+Folder = Callable[[str], Path]
+
+MLM = [
+    Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "not really larger"), 0),
+    Record("2", "a cat is [MASK] than a dog .", ("older", "smaller"), 0),
+    Record("3", "[MASK] is larger than the cat, and the dog is not.", ("the antelope", "snow"), 0),
+    Record("4", "the old ante[MASK] is never warm.", ("lope", "red"), 0),
+    Record("5", "snow is naïve and\n[MASK] .", ("naïve", "naïve snow", "warm"), 1),
+]
+QA = [
+    Record("6", "which animal is the largest one ?", ("the antelope", "a dog", "a red cat"), 0),
+    Record("7", "which animal is the smallest one ? ", ("the cat", " the cat and the dog"), 0),
+    Record("8", "which", ("one",), 0),
+]
+WHOLE = [
+    Record("9", "", ("a cat is smaller than a dog .", "a cat is smaller than a naïve dog ."), 0),
+    Record("10", "", ("the snow is warm .", "snow is never warm", "an old antelope"), 0),
+]
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def scorer_of(folder: Path, **options: object) -> CausalScorer:
+    found = load(ModelSettings(str(folder), kind="causal", **options), "mc_mlm")  # type: ignore[arg-type]
+    assert isinstance(found, CausalScorer)
+    return found
+
+
+def asked(question: Question, records: Sequence[Record], size: int = 100) -> list[torch.Tensor]:
+    encoded = question.encoder.encode(records)
+    rows: list[torch.Tensor] = []
+    for start in range(0, len(encoded), size):
+        batch = encoded.collate(range(start, min(start + size, len(encoded))))
+        with torch.no_grad():
+            rows += question.answer(batch)
+    return rows
+
+
+@cache
+def raw(folder: Path) -> tuple[Any, Any]:
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+    return model.requires_grad_(False), AutoTokenizer.from_pretrained(folder)
+
+
+def by_hand(folder: Path, before: str, rest: str) -> tuple[float, int]:
+    """log P(rest | before), and how many tokens that is, from the logits of the whole text."""
+    model, tokenizer = raw(folder)
+    before = before.rstrip()
+    whole = tokenizer(before + rest, return_offsets_mapping=True)
+    special = sum(i == tokenizer.bos_token_id for i in whole["input_ids"])
+    ids, spans = whole["input_ids"], whole["offset_mapping"]
+    first = special
+    while before and spans[first][1] <= len(before):
+        first += 1
+    if first == 0:
+        start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else 1
+        ids, first = [start, *ids], 1
+    logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return sum(float(logs[i - 1, ids[i]]) for i in range(first, len(ids))), len(ids) - first
+
+
+def expected(folder: Path, record: Record) -> list[tuple[float, int]]:
+    before, mask, after = record.stem.partition(MASK)
+    gap = before[len(before.rstrip()) :] if mask else " "
+    gap = gap if before.strip() else ""
+    return [by_hand(folder, before, gap + c.strip() + after) for c in record.choices]
+
+
+def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
+    family: str, causal_folder: Folder
+) -> None:
+    folder = causal_folder(family)
+    scorer = scorer_of(folder)
+    assert scorer.reader.shares
+    records = [*MLM, *QA, *WHOLE]
+    hand = [expected(folder, record) for record in records]
+    largest = 0.0
+    for size in (1, 3, len(records)):
+        for scores, own in zip(asked(scorer.log_likelihoods(), records, size), hand, strict=True):
+            for score, (value, _) in zip(scores.tolist(), own, strict=False):
+                largest = max(largest, abs(score - value))
+                assert score == pytest.approx(value, rel=1e-7, abs=1e-5)
+            assert scores[len(own) :].tolist() == [-torch.inf] * (len(scores) - len(own))
+    print(f"{family}: {sum(map(len, hand))} texts, largest difference {largest:.1e}")
+    count = scorer.log_likelihoods().num_tokens
+    assert count is not None
+    assert count(records) == [[size for _, size in own] for own in hand]
+
+
+def test_a_sentence_goes_by_the_sum_and_a_question_by_the_mean(causal_folder: Folder) -> None:
+    folder = causal_folder("gpt2")
+    settings = ModelSettings(str(folder), kind="causal")
+    for setup, record in (("mc_mlm", MLM[0]), ("mc_qa", QA[0]), ("minimal_pair", WHOLE[1])):
+        scorer = load(settings, setup)  # type: ignore[arg-type]
+        [found] = asked(scorer.choice_scores(), [record])
+        by_rule = [v / (size if setup == "mc_qa" else 1) for v, size in expected(folder, record)]
+        assert found.tolist() == pytest.approx(by_rule, abs=1e-5)
+        assert scorer.mode == "causal_likelihood"
+
+
+def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
+    causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = scorer_of(causal_folder("mistral"))
+    records = [*MLM, *QA, *WHOLE]
+    together = torch.stack(asked(scorer.log_likelihoods(), records))
+    scorer.reader._shares = False
+    torch.testing.assert_close(
+        torch.stack(asked(scorer.log_likelihoods(), records)), together, rtol=0, atol=1e-5
+    )
+    scorer.reader._shares = True
+    for limit in ("_MAX_TOKENS", "_MAX_RUN", "_MAX_LOGITS"):
+        monkeypatch.setattr(causal, limit, 1)  # one text at a time
+        torch.testing.assert_close(
+            torch.stack(asked(scorer.log_likelihoods(), records)), together, rtol=0, atol=1e-5
+        )
+
+
+def test_a_common_beginning_is_run_once(causal_folder: Folder) -> None:
+    scorer = scorer_of(causal_folder("gpt2"))
+    assert scorer.reader.shares  # the check on a small text is done
+    tokens: list[int] = []
+    places: list[int] = []
+    scorer.model.transformer.wte.register_forward_pre_hook(
+        lambda _, given: tokens.append(given[0].numel())
+    )
+    scorer.model.lm_head.register_forward_hook(lambda _, __, logits: places.append(logits.shape[1]))
+    twin = Record("x", QA[0].stem, ("the antelope", "the red cat", "the antelope is warm"), 0)
+    stem = len(scorer.tokenizer(f"{twin.stem} the")["input_ids"])
+    rest = [len(scorer.tokenizer(f"{twin.stem} {c}")["input_ids"]) - stem for c in twin.choices]
+    asked(scorer.log_likelihoods(), [twin, twin])
+    # The last token of a text is only predicted; texts are padded to the longest one's rest.
+    assert tokens == [stem, sum(size > 1 for size in rest) * (max(rest) - 1)]
+    assert places == [2, sum(rest) - 3]
+
+
+def test_the_vocabulary_is_asked_behind_what_stands_before_the_blank(
+    family: str, causal_folder: Folder
+) -> None:
+    folder = causal_folder(family)
+    model, tokenizer = raw(folder)
+    none = Record("n", "the dog is not [MASK] .", (), 0)
+    pieces = Record("p", "a cat is [MASK] .", ("smaller", "snow dog cat"), 0)
+    fits = Record("f", "a cat is [MASK] than a dog .", ("larger", "smaller"), 0)
+    records = [fits, none, pieces, Record("q", QA[0].stem, ("cat", "dog"), 1)]
+    question = scorer_of(folder).vocabulary()
+    encoded = question.encoder.encode(records)
+    assert encoded.kept == [0, 1, 3]
+    assert "1 of 4 records were skipped" in encoded.notices[0]
+    batch = encoded.collate([0, 1, 2])
+    names = [tokenizer.convert_ids_to_tokens(row) for row in batch["candidate_ids"].tolist()]
+    space = "\u2581" if family in ("llama", "mistral") else "\u0120"
+    assert names[0] == [f"{space}larger", f"{space}smaller"]
+    assert names[2] == [f"{space}cat", f"{space}dog"]
+    assert batch["choice_mask"].tolist() == [[True, True], [False, False], [True, True]]
+    for row, text in zip(
+        question.answer(batch), ("a cat is", "the dog is not", QA[0].stem), strict=True
+    ):
+        logits = model(torch.tensor([tokenizer(text)["input_ids"]])).logits[0, -1]
+        own = logits[: len(tokenizer)].log_softmax(0)
+        torch.testing.assert_close(row, own, rtol=0, atol=1e-5)
+
+
+def test_a_sentence_that_begins_with_its_blank_is_asked_behind_the_first_token(
+    causal_folder: Folder,
+) -> None:
+    folder = causal_folder("gpt2")
+    model, tokenizer = raw(folder)
+    question = scorer_of(folder).vocabulary()
+    batch = question.encoder.encode([Record("b", "[MASK] is warm", ("a", "the"), 0)]).collate([0])
+    assert tokenizer.convert_ids_to_tokens(batch["candidate_ids"][0].tolist()) == ["a", "the"]
+    own = model(torch.tensor([[0]])).logits[0, -1, : len(tokenizer)].log_softmax(0)
+    torch.testing.assert_close(question.answer(batch)[0], own, rtol=0, atol=1e-5)
+
+
+def test_features_are_what_the_head_reads_behind_the_whole_stem(
+    family: str, causal_folder: Folder
+) -> None:
+    folder = causal_folder(family)
+    model, tokenizer = raw(folder)
+    found = asked(scorer_of(folder).features(), [MLM[0], QA[1]])
+    for row, text in zip(found, ("a cat is ___ than a dog .", QA[1].stem.rstrip()), strict=True):
+        output = model(torch.tensor([tokenizer(text)["input_ids"]]), output_hidden_states=True)
+        own = output.logits[0, -1]
+        torch.testing.assert_close(model.lm_head(row.double()), own, rtol=0, atol=1e-4)
+        torch.testing.assert_close(row.double(), output.hidden_states[-1][0, -1], rtol=0, atol=1e-5)
+
+
+def test_of_a_long_text_the_beginning_is_cut(causal_folder: Folder) -> None:
+    folder = causal_folder("llama")
+    model, tokenizer = raw(folder)
+    stem = "the antelope is larger than the cat, and the dog is not [MASK] ."
+    record = Record("l", stem, ("warm",), 0)
+    question = scorer_of(folder, max_length=8).log_likelihoods()
+    assert "1 of 1 texts were cut to 8 tokens" in question.encoder.encode([record]).notices[0]
+    ids = tokenizer(stem.replace(MASK, "warm"))["input_ids"]
+    logs = model(torch.tensor([[ids[0], *ids[-7:]]])).logits[0].log_softmax(-1)
+    num_scored = len(ids) - len(tokenizer(stem.partition(MASK)[0].rstrip())["input_ids"])
+    own = sum(float(logs[i - 1, ids[i - 8]]) for i in range(8 - num_scored, 8))
+    assert float(asked(question, [record])[0][0]) == pytest.approx(own, abs=1e-5)
+
+
+def test_no_text_is_longer_than_the_model_has_places(causal_folder: Folder) -> None:
+    scorer = scorer_of(causal_folder("gpt2"), max_length=5000)
+    assert scorer.max_length == 64
+    long = Record("l", "snow is warm " * 100, ("warm", "never warm"), 0)
+    assert all(bool(row.isfinite().all()) for row in asked(scorer.log_likelihoods(), [long]))
+    whole = Record("w", "", (long.stem, "snow"), 0)
+    with pytest.raises(RecordError, match=r"w@0: \d+ tokens are scored .* max_length=64"):
+        asked(scorer.log_likelihoods(), [whole])
+
+
+def test_models_of_other_kinds_are_refused_by_name(
+    causal_folder: Folder, checkpoint: Folder, tmp_path: Path
+) -> None:
+    masked = ModelSettings(str(checkpoint("bert")), kind="causal")
+    folder = Path(shutil.copytree(causal_folder("gpt2"), tmp_path / "foreign"))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(checkpoint("bert") / name, folder)
+    foreign = ModelSettings(str(folder), kind="causal")
+    for asks in (load, check):
+        with pytest.raises(
+            PretrainedError, match=r"bert \(BertConfig\) is a masked language model"
+        ):
+            asks(masked, "mc_mlm")
+        with pytest.raises(PretrainedError, match="55 entries, the model 400"):
+            asks(foreign, "mc_mlm")
+    good = ModelSettings(str(causal_folder("gpt2")), kind="causal")
+    assert list(check(good, "mc_qa")(QA)) == [0, 1, 2]
+
+
+def test_random_weights_are_another_model(causal_folder: Folder) -> None:
+    plain, control = (
+        scorer_of(causal_folder("gpt2"), random_weights=random) for random in (False, True)
+    )
+    assert plain.fingerprint() != control.fingerprint()
+    assert (
+        control.fingerprint() == scorer_of(causal_folder("gpt2"), random_weights=True).fingerprint()
+    )
+
+
+def test_log_likelihoods_are_those_of_minicons(causal_folder: Folder) -> None:
+    minicons = pytest.importorskip("minicons.scorer")
+    folder = causal_folder("gpt2")
+    model, tokenizer = (
+        kind.from_pretrained(folder) for kind in (AutoModelForCausalLM, AutoTokenizer)
+    )
+    peer = minicons.IncrementalLMScorer(model, device="cpu", tokenizer=tokenizer)
+    # It moves no space to the answer: what stands before must not end in one.
+    records = [replace(record, stem=record.stem.strip()) for record in QA]
+    for record, found in zip(
+        records, asked(scorer_of(folder).log_likelihoods(), records), strict=True
+    ):
+        choices = [choice.strip() for choice in record.choices]
+        own = peer.conditional_score(
+            [record.stem] * len(choices), choices, reduction=lambda logs: logs.sum().item()
+        )
+        assert found[: len(own)].tolist() == pytest.approx(own, rel=1e-6, abs=1e-5)
+
+
+CONFIGS: dict[str, tuple[Callable[[], Any], bool]] = {
+    "gemma2": (  # caps logits, and every other layer sees 4 tokens
+        lambda: Gemma2Config(
+            vocab_size=50,
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            head_dim=8,
+            sliding_window=4,
+            final_logit_softcapping=2.0,
+        ),
+        True,
+    ),
+    "bloom": (  # places are distances, told from the attention mask
+        lambda: BloomConfig(vocab_size=50, hidden_size=16, n_layer=2, n_head=2),
+        True,
+    ),
+    "mamba": (
+        lambda: MambaConfig(vocab_size=50, hidden_size=16, num_hidden_layers=2, state_size=4),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_log_probabilities_are_those_of_each_text_alone(name: str) -> None:
+    config, shares = CONFIGS[name]
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config()).eval().requires_grad_(False)
+    for parameter in model.parameters():
+        parameter.add_(0.2 * torch.randn_like(parameter))
+    beginning = [3, 4, 5, 6, 7, 8]
+    texts = [[*beginning, 9, 10, 11], [*beginning, 12], [*beginning, 9, 13, 14, 15], [3, 20, 21]]
+    reader = NextTokens(model)
+    ids = torch.zeros(4, 10, dtype=torch.long)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = torch.tensor(text)
+    scored = ids != 0
+    scored[:3, :5] = False
+    scored[3, 0] = False
+    batch = {
+        "input_ids": ids,
+        "attention_mask": (ids != 0).long(),
+        "answer_mask": scored,
+        "shared": torch.tensor([6, 6, 6, 1]),
+        "owner": torch.tensor([0, 0, 0, 3]),
+    }
+    found = reader.log_probabilities(batch)
+    assert reader.shares == shares
+    expected = []
+    for text, first in zip(texts, (5, 5, 5, 1), strict=True):
+        logs = model(torch.tensor([text])).logits[0].log_softmax(-1)
+        expected += [float(logs[i - 1, text[i]]) for i in range(first, len(text))]
+    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_model_without_a_head_is_refused_by_name() -> None:
+    config = GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1)
+    with pytest.raises(PretrainedError, match="GPT2Model has no head over a vocabulary"):
+        NextTokens(GPT2Model(config))

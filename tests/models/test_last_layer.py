@@ -1,0 +1,183 @@
+""""""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel, PreTrainedModel
+
+from probelight.models.last_layer import EncoderAt
+from probelight.models.networks import run_encoder
+from tests.fixtures.architectures import CONFIGS, VOCAB_SIZE
+
+REDUCED = ["bert", "distilbert", "electra", "mpnet", "roberta", "xlm_r"]
+
+
+def make_encoder(architecture: str, attention: str = "sdpa") -> PreTrainedModel:
+    """A tiny encoder in double precision, its weights wide enough for attention to matter."""
+    torch.manual_seed(0)
+    try:
+        model = AutoModel.from_config(CONFIGS[architecture](), attn_implementation=attention)
+    except ValueError:  # some architectures know eager attention only
+        model = AutoModel.from_config(CONFIGS[architecture]())
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2 and "embeddings" not in name:
+            nn.init.normal_(parameter, std=0.3)
+        if name.endswith("bias"):
+            nn.init.normal_(parameter, std=0.1)
+    encoder: PreTrainedModel = model.double().eval()
+    return encoder
+
+
+def make_batch(side: str) -> dict[str, Tensor]:
+    """Five sequences of 9, 9, 6, 4 and 2 tokens."""
+    generator = torch.Generator().manual_seed(1)
+    input_ids = torch.randint(5, VOCAB_SIZE, (5, 9), generator=generator)
+    lengths = torch.tensor([9, 9, 6, 4, 2])[:, None]
+    place = torch.arange(9)[None]
+    mask = place < lengths if side == "right" else place >= 9 - lengths
+    if side == "none":
+        mask = torch.ones_like(mask)
+    input_ids[~mask] = 0
+    return {
+        "input_ids": input_ids,
+        "attention_mask": mask.long(),
+        "token_type_ids": (place > 3).long() * mask,
+    }
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("side", ["right", "left", "none"])
+@pytest.mark.parametrize("architecture", REDUCED)
+def test_output_at_a_place_is_that_of_the_plain_encoder(
+    architecture: str, side: str, attention: str
+) -> None:
+    encoder, batch = make_encoder(architecture, attention), make_batch(side)
+    reader = EncoderAt(encoder)
+    with torch.no_grad():
+        assert reader.is_reduced
+        whole = run_encoder(encoder, batch).last_hidden_state
+        for shift in (0, 1):
+            real = batch["attention_mask"].flip(1).argmax(1)
+            place = (8 - real if side != "left" else torch.full((5,), 8)) - shift
+            found = reader(batch, place).last_hidden_state
+            assert found.shape == (5, 1, 32)
+            expected = whole[torch.arange(5), place]
+            torch.testing.assert_close(found[:, 0], expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("architecture", sorted(CONFIGS))
+def test_every_architecture_gives_the_output_at_the_place(architecture: str) -> None:
+    encoder, batch = make_encoder(architecture).float(), make_batch("right")
+    reader = EncoderAt(encoder)
+    place = torch.tensor([8, 0, 3, 1, 1])
+    with torch.no_grad():
+        whole = run_encoder(encoder, batch).last_hidden_state
+        found = reader(batch, place).last_hidden_state
+    torch.testing.assert_close(found[:, 0], whole[torch.arange(5), place], rtol=0, atol=1e-5)
+    with torch.no_grad():
+        assert reader.is_reduced == (architecture in {*REDUCED})
+
+
+def test_the_pooler_reads_cls() -> None:
+    encoder, batch = make_encoder("bert"), make_batch("right")
+    with torch.no_grad():
+        expected = run_encoder(encoder, batch).pooler_output
+        found = EncoderAt(encoder)(batch, torch.zeros(5, dtype=torch.long)).pooler_output
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+def count_rows(layer: Any, counted: list[int]) -> None:
+    layer.intermediate.register_forward_hook(
+        lambda module, args, output: counted.append(output.shape[1])
+    )
+
+
+def test_only_one_place_goes_through_the_last_feed_forward() -> None:
+    encoder, batch = make_encoder("bert"), make_batch("right")
+    counted: list[int] = []
+    with torch.no_grad():
+        reader = EncoderAt(encoder)
+        assert reader.is_reduced
+        for layer in encoder.encoder.layer:
+            count_rows(layer, counted)
+        reader(batch, torch.zeros(5, dtype=torch.long))
+    assert counted == [9, 1]
+
+
+@pytest.mark.parametrize("architecture", REDUCED)
+def test_every_weight_has_the_gradient_of_the_plain_encoder(architecture: str) -> None:
+    encoder, batch = make_encoder(architecture), make_batch("right")
+    reader = EncoderAt(encoder)
+    place = torch.tensor([8, 0, 3, 1, 1])
+    weights = torch.randn(32, generator=torch.Generator().manual_seed(2)).double()
+    assert reader.is_reduced
+    gradients = []
+    for output in (
+        reader(batch, place).last_hidden_state[:, 0],
+        run_encoder(encoder, batch).last_hidden_state[torch.arange(5), place],
+    ):
+        encoder.zero_grad()
+        (output.tanh() @ weights).sum().backward()
+        gradients.append({n: p.grad for n, p in encoder.named_parameters() if p.grad is not None})
+    found, expected = gradients
+    # Processes that train together want a gradient of the keys' bias too, though it is 0.
+    assert found.keys() == expected.keys()
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-10)
+
+
+def test_dropout_and_compiling_use_the_plain_encoder() -> None:
+    encoder = make_encoder("bert")
+    reader = EncoderAt(encoder)
+    assert reader.is_reduced
+    assert not EncoderAt(encoder.train()).is_reduced
+    assert reader.is_reduced is False
+    encoder.eval().compile()
+    assert not reader.is_reduced
+
+
+def test_a_trained_or_moved_encoder_is_seen() -> None:
+    encoder, batch = make_encoder("bert"), make_batch("right")
+    reader = EncoderAt(encoder)
+    place = torch.zeros(5, dtype=torch.long)
+    with torch.no_grad():
+        before = reader(batch, place).last_hidden_state
+        encoder.encoder.layer[-1].attention.self.value.weight.mul_(2.0)
+        after = reader(batch, place).last_hidden_state
+        expected = run_encoder(encoder, batch).last_hidden_state[:, :1]
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, expected, rtol=0, atol=1e-10)
+    assert EncoderAt(encoder.float())(batch, place).last_hidden_state.dtype == torch.float32
+
+
+class Adapter(nn.Linear):
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) * 1.5
+
+
+def test_a_replaced_part_or_another_mathematics_falls_back() -> None:
+    def expect_plain(change: Callable[[Any], None], checked_before: bool) -> None:
+        encoder, batch = make_encoder("bert"), make_batch("right")
+        reader, place = EncoderAt(encoder), torch.ones(5, dtype=torch.long)
+        with torch.no_grad():
+            if checked_before:
+                assert reader.is_reduced
+            change(encoder.encoder.layer[-1])
+            assert not reader.is_reduced
+            found = reader(batch, place).last_hidden_state
+            expected = run_encoder(encoder, batch).last_hidden_state[:, 1:2]
+        assert torch.equal(found, expected)
+
+    def adapt(layer: Any) -> None:
+        layer.attention.self.key = Adapter(32, 32).double()
+
+    def rescale(layer: Any) -> None:
+        layer.attention.self.scaling *= 2.0
+
+    expect_plain(adapt, checked_before=True)
+    expect_plain(rescale, checked_before=False)

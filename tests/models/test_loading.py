@@ -1,0 +1,304 @@
+""""""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMultipleChoice,
+    AutoTokenizer,
+    BartConfig,
+    BertConfig,
+    BertTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MT5Config,
+    PreTrainedModel,
+    RobertaConfig,
+    T5Config,
+)
+
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.loading import (
+    ENCODER,
+    MASKED_LM,
+    MULTIPLE_CHOICE,
+    Form,
+    check_pretrained,
+    describe,
+    has_choice_head,
+    load_pretrained,
+    load_tokenizer,
+    longest_text,
+    num_positions,
+    refuse_foreign_tokenizer,
+)
+from probelight.models.networks import model_fingerprint
+
+Checkpoint = Callable[..., Path]
+
+
+@pytest.fixture
+def folder(checkpoint: Checkpoint, tmp_path: Path) -> Path:
+    """A copy of a BERT checkpoint that a test may damage."""
+    return Path(shutil.copytree(checkpoint("bert"), tmp_path / "model"))
+
+
+def test_a_checkpoint_is_loaded_whole_in_single_precision_and_eval_mode(
+    checkpoint: Checkpoint, tiny_model: Callable[..., PreTrainedModel]
+) -> None:
+    model, tokenizer = load_pretrained(MASKED_LM, str(checkpoint("bert")))
+    assert model_fingerprint(model) == model_fingerprint(tiny_model("bert"))
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert not model.training
+    assert tokenizer.mask_token_id == 4
+
+
+def test_half_precision_weights_become_single_precision(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    half = {name: tensor.half() for name, tensor in tensors.items()}
+    save_file(half, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "dtype": "float16"}))
+    for random_weights in (False, True):
+        model, _ = load_pretrained(MASKED_LM, str(folder), random_weights=random_weights)
+        assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_loading_says_nothing(checkpoint: Checkpoint, capfd: pytest.CaptureFixture[str]) -> None:
+    load_pretrained(ENCODER, str(checkpoint("bert")))
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
+
+
+def test_loading_leaves_the_random_state_alone(checkpoint: Checkpoint) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    load_pretrained(MASKED_LM, str(checkpoint("bert")), random_weights=True)
+    load_pretrained(ENCODER, str(checkpoint("bert")))
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_missing_weights_are_refused_by_name(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["cls.predictions.transform.dense.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    match = r"1 weights of BertForMaskedLM are missing \(cls.predictions.transform.dense.weight\)"
+    with pytest.raises(PretrainedError, match=match):
+        load_pretrained(MASKED_LM, str(folder))
+    load_pretrained(ENCODER, str(folder))  # it needs no head
+
+
+def test_a_new_head_that_the_config_hides_is_found(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(checkpoint("deberta_v2_new_head"), tmp_path / "v3"))
+    config = json.loads((folder / "config.json").read_text())
+    del config["legacy"]  # as published DeBERTa-v3 checkpoints
+    (folder / "config.json").write_text(json.dumps(config))
+    model, _ = load_pretrained(MASKED_LM, str(folder))
+    original, _ = load_pretrained(MASKED_LM, str(checkpoint("deberta_v2_new_head")))
+    assert model_fingerprint(model) == model_fingerprint(original)
+
+
+@pytest.mark.parametrize("keep", [0, 7, 5000])
+def test_truncated_weights_give_one_error_naming_the_folder(folder: Path, keep: int) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:keep])
+    with pytest.raises(PretrainedError, match=f"cannot load the weights of folder {folder}"):
+        load_pretrained(MASKED_LM, str(folder))
+
+
+def test_a_broken_config_gives_one_error_naming_the_folder(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": ')
+    with pytest.raises(PretrainedError, match=f"{folder}/config.json cannot be read"):
+        load_pretrained(MASKED_LM, str(folder))
+
+
+def test_a_pickle_is_not_opened_where_safetensors_lie(folder: Path) -> None:
+    (folder / "pytorch_model.bin").write_bytes(b"not opened")
+    load_pretrained(MASKED_LM, str(folder))
+
+
+class _Evil:
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("/tmp/probelight-evil"),)
+
+
+def test_a_pickle_with_code_is_refused(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    large_enough = {"y": torch.zeros(100_000)}
+    torch.save({"bert.x": _Evil(), **large_enough}, folder / "pytorch_model.bin")
+    with pytest.raises(PretrainedError, match=f"cannot load the weights of folder {folder}"):
+        load_pretrained(MASKED_LM, str(folder))
+    assert not Path("/tmp/probelight-evil").exists()
+
+
+def test_a_tokenizer_that_does_not_fit_is_refused(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    small = {k: v[:20] if v.shape[:1] == (60,) else v for k, v in tensors.items()}
+    save_file(small, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 20}))
+    with pytest.raises(PretrainedError, match=r"the tokenizer has 5\d entries, the model only 20"):
+        load_pretrained(MASKED_LM, str(folder))
+
+
+@pytest.mark.parametrize(("architecture", "places"), [("bert", 64), ("roberta", 63), ("mpnet", 62)])
+def test_no_input_is_longer_than_the_model_has_places(
+    checkpoint: Checkpoint, tmp_path: Path, architecture: str, places: int
+) -> None:
+    """RoBERTa's first place is behind that of the padding, id 0 here; MPNet's padding has id 1."""
+    folder = Path(shutil.copytree(checkpoint(architecture), tmp_path / "model"))
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text())
+    settings.pop("model_max_length", None)
+    path.write_text(json.dumps(settings))
+    model, tokenizer = load_pretrained(MASKED_LM, str(folder))
+    assert tokenizer.model_max_length == places
+    model(torch.full((1, places), 7))
+    with pytest.raises((IndexError, RuntimeError)):
+        model(torch.full((1, places + 1), 7))
+
+
+def test_a_causal_model_is_refused_by_name(folder: Path) -> None:
+    GPT2Config(vocab_size=60).save_pretrained(folder)
+    with pytest.raises(PretrainedError, match="GPT2Config"):
+        load_pretrained(MASKED_LM, str(folder))
+
+
+def test_a_name_on_the_hub_while_offline_is_one_clear_error() -> None:
+    match = r"'no-such/model' \(a name on the Hub\).*HF_HUB_OFFLINE"
+    with pytest.raises(PretrainedError, match=match):
+        load_pretrained(MASKED_LM, "no-such/model")
+
+
+@pytest.fixture
+def causal(checkpoint: Checkpoint, tmp_path: Path) -> Path:
+    """A tiny GPT-2 with the WordPiece tokenizer of the others."""
+    folder = Path(shutil.copytree(checkpoint("bert"), tmp_path / "causal"))
+    config = GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=2, n_positions=16)
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("form", [MASKED_LM, ENCODER, MULTIPLE_CHOICE])
+def test_our_forms_are_those_of_models_that_read_both_ways(form: Form) -> None:
+    assert form.admits(BertConfig())
+    assert form.admits(RobertaConfig())
+    assert not form.admits(BertConfig(is_decoder=True))
+    assert not form.admits(T5Config())
+    assert not form.admits(GPT2Config())
+
+
+def test_a_new_form_is_said_where_it_is_used(causal: Path) -> None:
+    for form in (MASKED_LM, ENCODER):
+        with pytest.raises(PretrainedError, match=r"a causal language model.*--model.kind auto"):
+            check_pretrained(form, str(causal))
+    own = Form(AutoModelForCausalLM, lambda config: isinstance(config, GPT2Config))
+    check_pretrained(own, str(causal))
+    model, tokenizer = load_pretrained(own, str(causal))
+    assert isinstance(model, GPT2LMHeadModel)
+    assert model(torch.tensor([tokenizer("a cat").input_ids])).logits.shape[-1] == 60
+    asks = Form(AutoModelForCausalLM, own.admits, needs=("pad_token", "bos_token"))
+    with pytest.raises(PretrainedError, match="the tokenizer has no bos token"):
+        check_pretrained(asks, str(causal))
+
+
+def test_a_check_reads_no_weights(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
+    save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer = check_pretrained(MASKED_LM, str(folder))
+    assert tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
+    with pytest.raises(PretrainedError, match="NaN"):
+        load_pretrained(MASKED_LM, str(folder))
+
+
+def test_a_check_refuses_what_settings_and_tokenizer_tell(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(PretrainedError, match="no tokenizer"):
+        check_pretrained(MASKED_LM, str(folder))
+    GPT2Config(vocab_size=60).save_pretrained(folder)
+    with pytest.raises(PretrainedError, match="causal language model"):
+        check_pretrained(MASKED_LM, str(folder))
+
+
+def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertModel"]}))
+    (folder / "modules.json").write_text("[]")
+    (folder / "model.safetensors").unlink()  # it is not looked at
+    with pytest.raises(PretrainedError, match=r"keeps the encoder alone \(BertModel\)"):
+        check_pretrained(MASKED_LM, str(folder))
+    check_pretrained(MASKED_LM, str(folder), random_weights=True)
+
+
+def test_an_outline_has_the_models_shapes_and_no_numbers(checkpoint: Checkpoint) -> None:
+    outline = describe(MASKED_LM, str(checkpoint()), None, random_weights=False).outline()
+    model, _ = load_pretrained(MASKED_LM, str(checkpoint()))
+    shapes = {name: value.shape for name, value in model.named_parameters()}
+    assert {name: value.shape for name, value in outline.named_parameters()} == shapes
+    assert all(value.is_meta for value in outline.parameters())
+
+
+def test_a_head_for_choices_is_known_by_the_config(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    assert not has_choice_head(str(checkpoint()))
+    assert not has_choice_head(str(tmp_path))
+    AutoModelForMultipleChoice.from_pretrained(checkpoint()).save_pretrained(tmp_path / "theirs")
+    AutoTokenizer.from_pretrained(checkpoint()).save_pretrained(tmp_path / "theirs")
+    assert has_choice_head(str(tmp_path / "theirs"))
+
+
+TinyModel = Callable[..., PreTrainedModel]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def tokenizer(num_words: int) -> BertTokenizer:
+    words = [*SPECIAL, *(f"w{i}" for i in range(num_words))]
+    return BertTokenizer(vocab={word: i for i, word in enumerate(words)})
+
+
+def test_a_vocabulary_may_leave_rows_to_spare_but_no_more(tiny_model: TinyModel) -> None:
+    model = tiny_model("bert")  # 60 rows
+    for num_words in (55, 20, 10):
+        refuse_foreign_tokenizer(MASKED_LM, "here", model, tokenizer(num_words))
+    with pytest.raises(PretrainedError, match="here: the tokenizer has 14 entries, the model 60"):
+        refuse_foreign_tokenizer(MASKED_LM, "here", model, tokenizer(9))
+    with pytest.raises(PretrainedError, match="has 61 entries, the model only 60"):
+        refuse_foreign_tokenizer(MASKED_LM, "here", model, tokenizer(56))
+
+
+def test_a_form_asks_for_its_own_special_tokens(tiny_model: TinyModel) -> None:
+    model, maskless, padless = tiny_model("bert"), tokenizer(40), tokenizer(40)
+    maskless.mask_token = None
+    refuse_foreign_tokenizer(ENCODER, "here", model, maskless)
+    with pytest.raises(PretrainedError, match="here: the tokenizer has no mask token"):
+        refuse_foreign_tokenizer(MASKED_LM, "here", model, maskless)
+    padless.pad_token = None
+    with pytest.raises(PretrainedError, match="here: the tokenizer has no padding token"):
+        refuse_foreign_tokenizer(ENCODER, "here", model, padless)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "places"),
+    [("bert", 64), ("roberta", 63), ("mpnet", 62), ("modernbert", sys.maxsize)],
+)
+def test_places_are_counted_from_behind_the_paddings(
+    architecture: str, places: int, tiny_model: TinyModel
+) -> None:
+    assert num_positions(tiny_model(architecture)) == places
+
+
+def test_places_are_counted_where_they_are_learned() -> None:
+    assert longest_text(BartConfig(max_position_embeddings=30)) == 30
+    assert longest_text(MT5Config()) > 10**9

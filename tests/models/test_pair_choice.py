@@ -1,0 +1,73 @@
+""""""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from probelight.models.checkpoint_files import (
+    HEAD_SETTINGS,
+    PretrainedError,
+    head_settings,
+    is_sentence_choice_folder,
+)
+from probelight.models.pair_choice import (
+    HEAD_WEIGHTS,
+    fresh_head,
+    restore_head,
+    save_head,
+)
+
+CONFIG = SimpleNamespace(hidden_size=4, initializer_range=0.5, seq_classif_dropout=0.3)
+SETTINGS = {"max_length": 40, "num_choices": None}
+
+
+def test_fresh_heads_are_drawn_from_their_seed_alone() -> None:
+    torch.manual_seed(0)
+    first = fresh_head("mlp", CONFIG, seed=1)
+    torch.manual_seed(7)
+    again, other = fresh_head("mlp", CONFIG, seed=1), fresh_head("mlp", CONFIG, seed=2)
+    assert list(dict(first.named_children())) == ["dense", "activation", "dropout", "score"]
+    assert first(torch.ones(3, 4)).shape == (3, 1)
+    assert torch.equal(first.dense.weight, again.dense.weight)
+    assert not torch.equal(first.dense.weight, other.dense.weight)
+    assert first.dropout.p == 0.3
+    assert list(dict(fresh_head("linear", CONFIG, 1).named_children())) == ["dropout", "score"]
+    assert isinstance(fresh_head("multiple_choice", CONFIG, 1), nn.Sequential)
+    assert len(fresh_head("multiple_choice", CONFIG, 1)) == 0
+
+
+def test_a_head_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    assert head_settings(str(tmp_path)) is None
+    head, other = fresh_head("linear", CONFIG, seed=1), fresh_head("linear", CONFIG, seed=2)
+    save_head(tmp_path, "linear", head.state_dict(), SETTINGS)
+    assert is_sentence_choice_folder(str(tmp_path))
+    assert head_settings(str(tmp_path)) == {"format": 1, "head": "linear", **SETTINGS}
+    restore_head(other, tmp_path)
+    assert torch.equal(other.score.weight, head.score.weight)
+
+
+def test_a_head_that_the_checkpoint_has_is_not_written_twice(tmp_path: Path) -> None:
+    save_head(tmp_path, "multiple_choice", {}, SETTINGS)
+    assert not (tmp_path / HEAD_WEIGHTS).exists()
+    assert is_sentence_choice_folder(str(tmp_path))
+
+
+def test_damaged_heads_are_refused(tmp_path: Path) -> None:
+    head = fresh_head("linear", CONFIG, seed=1)
+    save_head(tmp_path, "linear", head.state_dict(), SETTINGS)
+    with pytest.raises(PretrainedError, match="cannot load the head"):
+        restore_head(fresh_head("mlp", CONFIG, seed=1), tmp_path)
+    lost = {name: torch.full_like(value, torch.nan) for name, value in head.state_dict().items()}
+    save_head(tmp_path, "linear", lost, SETTINGS)
+    with pytest.raises(PretrainedError, match="NaN"):
+        restore_head(head, tmp_path)
+    settings = json.loads((tmp_path / HEAD_SETTINGS).read_text())
+    (tmp_path / HEAD_SETTINGS).write_text(json.dumps({**settings, "num_choices": 1}))
+    with pytest.raises(PretrainedError, match="num_choices is 1"):
+        head_settings(str(tmp_path))

@@ -1,0 +1,103 @@
+"""What a kind of scorer need not answer it refuses by name, and its weights tell it from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from probelight.io.errors import UsageError
+from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import Question, Scorer, TrainedScorer, scores_of_choices
+from probelight.probes.record import Record
+
+
+class Longest(Scorer):
+    """A kind with one weight."""
+
+    mode = "by_length"
+
+    def __init__(self, weight: float) -> None:
+        self.network = nn.ParameterList([torch.tensor(weight)])
+
+    def choice_scores(self) -> Question:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("vocabulary", "log-probabilities over a vocabulary"),
+        ("log_likelihoods", "log-likelihoods of a continuation"),
+        ("features", "features"),
+    ],
+)
+def test_what_a_kind_does_not_answer_is_refused_by_name(question: str, said: str) -> None:
+    with pytest.raises(UsageError, match=rf"^Longest \(mode by_length\) gives no {said}$"):
+        getattr(Longest(1.0), question)()
+
+
+def test_a_kind_must_say_how_choices_get_their_scores() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Scorer()  # type: ignore[abstract]
+
+
+def test_scorers_of_equal_weights_have_one_fingerprint() -> None:
+    assert Longest(1.0).fingerprint() == Longest(1.0).fingerprint() != Longest(1.5).fingerprint()
+
+
+# Two items over three texts of 2, 1 and 3 tokens; the second item has one choice.
+BATCH = {
+    "pair_index": torch.tensor([[2, 0], [1, 0]]),
+    "choice_mask": torch.tensor([[True, True], [True, False]]),
+}
+SCORES, COUNTS = torch.tensor([-1.0, -2.0, -4.0, -0.5, -0.25, -0.75]), torch.tensor([2, 1, 3])
+
+
+def test_each_choice_gets_the_sum_or_the_mean_of_its_own_tokens() -> None:
+    sums = scores_of_choices(BATCH, SCORES, COUNTS, "sum")
+    assert sums.tolist() == [[-1.5, -3.0], [-4.0, -torch.inf]]
+    assert sums.dtype == torch.float32
+    means = scores_of_choices(BATCH, SCORES, COUNTS, "mean")
+    assert means.tolist() == [[-0.5, -1.5], [-4.0, -torch.inf]]
+
+
+def test_the_mean_of_equal_numbers_is_that_number() -> None:
+    batch = {"pair_index": torch.tensor([[0, 1]]), "choice_mask": torch.ones(1, 2).bool()}
+    found = scores_of_choices(batch, torch.full((13,), -3.3), torch.tensor([10, 3]), "mean")
+    assert found[0, 0] == found[0, 1]
+
+
+QUESTION = Record("1", "which animal is larger ?", ("a dog", "the red cat"), 0)
+
+
+@pytest.fixture
+def scorer(checkpoint: Callable[..., Path]) -> TrainedScorer:
+    return TrainedScorer(SentenceChoice(str(checkpoint())))
+
+
+def test_its_scores_are_the_modules_logits(scorer: TrainedScorer) -> None:
+    asked = scorer.choice_scores()
+    batch = asked.encoder.encode([QUESTION]).collate([0])
+    with torch.no_grad():
+        assert torch.equal(asked.answer(batch), scorer.module(batch))
+    assert scorer.fingerprint() == model_fingerprint(scorer.module)
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("vocabulary", "log-probabilities over a vocabulary"),
+        ("log_likelihoods", "log-likelihoods of a continuation"),
+        ("features", "features"),
+    ],
+)
+def test_other_questions_are_refused_by_name(
+    scorer: TrainedScorer, question: str, named: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"TrainedScorer \(mode fine_tuned\) gives no {named}"):
+        getattr(scorer, question)()

@@ -1,0 +1,340 @@
+"""An encoder-decoder LM answers each question as a plain loop over the raw model does."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
+    MBartConfig,
+    MBartForConditionalGeneration,
+    MBartTokenizer,
+    MT5Config,
+    MT5ForConditionalGeneration,
+    PegasusConfig,
+    RobertaTokenizer,
+    SwitchTransformersConfig,
+    T5Config,
+    T5Tokenizer,
+)
+
+from probelight.models import seq2seq as seq2seq_module
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.scorer import Question
+from probelight.models.seq2seq import check, infilling_of, load
+from probelight.probes.record import Record
+from probelight.protocols.engine.settings import ModelSettings
+
+Checkpoint = Callable[[str], Path]
+
+MASKED = Record("1", "a cat is [MASK] than a dog .", ("much smaller", "larger", "antelope"), 0)
+SHORT = Record("2", "[MASK] is red", ("dog", "the cat"), 1)
+ASKED = Record("3", "which animal is larger ?", ("the antelope", "a dog"), 0)
+SENTENCES = Record("4", "", ("the dog is red .", "the red is dog ."), 0)
+ONE_PIECE = Record("5", "a cat is [MASK] than a dog .", ("smaller", "larger"), 0)
+RECORDS = (MASKED, SHORT, ASKED, SENTENCES)
+
+WORDS = "a the is than dog cat larger smaller red much which animal ante lope".split()
+
+
+def t5_tokenizer(num_sentinels: int = 100) -> T5Tokenizer:
+    """SentencePiece's kind with T5's sentinels: words begin with `▁`."""
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    pieces += [(f"▁{word}", -1.0) for word in WORDS] + [(p, -3.0) for p in ("lope", ".", "?")]
+    sentinels = [(f"<extra_id_{i}>", 0.0) for i in reversed(range(num_sentinels))]
+    return T5Tokenizer(vocab=[*pieces, *sentinels], extra_ids=num_sentinels)
+
+
+@pytest.fixture(scope="module")
+def seq2seq(tmp_path_factory: pytest.TempPathFactory, byte_bpe: RobertaTokenizer) -> Checkpoint:
+    """Folder of a tiny random T5 (tied embeddings) or BART."""
+    made: dict[str, Path] = {}
+
+    def make(family: str) -> Path:
+        if family in made:
+            return made[family]
+        tokenizer: Any = t5_tokenizer() if family.startswith("t5") else byte_bpe
+        size = len(tokenizer) + 3  # rows to fill up, as published models have them
+        config: Any = T5Config(
+            vocab_size=size,
+            d_model=16,
+            d_kv=8,
+            d_ff=32,
+            num_layers=2,
+            num_heads=2,
+            initializer_factor=0.5,
+            decoder_start_token_id=0,
+            tie_word_embeddings=family == "t5",
+        )
+        if family == "bart":
+            ids = {
+                n: getattr(tokenizer, n) for n in ("pad_token_id", "bos_token_id", "eos_token_id")
+            }
+            config = BartConfig(
+                vocab_size=size,
+                d_model=16,
+                encoder_layers=1,
+                decoder_layers=2,
+                max_position_embeddings=40,
+                encoder_attention_heads=2,
+                decoder_attention_heads=2,
+                encoder_ffn_dim=32,
+                decoder_ffn_dim=32,
+                decoder_start_token_id=ids["eos_token_id"],
+                **ids,
+            )
+        torch.manual_seed(0)
+        model = AutoModelForSeq2SeqLM.from_config(config)
+        with torch.no_grad():  # fresh biases are 0 and fresh norms 1, which would hide a lost one
+            for parameter in model.parameters():
+                parameter.add_(0.1 * torch.randn_like(parameter))
+            if family == "bart":
+                model.final_logits_bias.normal_()
+        made[family] = tmp_path_factory.mktemp(family)
+        model.save_pretrained(made[family])
+        tokenizer.save_pretrained(made[family])
+        return made[family]
+
+    return make
+
+
+def answers(question: Question, *records: Record) -> Tensor:
+    encoded = question.encoder.encode(records)
+    with torch.no_grad():
+        return question.answer(encoded.collate(range(len(encoded))))
+
+
+@cache
+def plain(folder: Path) -> tuple[Any, Any]:
+    """The raw model and its tokenizer."""
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    return model, AutoTokenizer.from_pretrained(folder)
+
+
+def raw(folder: Path, text: str, written: list[int]) -> Tensor:
+    """(T, V) log-probabilities behind each token of `written`, from one call of the whole model."""
+    model, tokenizer = plain(folder)
+    ids = tokenizer(text, return_tensors="pt").input_ids
+    with torch.no_grad():
+        logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits
+    return logits[0].double().log_softmax(dim=-1)
+
+
+def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
+    """Log-probability of all that is summed of a choice, one piece after the other."""
+    _, tokenizer = plain(folder)
+    is_t5 = "t5" in folder.name
+    blank = "<extra_id_0>" if is_t5 else "<mask>"
+    if not record.stem:
+        text, before = blank, ""
+    elif "[MASK]" in record.stem:
+        before, _, after = record.stem.rpartition("[MASK]")
+        text = f"{before}{blank}{after}"
+    else:
+        text, before = f"{record.stem} {blank}", f"{record.stem} "
+    if is_t5:
+        given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
+        summed = tokenizer(f"{choice} <extra_id_1>", add_special_tokens=False).input_ids
+    else:
+        text = text.replace(" <mask>", "<mask>")  # the answer brings its space along
+        shared = tokenizer(before.rstrip(), add_special_tokens=False).input_ids
+        whole = tokenizer(before + choice, add_special_tokens=False).input_ids
+        assert whole[: len(shared)] == shared
+        given, summed = (
+            [tokenizer.eos_token_id, tokenizer.bos_token_id, *shared],
+            whole[len(shared) :],
+        )
+    log_p = raw(folder, text, given + summed[:-1])
+    return [float(log_p[len(given) - 1 + i, token]) for i, token in enumerate(summed)]
+
+
+@pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
+def test_scores_are_those_of_a_loop_over_the_raw_model(family: str, seq2seq: Checkpoint) -> None:
+    folder = seq2seq(family)
+    hand = [[by_hand(folder, record, c) for c in record.choices] for record in RECORDS]
+    sums, means = (load(ModelSettings(str(folder)), setup) for setup in ("mc_mlm", "mc_qa"))
+    largest = 0.0
+    for records in (RECORDS, *((one,) for one in RECORDS)):  # together, and each one alone
+        found, mean = (answers(one.choice_scores(), *records) for one in (sums, means))
+        for row, record in enumerate(records):
+            for column, values in enumerate(hand[RECORDS.index(record)]):
+                pair = (
+                    found[row, column] - sum(values),
+                    mean[row, column] * len(values) - sum(values),
+                )
+                largest = max(largest, *(abs(float(difference)) for difference in pair))
+    print(f"{family}: largest difference {largest:.1e}")
+    assert largest < 1e-5
+    asked = means.log_likelihoods()
+    pairs = load(ModelSettings(str(folder)), "minimal_pair")
+    for one in (sums, pairs):
+        assert torch.equal(answers(asked, *RECORDS), answers(one.choice_scores(), *RECORDS))
+    assert asked.num_tokens is not None
+    assert asked.num_tokens(RECORDS) == [[len(values) for values in row] for row in hand]
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_of_several_masks_the_last_is_the_blank(family: str, seq2seq: Checkpoint) -> None:
+    folder, record = seq2seq(family), Record("m", "[MASK] [MASK] .", ("dog", "cat"), 0)
+    found = answers(load(ModelSettings(str(folder)), "mc_mlm").log_likelihoods(), record)[0]
+    expected = [sum(by_hand(folder, record, choice)) for choice in record.choices]
+    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def next_token(folder: Path, record: Record) -> tuple[Tensor, list[int], str]:
+    """Log-probabilities of the first token in the blank, what the decoder was given, the source."""
+    _, tokenizer = plain(folder)
+    if "t5" in folder.name:
+        text = record.stem.replace("[MASK]", "<extra_id_0>")
+        given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
+    else:
+        text = record.stem.replace(" [MASK]", "<mask>")
+        before = tokenizer(record.stem.split(" [MASK]")[0], add_special_tokens=False).input_ids
+        given = [tokenizer.eos_token_id, tokenizer.bos_token_id, *before]
+    return raw(folder, text, given)[-1], given, text
+
+
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_its_vocabulary_is_that_of_the_first_token_in_the_blank(
+    family: str, seq2seq: Checkpoint
+) -> None:
+    folder = seq2seq(family)
+    scorer = load(ModelSettings(str(folder)), "mc_mlm")
+    _, tokenizer = plain(folder)
+    expected = next_token(folder, ONE_PIECE)[0][: len(tokenizer)].log_softmax(dim=0)
+    asked = scorer.vocabulary()
+    no_choices = Record("6", "is a red [MASK]", (), 0)
+    records = [no_choices, ONE_PIECE, MASKED]
+    encoded = asked.encoder.encode(records)
+    assert (encoded.kept, [one.position for one in encoded.skipped]) == ([0, 1], [2])
+    assert "5" not in encoded.notices[0]
+    assert encoded.notices[0].endswith("is not one vocabulary item: 1@0")
+    found = answers(asked, *records)
+    assert found.shape == (2, len(tokenizer))
+    torch.testing.assert_close(found[1], expected, rtol=0, atol=1e-5)
+    space = "▁" if family == "t5" else "Ġ"
+    ids = tokenizer.convert_tokens_to_ids([f"{space}{choice}" for choice in ONE_PIECE.choices])
+    assert encoded.collate([0, 1])["candidate_ids"].tolist() == [[0, 0], ids]
+    assert encoded.collate([0, 1])["choice_mask"].tolist() == [[False, False], [True, True]]
+
+
+@pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
+def test_its_features_are_what_the_head_reads(family: str, seq2seq: Checkpoint) -> None:
+    folder = seq2seq(family)
+    scorer = load(ModelSettings(str(folder)), "mc_qa")
+    found = answers(scorer.features(), MASKED, ONE_PIECE)
+    assert found.shape == (2, 16)
+    _, given, text = next_token(folder, MASKED)
+    model, tokenizer = plain(folder)
+    ids = tokenizer(text, return_tensors="pt").input_ids
+    with torch.no_grad():
+        output = model(
+            input_ids=ids, decoder_input_ids=torch.tensor([given]), output_hidden_states=True
+        )
+    hidden = output.decoder_hidden_states[-1][0, -1]
+    expected = hidden / 4 if family == "t5" else hidden  # the root of 16
+    torch.testing.assert_close(found, torch.stack([expected] * 2), rtol=0, atol=1e-5)
+
+
+def test_a_text_is_encoded_once_for_all_its_choices(seq2seq: Checkpoint) -> None:
+    scorer = load(ModelSettings(str(seq2seq("t5"))), "mc_mlm")
+    batch = scorer.choice_scores().encoder.encode([MASKED, ONE_PIECE]).collate([0, 1])
+    assert len(batch["input_ids"]) == 1
+    assert len(batch["decoder_input_ids"]) == 4  # "larger" is a choice of both
+    assert batch["source_index"].tolist() == [0, 0, 0, 0]
+
+
+def test_scores_depend_neither_on_the_groups_nor_on_the_weights_names(
+    seq2seq: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = load(ModelSettings(str(seq2seq("bart"))), "mc_mlm")
+    together = answers(scorer.choice_scores(), *RECORDS)
+    assert together[0, 2] > -torch.inf
+    assert together[1, 2] == -torch.inf
+    monkeypatch.setattr(seq2seq_module, "_MAX_LOGITS", 1)  # one target at a time
+    torch.testing.assert_close(
+        answers(scorer.choice_scores(), *RECORDS), together, rtol=0, atol=1e-5
+    )
+    assert not any(parameter.requires_grad for parameter in scorer.network.parameters())
+    assert not scorer.network.training
+    fresh = load(ModelSettings(str(seq2seq("bart")), random_weights=True), "mc_mlm")
+    assert fresh.fingerprint() != scorer.fingerprint()
+    assert scorer.mode == "infilling_likelihood"
+
+
+def test_models_that_do_not_fill_blanks_are_refused_by_name(
+    seq2seq: Checkpoint, checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    assert list(check(ModelSettings(str(seq2seq("t5"))), "mc_qa")(RECORDS)) == [0, 1, 2, 3]
+    with pytest.raises(PretrainedError, match=r"bert \(BertConfig\) is .*kind auto"):
+        check(ModelSettings(str(checkpoint())), "mc_mlm")
+    shutil.copytree(seq2seq("bart"), tmp_path / "pegasus")
+    for config in (PegasusConfig(vocab_size=500), SwitchTransformersConfig(vocab_size=500)):
+        config.save_pretrained(tmp_path / "pegasus")
+        said = f"{config.model_type} .* an encoder-decoder model of a family that is not read"
+        with pytest.raises(PretrainedError, match=said):
+            check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
+    model, _ = plain(seq2seq("t5"))
+    with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
+        infilling_of(model, t5_tokenizer(num_sentinels=1))
+
+
+SIZES: dict[str, Any] = {
+    "d_model": 8,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 1,
+    "decoder_attention_heads": 1,
+}
+
+
+def test_mbarts_sentences_begin_with_their_language() -> None:
+    tokenizer = MBartTokenizer(src_lang="en_XX", tgt_lang="en_XX")
+    size = len(tokenizer)
+    model = MBartForConditionalGeneration(MBartConfig(vocab_size=size, **SIZES))
+    form = infilling_of(model, tokenizer)
+    assert form.opening == (tokenizer.convert_tokens_to_ids("en_XX"),)
+    assert (form.closing, form.blank, form.repeats_context) == ((), "<mask>", True)
+
+
+def test_barts_sentences_begin_with_its_first_token(byte_bpe: RobertaTokenizer) -> None:
+    config = BartConfig(vocab_size=len(byte_bpe), decoder_start_token_id=2, **SIZES)
+    form = infilling_of(BartForConditionalGeneration(config), byte_bpe)
+    assert form.opening == (2, byte_bpe.bos_token_id)
+    without = copy.deepcopy(byte_bpe)
+    without.mask_token = None
+    with pytest.raises(PretrainedError, match="must have a mask token"):
+        infilling_of(BartForConditionalGeneration(config), without)
+
+
+def test_mt5s_sentinels_are_words_of_its_vocabulary() -> None:
+    pieces = ["<pad>", "</s>", "<unk>", "▁", "▁a", "▁<extra_id_1>", "▁<extra_id_0>"]
+    tokenizer = T5Tokenizer(vocab=[(piece, 0.0) for piece in pieces], extra_ids=0)
+    config = MT5Config(
+        vocab_size=7, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, decoder_start_token_id=0
+    )
+    form = infilling_of(MT5ForConditionalGeneration(config), tokenizer)
+    assert (form.blank, form.blank_id) == (" <extra_id_0>", 6)
+    assert (form.opening, form.closing) == ((0, 6), (5,))
+
+
+def test_a_model_without_a_start_token_is_refused() -> None:
+    sentinels = [("<extra_id_1>", 0.0), ("<extra_id_0>", 0.0)]
+    vocab = [(piece, 0.0) for piece in ("<pad>", "</s>", "<unk>", "▁a")] + sentinels
+    tokenizer = T5Tokenizer(vocab=vocab, extra_ids=2)
+    config = MT5Config(vocab_size=6, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    config.decoder_start_token_id = None
+    model = MT5ForConditionalGeneration(config)
+    with pytest.raises(PretrainedError, match="decoder's start token"):
+        infilling_of(model, tokenizer)

@@ -1,0 +1,206 @@
+"""The best entries of a vocabulary, and how entries read, whatever the tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from torch import nn
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+    RobertaTokenizer,
+)
+
+from probelight.io.errors import RecordError
+from probelight.models.checkpoint_files import EMBEDDED_DIR
+from probelight.models.masked import MaskedLM, MaskedScorer
+from probelight.models.scorer import Question, Scorer, log_probabilities
+from probelight.models.vocabulary import (
+    best_entries,
+    candidate_ranks,
+    entries_of,
+    read_out,
+    tokenizer_of,
+    word_rows,
+)
+from probelight.probes.record import Record
+from probelight.protocols.engine.evaluation import ask
+from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.jobs.context import TrainerSettings
+
+QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
+RECORDS = [
+    Record("1", "A dog is an [MASK].", ("animal", "house", "plant"), 0),
+    Record("2", "The opposite of hot is [MASK].", ("cold", "warm"), 0),
+]
+
+
+def ranks_of(scorer: Scorer, records: list[Record]) -> Predictions:
+    return ask(scorer, candidate_ranks(scorer), {"a": records}, QUIET)["a"]
+
+
+def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
+    model = AutoModelForMaskedLM.from_pretrained(EMBEDDED_DIR, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(EMBEDDED_DIR)
+    found = ranks_of(MaskedScorer(MaskedLM()), RECORDS)
+    for record, ranks in zip(found.records, found.scores, strict=True):
+        inputs = tokenizer(record.stem, return_tensors="pt")
+        place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
+        with torch.no_grad():
+            logits = model(**inputs).logits[0, place]
+        order = logits.argsort(descending=True).tolist()
+        ids = tokenizer.convert_tokens_to_ids(list(record.choices))
+        assert ranks == [order.index(i) + 1 for i in ids]
+        assert len(ranks) == len(record.choices)
+
+
+def test_items_that_a_vocabulary_splits_are_skipped() -> None:
+    records = [*RECORDS, Record("3", "A dog is an [MASK].", ("animal", "zzyzxian animal"), 0)]
+    scorer = MaskedScorer(MaskedLM(multi_token="pseudo_log_likelihood"))
+    found = ranks_of(scorer, records)
+    assert [record.id for record in found.records] == ["1", "2"]
+    assert any("zzyzxian" in notice or "1 " in notice for notice in found.notices)
+
+
+def test_equal_words_share_the_better_rank_and_what_is_no_number_comes_last() -> None:
+    whole = torch.tensor([[0.0, 2.0, 2.0, 1.0], [3.0, torch.nan, 1.0, 0.0]]).double()
+
+    class Told(Scorer):
+        mode = "told"
+
+        def choice_scores(self) -> Question:
+            return Question(cast(Any, None), lambda batch: whole)
+
+        def vocabulary(self) -> Question:
+            return self.choice_scores()
+
+    ids = torch.tensor([[1, 2, 3], [0, 1, 0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    found = candidate_ranks(Told()).answer({"candidate_ids": ids, "choice_mask": mask})
+    assert found.tolist() == [[1.0, 1.0, 3.0], [2.0, 5.0, -torch.inf]]
+
+
+def test_logits_that_differ_are_log_probabilities_that_differ() -> None:
+    near = torch.tensor([[-30.0, torch.nextafter(torch.tensor(-30.0), torch.tensor(0.0)), 15.0]])
+    found = log_probabilities(near)
+    assert found[0, 0] < found[0, 1]
+    torch.testing.assert_close(found.float(), near.log_softmax(-1))
+
+
+Checkpoint = Callable[..., Path]
+STEM = "a cat is [MASK] than a dog ."
+
+
+def of_pieces(tokenizer: Any, *pieces: str) -> list[str]:
+    entries = [tokenizer.convert_tokens_to_ids(piece) for piece in pieces]
+    read = read_out(tokenizer, entries)
+    return [read[entry] for entry in entries]
+
+
+@pytest.fixture
+def scorer(checkpoint: Checkpoint) -> MaskedScorer:
+    return MaskedScorer(MaskedLM(str(checkpoint())))
+
+
+def test_the_best_are_the_whole_vocabularys_sorted(scorer: MaskedScorer) -> None:
+    records = [Record("1", STEM, (), 0), Record("2", "the [MASK] was ready .", (), 0)]
+    question = best_entries(scorer, 3, [[7, 9], [11]])
+    encoded = question.encoder.encode(records)
+    batch = encoded.collate([1, 0, -1])
+    with torch.no_grad():
+        found, whole = question.answer(batch), scorer.vocabulary().answer(batch)
+    order = whole.argsort(dim=1, descending=True)[:, :3]
+    assert found[:, :3].long().equal(order)
+    torch.testing.assert_close(found[:, 3:6], whole.gather(1, order))
+    assert found[0, 6] == whole[0, 11]  # the second record stands first
+    assert found[1, 6:].equal(whole[1, [7, 9]])
+
+
+def test_a_word_is_its_one_entry_in_its_place(scorer: MaskedScorer) -> None:
+    vocabulary = scorer.vocabulary()
+    words = ["younger", "antelope", "zebra", "Younger"]
+    entries = entries_of(vocabulary, [(STEM, word) for word in words])
+    younger = tokenizer_of(vocabulary).convert_tokens_to_ids("younger")
+    assert entries == [younger, None, None, younger]
+    assert entries_of(vocabulary, [(STEM, "antelope")]) == [None]
+
+
+def test_entries_of_wordpiece(checkpoint: Checkpoint) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint())
+    shown = of_pieces(tokenizer, "cat", "##lo", ",", "1", "[MASK]", "[UNK]")
+    assert shown == ["cat", "##lo", ",", "1", "[MASK]", "[UNK]"]
+
+
+def test_entries_of_byte_pairs(byte_bpe: RobertaTokenizer) -> None:
+    part = byte_bpe.convert_ids_to_tokens(byte_bpe("é", add_special_tokens=False)["input_ids"])
+    shown = of_pieces(byte_bpe, "Ġolder", "l", "Ġ", "Ċ", "Ā", ",", "<mask>", part[0])
+    assert shown == ["older", "##l", "Ġ", "Ċ", "Ā", ",", "<mask>", part[0]]
+
+
+def test_entries_of_sentencepiece() -> None:
+    pieces = ["<unk>", "▁a", "▁", "▁fish", "fish", "▁two\u2003words", "▁##x"]
+    model = models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0)
+    backend = Tokenizer(model)
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
+    shown = of_pieces(tokenizer, "▁fish", "fish", "▁", "▁two\u2003words")
+    assert shown == ["fish", "##fish", "▁", "▁two\\x2003words"]
+
+
+HIDDEN = 4
+
+
+class Headed:
+    """What of a language model the rows are read off."""
+
+    def __init__(self, tokenizer: RobertaTokenizer, bias: bool) -> None:
+        torch.manual_seed(0)
+        self.head = nn.Linear(HIDDEN, len(tokenizer), bias=bias)
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.head
+
+
+def test_a_word_has_the_row_of_its_piece_or_the_mean_of_its_pieces(
+    byte_bpe: RobertaTokenizer,
+) -> None:
+    model = Headed(byte_bpe, bias=True)
+    one, several = "older", "antelopes"
+    ids: dict[str, Any] = {
+        word: byte_bpe(f"a {word}", add_special_tokens=False)["input_ids"][1:]
+        for word in (one, several)
+    }
+    assert (len(ids[one]), len(ids[several]) > 1) == (1, True)
+    weight, bias = word_rows(model, byte_bpe, [several, one])
+    rows, biases = model.head.weight.detach(), model.head.bias.detach()
+    torch.testing.assert_close(weight[1], rows[ids[one][0]])
+    torch.testing.assert_close(bias[1], biases[ids[one][0]])
+    of_all = sum(rows[i] for i in ids[several]) / len(ids[several])
+    torch.testing.assert_close(weight[0], of_all)
+    torch.testing.assert_close(bias[0], sum(biases[i] for i in ids[several]) / len(ids[several]))
+    assert not weight.requires_grad
+
+
+def test_a_head_without_bias_gives_none_and_a_bias_behind_it_counts(
+    byte_bpe: RobertaTokenizer,
+) -> None:
+    model: Any = Headed(byte_bpe, bias=False)
+    assert word_rows(model, byte_bpe, ["older"])[1].tolist() == [0.0]
+    model.final_logits_bias = torch.arange(len(byte_bpe), dtype=torch.float32)[None]
+    [piece] = byte_bpe(" older", add_special_tokens=False)["input_ids"]
+    assert word_rows(model, byte_bpe, ["older"])[1].tolist() == [piece]
+
+
+def test_a_word_without_pieces_is_refused(byte_bpe: RobertaTokenizer) -> None:
+    def nothing(texts: list[str], **_: Any) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[] for _ in texts]}
+
+    with pytest.raises(RecordError, match="the candidate 'older' has no tokens"):
+        word_rows(Headed(byte_bpe, bias=False), nothing, ["older"])  # type: ignore[arg-type]
