@@ -20,14 +20,14 @@ from probelight.protocols.engine.settings import (
 )
 from probelight.protocols.inoculation.data import items_of, original_splits, parts_of
 from probelight.protocols.inoculation.jobs import (
-    INOCULATION,
-    ORIGINAL_TASK,
     inoculation_jobs,
     original_config,
     original_jobs,
     resolved_task,
 )
 from probelight.protocols.inoculation.settings import (
+    INOCULATION,
+    ORIGINAL_TASK,
     Extra,
     OriginalTask,
     ProbeOrFiles,
@@ -144,7 +144,7 @@ def inoculate(
 def inoculate_here(
     folder: CommandFolder, subject: Subject, settings: Sequence[Setting], context: RunContext
 ) -> list[RunFolder]:
-    """Makes the inoculations that a command's folder does not have.
+    """Make the inoculations that a command's folder does not have.
 
     Returns:
         The run of each setting.

@@ -58,17 +58,17 @@ class Splits:
 
     @property
     def files(self) -> tuple[ProbeData, ...]:
-        """All files."""
+        """All files of the task."""
         return self.train_files + self.report_files
 
     @cached_property
     def choice_counts(self) -> set[int]:
-        """The numbers of choices that its questions have."""
+        """The numbers of choices that the questions have."""
         sets = (self.train, self.selection, self.report, self.reserved)
         return {len(record.choices) for records in sets for record in records}
 
     def not_in_train(self, records: Sequence[Record]) -> list[bool]:
-        """Which records have no relative in the train files: released splits leak.
+        """Return which records have no relative in the train files: released splits leak.
 
         A relative is an item of the record's group in the file of its own set, or one with its
         stem in the file of another.
@@ -88,7 +88,7 @@ class Splits:
         return clean
 
     def groups(self, records: Sequence[Record]) -> list[str]:
-        """The group of each record within its set: items of one are not independent."""
+        """Return the group of each record within its set: items of one are not independent."""
         group_by = {data.config.name: data.config.group_by for data in self.files}
         names = [str(record.meta["source_set"]) for record in records]
         return [
@@ -105,23 +105,23 @@ class Parts(NamedTuple):
 
 
 def parts_of(subject: Subject, context: RunContext) -> Parts:
-    """The items of a probe and of an original task."""
+    """Return the items of a probe and of an original task."""
     return Parts(probe_splits(subject.probe, context), original_splits(subject.original, context))
 
 
 def original_splits(task: OriginalTask, context: RunContext) -> Splits:
-    """Train, selection, reserved and report items of the original task."""
+    """Return train, selection, reserved and report items of the original task, read once."""
     return context.remembered("original task", task, lambda: _original_splits(task, context))
 
 
 def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
-    """The pool of doses, selection and report items of the probe."""
+    """Return the pool of doses, selection and report items of the probe, read once."""
     key = asdict(probe)
     return context.remembered("inoculated probe", key, lambda: _probe_splits(probe, context))
 
 
-class _Parts:
-    """Cuts parts off a set's items, one after the other, each a share of all of them.
+class _Division:
+    """A set's items, of which parts are cut off, one after the other, each a share of all.
 
     Args:
         data: The set.
@@ -135,21 +135,22 @@ class _Parts:
         self._left = 1.0
 
     def cut(self, name: str, share: float, seed: int) -> list[Record]:
-        """The next part, whole groups.
+        """Cut off the next part, whole groups.
 
         Raises:
             UsageError: If there are too few groups for it.
         """
         config, option = self.data.config, f"{self.place}.{name}_share"
         try:
-            kept, self.rest, said = share_of(self.rest, config.group_by, share / self._left, seed)
+            kept, self.rest, notice = share_of(self.rest, config.group_by, share / self._left, seed)
         except SplitError as error:
             raise UsageError(
                 f"{option} {share:g}: of the {len(self.data.records)} items of {config.name} none "
                 f"can be kept for this part ({error}); give a file of more items or groups"
                 f"{_INSTEAD.get(option, '')}"
             ) from error
-        self.notices += [f"{config.name}: {option} {share:g}: {said}"] if said else []
+        if notice:
+            self.notices.append(f"{config.name}: {option} {share:g}: {notice}")
         self._left -= share
         return kept
 
@@ -163,6 +164,7 @@ _INSTEAD = {
 
 
 def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
+    """Read an original task's files and divide them."""
     train, selection, reserved, report = [], [], [], []
     train_files, report_files, notices = [], [], []
     for name in task.sets:
@@ -173,7 +175,7 @@ def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
             option="original.train_split one of them",
         )
         train_files.append(data)
-        parts = _Parts(data, "original")
+        parts = _Division(data, "original")
         if not task.report_sets:
             report += parts.cut("report", task.report_share, task.seed)
         selection += parts.cut("selection", task.selection_share, task.seed + 1)
@@ -208,11 +210,11 @@ def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
 
 
 def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Splits:
-    """Train and selection items of what is trained before the original task."""
+    """Return train and selection items of what is trained before the original task."""
     files = tuple(load_probe(name, stage.train_split, mirror=context.mirror) for name in stage.sets)
     train, selection, notices = [], [], []
     for data in files:
-        parts = _Parts(data, "original.first")
+        parts = _Division(data, "original.first")
         selection += parts.cut("selection", stage.selection_share, seed)
         train += parts.rest
         notices += parts.notices
@@ -227,10 +229,11 @@ def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Spl
 
 
 def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
+    """Read a probe's files and divide them."""
     source = context.probe(probe.name)
     mirror, one = context.mirror, "one of them"
     train = load_probe(source, probe.train_split, mirror=mirror, option=f"probe.train_split {one}")
-    report_files, parts = [], _Parts(train, "probe")
+    report_files, parts = [], _Division(train, "probe")
     if probe.report_split is None:
         reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
     else:
@@ -256,9 +259,9 @@ def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
 
 
 def _selected(
-    probe: InoculatedProbe, train: ProbeData, parts: _Parts
+    probe: InoculatedProbe, train: ProbeData, parts: _Division
 ) -> tuple[list[Record], list[Record]]:
-    """The items kept for selection, of few by default a fifth, and the pool of doses."""
+    """Return the items kept for selection, of few by default a fifth, and the pool of doses."""
     pool, wanted, group_by = parts.rest, probe.selection_items, train.config.group_by
     name, seed = train.config.name, probe.split_seed
     try:
@@ -296,7 +299,7 @@ def padded_num_choices(num_choices: int | None, parts: Sequence[Splits]) -> int 
 
 
 def items_of(parts: Parts, setting: Setting) -> list[Record]:
-    """What an inoculation trains on: the dose and the original-task items that balance it.
+    """Return what an inoculation trains on: the dose and original-task items that balance it.
 
     Raises:
         UsageError: If the dose, or the balance, is more than there is.
@@ -306,7 +309,7 @@ def items_of(parts: Parts, setting: Setting) -> list[Record]:
 
 
 def dose_of(splits: Splits, dose: int, seed: int) -> list[Record]:
-    """The first `dose` items of the seeded order: every smaller dose is a part of it.
+    """Return the first `dose` items of the seeded order: every smaller dose is a part of it.
 
     Raises:
         UsageError: If the pool is smaller than the dose.
@@ -321,7 +324,7 @@ def dose_of(splits: Splits, dose: int, seed: int) -> list[Record]:
 
 
 def add_some(splits: Splits, dose: int, extra: Extra, seed: int) -> list[Record]:
-    """Original-task items that balance a dose, from the part reserved for it.
+    """Return original-task items that balance a dose, from the part reserved for it.
 
     Raises:
         UsageError: If the reserved part is too small.
@@ -338,9 +341,10 @@ def add_some(splits: Splits, dose: int, extra: Extra, seed: int) -> list[Record]
 
 
 def num_balancing(dose: int, extra: Extra) -> int:
-    """How many original-task items balance a dose."""
+    """Return how many original-task items balance a dose."""
     return {"none": 0, "x1": dose, "x2": min(2 * dose, MAX_EXTRA)}[extra]
 
 
 def _in_set(record: Record, data: ProbeData) -> Record:
+    """Return a record that says which set it is from."""
     return replace(record, meta={**record.meta, "source_set": data.config.name})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
+from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.callbacks.learning_curve import LearningCurve
+from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
@@ -24,14 +26,50 @@ from probelight.protocols.engine.predictions import (
 )
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit_choices
-from probelight.protocols.inoculation.data import Splits, padded_num_choices
-from probelight.protocols.inoculation.jobs import FIRST, ORIGINAL_TASK
-from probelight.protocols.inoculation.settings import FirstStage, OriginalTask
+from probelight.protocols.inoculation.data import (
+    Splits,
+    first_stage_splits,
+    original_splits,
+    padded_num_choices,
+)
+from probelight.protocols.inoculation.settings import (
+    FIRST,
+    ORIGINAL_TASK,
+    FirstStage,
+    OriginalTask,
+)
 from probelight.protocols.jobs.context import RunContext
-from probelight.results.provenance import data_files
+from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
+
+
+def run_first_stage(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of a first stage from its config."""
+    stage = FirstStage(**config["first"])
+    task = OriginalTask(
+        stage.name,
+        stage.sets,
+        first=stage,
+        num_choices=config["num_choices"],
+        seed=config["seed"],
+    )
+    splits = first_stage_splits(stage, task.seed, context)
+    check_data(config["data"], splits.files)
+    return train_first_stage(
+        run, settings_from(ModelSettings, config["model"]), task, splits, context
+    )
+
+
+def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of an original task from its config."""
+    model = settings_from(ModelSettings, config["model"])
+    task = settings_from(OriginalTask, config["original"])
+    splits = original_splits(task, context)
+    check_data(config["data"], splits.files)
+    before = [finished_run(run, key).best_dir for key in config["model_run"]]
+    return train_original(run, model, task, splits, before[0] if before else None, context)
 
 
 def train_first_stage(
@@ -40,11 +78,10 @@ def train_first_stage(
     task: OriginalTask,
     splits: Splits,
     context: RunContext,
-) -> None:
-    """Trains what comes before the original task and leaves its best epoch."""
+) -> RunRecord:
+    """Train what comes before the original task and leave its best epoch."""
     stage = task.first
     assert stage is not None
-    began = time.perf_counter()
     module = module_for(
         model,
         "mc_qa",
@@ -52,11 +89,10 @@ def train_first_stage(
         seed=task.seed,
         num_choices=padded_num_choices(task.num_choices, [splits]),
     )
-    keep, notices = _fit(run, module, stage, task, splits, context)
-    row = _row(FIRST, model, stage, task.seed, splits)
-    rows = _selection_rows(row, keep.history, splits)
+    keep, notices = _fit(run, module, stage, task.seed, splits, context)
+    rows = _selection_rows(_row(FIRST, model, stage, task.seed, splits), keep, splits)
     record = RunRecord(protocol=FIRST, probe=stage.name, rows=tuple(rows), notices=notices)
-    run.finish(completed(_of_task(record, model, task), run.best_dir, splits, began))
+    return completed(_with_task(record, model, task), run.best_dir, splits)
 
 
 def train_original(
@@ -66,8 +102,8 @@ def train_original(
     splits: Splits,
     start: Path | None,
     context: RunContext,
-) -> None:
-    """Trains the original task, leaves its best epoch and its score on the report items.
+) -> RunRecord:
+    """Train the original task, leave its best epoch and its score on the report items.
 
     Args:
         run: The run's folder.
@@ -77,22 +113,20 @@ def train_original(
         start: Model of the first stage; none begins with the pre-trained model.
         context: What the run is made under.
     """
-    began = time.perf_counter()
     module = (
         module_for(model, "mc_qa", learning_rate=task.learning_rate, seed=task.seed)
         if start is None
         else saved_module(start, learning_rate=task.learning_rate)
     )
     module.num_choices = padded_num_choices(task.num_choices, [splits])
-    keep, notices = _fit(run, module, task, task, splits, context)
-    chosen = saved_module(run.best_dir)
-    sets = {"original": splits.report}
-    report = predict(TrainedScorer(chosen), sets, context.trainer)["original"]
+    keep, notices = _fit(run, module, task, task.seed, splits, context)
+    assert keep.best is not None
+    scorer = TrainedScorer(saved_module(run.best_dir))
+    report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
     groups = splits.groups(report.records)
     run.write_lines("predictions.jsonl", report.rows(groups))
     row = _row(ORIGINAL_TASK, model, task, task.seed, splits)
-    assert keep.best is not None
-    rows = _selection_rows(row, keep.history, splits)
+    rows = _selection_rows(row, keep, splits)
     row = replace(row, split="report", num_items=len(splits.report))
     chosen_row = replace(row, epoch=int(keep.best["epoch"]))
     rows.append(accuracy_row(report, groups, chosen_row))
@@ -102,21 +136,22 @@ def train_original(
     rows += chance_rows(report, row)
     notices += (*report.notices, *score_notices(report))
     record = RunRecord(protocol=ORIGINAL_TASK, probe=task.name, rows=tuple(rows), notices=notices)
-    run.finish(completed(_of_task(record, model, task), run.best_dir, splits, began))
+    return completed(_with_task(record, model, task), run.best_dir, splits)
 
 
 def _fit(
     run: RunFolder,
     module: ChoiceModule,
     stage: OriginalTask | FirstStage,
-    task: OriginalTask,
+    seed: int,
     splits: Splits,
     context: RunContext,
 ) -> tuple[AggregateCheckpoint, tuple[str, ...]]:
+    """Train on questions and keep the epoch that is best on the selection items."""
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
     plan = FitPlan(
         stage,
-        seed=task.seed,
+        seed=seed,
         callbacks=[keep, LearningCurve(stage.batch_size, len(splits.train))],
         description=f"{stage.name}: {len(splits.train)} questions, {stage.epochs} epochs",
     )
@@ -132,6 +167,7 @@ def _row(
     seed: int,
     splits: Splits,
 ) -> Row:
+    """Return the columns that all rows of a training share."""
     return replace(
         model.row,
         protocol=protocol,
@@ -143,7 +179,8 @@ def _row(
     )
 
 
-def _selection_rows(row: Row, history: list[Scores], splits: Splits) -> list[Row]:
+def _selection_rows(row: Row, keep: AggregateCheckpoint, splits: Splits) -> list[Row]:
+    """Return the accuracy on the selection items after each epoch."""
     return [
         replace(
             row,
@@ -153,26 +190,27 @@ def _selection_rows(row: Row, history: list[Scores], splits: Splits) -> list[Row
             value=scores[ORIGINAL],
             num_items=len(splits.selection),
         )
-        for scores in history
+        for scores in keep.history
     ]
 
 
-def _of_task(record: RunRecord, model: ModelSettings, task: OriginalTask) -> RunRecord:
+def _with_task(record: RunRecord, model: ModelSettings, task: OriginalTask) -> RunRecord:
+    """Return the record with what is known of the model and of the task."""
     source, parts = original_source(model, task)
-    known = replace(record, model=model.label, source=source, original_parts=parts)
-    return replace(known, seeds=(task.seed,))
+    return replace(
+        record, model=model.label, source=source, original_parts=parts, seeds=(task.seed,)
+    )
 
 
-def completed(record: RunRecord, checkpoint: Path, splits: Splits, start: float) -> RunRecord:
-    """The record with what that of every trained run holds.
+def completed(record: RunRecord, checkpoint: Path, splits: Splits) -> RunRecord:
+    """Return the record with the counts, files and weights that that of every trained run has.
 
     Args:
         record: What was run, measured and noticed.
         checkpoint: Folder of the model kept.
         splits: The items.
-        start: `time.perf_counter()` at the start of the run.
     """
-    said = (notice for data in splits.files for notice in data.notices)
+    of_files = (notice for data in splits.files for notice in data.notices)
     return replace(
         record,
         counts={
@@ -181,8 +219,19 @@ def completed(record: RunRecord, checkpoint: Path, splits: Splits, start: float)
             "reserved": len(splits.reserved),
             "report": len(splits.report),
         },
-        notices=(*record.notices, *splits.notices, *said),
+        notices=(*record.notices, *splits.notices, *of_files),
         data=data_files(splits.files),
         model_sha256=model_fingerprint(saved_module(checkpoint)),
-        seconds=round(time.perf_counter() - start, 3),
     )
+
+
+def finished_run(run: RunFolder, key: str) -> RunFolder:
+    """Return the folder of another run of the command, which must be finished.
+
+    Raises:
+        FileNotFoundError: If it is not.
+    """
+    path = run.path.parent / key
+    if not (path / "result.json").exists():
+        raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
+    return RunFolder.at(path)

@@ -17,7 +17,6 @@ from probelight.metrics.aggregate import aggregate, chance_corrected_aggregate, 
 from probelight.metrics.clusters import strict_by_size, strict_count
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
-from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import (
     Predictions,
     chance_rows,
@@ -36,25 +35,25 @@ from probelight.results.row import Row, Subset
 SELECTION, REPORT = "selection", "report"
 
 
-class SetOf(NamedTuple):
-    """One of the sets that are scored: the items of a split of one of the two tasks."""
+class ScoredSet(NamedTuple):
+    """A set that is scored: the items of a split of one of the two tasks."""
 
     split: str
     task: str
 
     @property
     def text(self) -> str:
-        """How predictions.jsonl and the scores before call it."""
+        """Its name in predictions.jsonl and in the scores before."""
         return f"{self.split}_{self.task}"
 
 
-SELECTED_PROBE, SELECTED_ORIGINAL = SetOf(SELECTION, PROBE), SetOf(SELECTION, ORIGINAL)
-REPORTED_PROBE, REPORTED_ORIGINAL = SetOf(REPORT, PROBE), SetOf(REPORT, ORIGINAL)
-Scored = Mapping[SetOf, Predictions]
+SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
+REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, ORIGINAL)
+Scored = Mapping[ScoredSet, Predictions]
 
 
 def selection_rows(row: Row, before: Scored, history: Sequence[Scores]) -> list[Row]:
-    """Probe, original and average on the selection splits: epoch 0 is before inoculation."""
+    """Return probe, original and average on the selection splits; epoch 0 is before inoculation."""
     probe, original = before[SELECTED_PROBE], before[SELECTED_ORIGINAL]
     start = {
         "epoch": 0.0,
@@ -90,7 +89,7 @@ def report_rows(
     history: Sequence[Scores],
     whole_clusters: bool,
 ) -> tuple[list[Row], bool]:
-    """The chosen checkpoint on untouched items, and whether its cost can be read as one.
+    """Return the rows of the chosen checkpoint on untouched items, and whether its cost is one.
 
     Args:
         row: The columns that all rows share.
@@ -110,7 +109,7 @@ def report_rows(
     )
     groups = probe_data.groups(probe_after.records)
     both = {"_before": probe_before, "": probe_after}
-    untouched = untouched_of(probe_data.not_in_train(probe_after.records))
+    unrelated = untouched_of(probe_data.not_in_train(probe_after.records))
     difficulties = [difficulty_of(record.meta) for record in probe_after.records]
     rows = [
         grouped_row(probe_before.credit, groups, replace(row, metric="probe_accuracy_before")),
@@ -122,21 +121,23 @@ def report_rows(
         _plain("aggregate", aggregate(probe_after.accuracy, new.accuracy), row),
         _plain("aggregate_above_chance", above_chance, row),
         *chance_rows(probe_after, row, "_probe"),
-        *_part_rows(replace(row, metric="probe_accuracy"), both, groups, untouched),
+        *_part_rows(replace(row, metric="probe_accuracy"), both, groups, unrelated),
         *(_cluster_rows(row, probe_before, probe_after) if whole_clusters else ()),
         # The heat maps of Richardson & Sabharwal 2020, figure 3.
         *_part_rows(replace(row, metric="difficulty_accuracy"), both, groups, difficulties),
     ]
-    original = [
-        found
-        for subset, items in _subsets(old.records, original_data)
-        for found in _cost_rows(replace(row, subset=subset), original_data, old, new, items)
-    ]
-    return rows + original, cost_interpretable(original_data, old)
+    # All items, each original dataset apart where there are several, and what train has not.
+    rows += _cost_rows(row, original_data, old, new, range(len(old.records)))
+    names = [str(record.meta.get("source_set", "")) for record in old.records]
+    sets = members([Subset.of("source_set", name, name=name) for name in names])
+    untouched = members(untouched_of(original_data.not_in_train(old.records)))
+    for subset, items in [*(sets.items() if len(sets) > 1 else ()), *untouched.items()]:
+        rows += _cost_rows(replace(row, subset=subset), original_data, old, new, items)
+    return rows, cost_interpretable(original_data, old)
 
 
 def cost_interpretable(data: Splits, before: Predictions) -> bool:
-    """Whether the original task was above chance on its report items before inoculation."""
+    """Return whether the original task was above chance on its report items before inoculation."""
     _, low, _ = accuracy_interval(before.credit, data.groups(before.records))
     return interpretable(low, before.floor)
 
@@ -147,7 +148,7 @@ def reported_hits(
     after: Scored,
     whole_clusters: bool,
 ) -> dict[str, Any]:
-    """What hits.json holds: each reported item's credit before and after, and its group.
+    """Return what hits.json holds: each reported item's score before and after, and its group.
 
     Args:
         parts: The items of both tasks.
@@ -157,7 +158,7 @@ def reported_hits(
     """
     sides: dict[str, Any] = {}
     for name, data in ((PROBE, parts.probe), (ORIGINAL, parts.original)):
-        was, now = before[SetOf(REPORT, name)], after[SetOf(REPORT, name)]
+        was, now = before[ScoredSet(REPORT, name)], after[ScoredSet(REPORT, name)]
         names = json.dumps([record.name for record in now.records])
         sides[name] = {
             "items": hashlib.sha256(names.encode()).hexdigest()[:16],
@@ -179,23 +180,24 @@ def reported_hits(
 
 
 def setup_of(before: Scored) -> str:
-    """Equal for runs that begin with the same model and report on the same items.
+    """Return a hash that is equal for runs of the same model reported on the same items.
 
-    Only such runs are settings of one M*_k. It is a hash of what was said before inoculation, not
+    Only such runs are settings of one M*_k. It is a hash of what was chosen before inoculation, not
     of weights: those may differ in their last bits between machines.
     """
     reported = [before[REPORTED_PROBE], before[REPORTED_ORIGINAL]]
-    said = [[(r.name, c) for r, c in zip(p.records, p.chosen, strict=True)] for p in reported]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
+    chosen = [[(r.name, c) for r, c in zip(p.records, p.chosen, strict=True)] for p in reported]
+    return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:8]
 
 
 def forgotten(before: Predictions, after: Predictions) -> tuple[dict[str, Any], ...]:
-    """The items that counted more before than after: the right ones that are wrong."""
+    """Return the items that counted more before than after: the right ones that are wrong."""
     items = zip(before.records, before.credit, after.credit, strict=True)
     return tuple({"id": r.id, "position": r.position} for r, was, now in items if was > now)
 
 
 def _plain(metric: str, value: float, row: Row) -> Row:
+    """Return a row of a value without an interval."""
     return replace(row, metric=metric, value=value)
 
 
@@ -205,12 +207,13 @@ def _part_rows(
     groups: Sequence[Hashable],
     parts: Sequence[Subset | None],
 ) -> Iterator[Row]:
-    """Each part's accuracy before and after: the metric of the row, with what each time ends in."""
+    """Give each part's accuracy before and after, whose metrics have the endings of `both`."""
     for ending, said in both.items():
         yield from subset_rows(said, groups, parts, replace(row, metric=row.metric + ending))
 
 
 def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator[Row]:
+    """Give the share of concepts that are known whole, if all items name their concept."""
     clusters = [record.meta.get("cluster") for record in after.records]
     if None in clusters:
         return
@@ -227,19 +230,10 @@ def _cluster_rows(row: Row, before: Predictions, after: Predictions) -> Iterator
             yield proportion_row(own.num_strict, own.num_clusters, replace(row, subset=subset))
 
 
-def _subsets(records: Sequence[Record], data: Splits) -> list[tuple[Subset | None, Sequence[int]]]:
-    """All items, each original dataset apart where there are several, and what train has not."""
-    names = [str(record.meta.get("source_set", "")) for record in records]
-    sets = members([Subset.of("source_set", name, name=name) for name in names])
-    untouched = members(untouched_of(data.not_in_train(records)))
-    several = sets.items() if len(sets) > 1 else ()
-    return [(None, range(len(records))), *several, *untouched.items()]
-
-
 def _cost_rows(
     row: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
 ) -> Iterator[Row]:
-    """Both scores and the cost with its paired interval, and McNemar's flips."""
+    """Give both scores, the cost with its paired interval, and McNemar's flips."""
     was = [before.credit[i] for i in items]
     now = [after.credit[i] for i in items]
     records = [before.records[i] for i in items]

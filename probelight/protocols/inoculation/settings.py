@@ -1,11 +1,13 @@
-"""What an inoculation is asked to do: original task, probe, dose and hyper-parameters."""
+"""Settings of inoculations: original task, probe, dose and hyper-parameters."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from probelight.io.errors import ConfigError, UsageError
+from probelight.io.files import sha256_of
 from probelight.io.ranges import (
     NumChoices,
     NumEpochs,
@@ -19,6 +21,13 @@ from probelight.io.ranges import (
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.protocols.engine.own_files import OwnFiles, measured_split
 from probelight.protocols.engine.settings import Fit, ModelSettings
+
+# The protocols of the jobs, in the order in which they come.
+FIRST = "first"  # what is trained before the original task
+ORIGINAL_TASK = "original"
+BEFORE = "before"  # scores of the original-task model, once for all cells of a sweep
+CELL = "inoculation_cell"  # one setting of a sweep
+INOCULATION = "inoculation"  # the report, of the one setting or of the best of a sweep
 
 Extra = Literal["none", "x1", "x2"]
 MAX_EXTRA = 3000  # the paper's bound on x2
@@ -89,6 +98,13 @@ class OriginalTask(Fit):
     first: FirstStage | None = None
     seed: Seed = 0
 
+    def checkpoint_sums(self) -> dict[str, str] | None:
+        """Return the checksums of a given model's weights: a retrained one is another model."""
+        if self.checkpoint is None:
+            return None
+        paths = sorted(Path(self.checkpoint).glob("*.safetensors"))
+        return {path.name: sha256_of(path) for path in paths}
+
 
 @dataclass(frozen=True)
 class InoculatedProbe(Settings):
@@ -136,11 +152,11 @@ class InoculatedProbe(Settings):
             )
 
     def config(self) -> dict[str, Any]:
-        """As plain values, without `control` at its default: runs keep their keys."""
-        said = asdict(self)
+        """Return plain values, without `control` at its default, so that runs keep their keys."""
+        values = asdict(self)
         if self.control == STANDARD:
-            del said["control"]
-        return said
+            del values["control"]
+        return values
 
 
 @dataclass(frozen=True)
@@ -179,7 +195,7 @@ class Setting(Fit):
 
 
 def fitting_probe(probe: ProbeOrFiles, own: OwnFiles) -> ProbeOrFiles:
-    """An inoculation's probe, called as its files are, on the splits that there are.
+    """Return the probe of a user's files, named after them, on the splits that there are.
 
     Raises:
         UsageError: If there is nothing to train on or to measure.

@@ -1,4 +1,11 @@
-"""`train.py sweep plan`, `run` and `status`: one config, one folder, any number of GPUs."""
+"""`train.py sweep plan`, `run` and `status`: one config, one folder, any number of GPUs.
+
+A grid of inoculations becomes jobs, which are called the cells of the sweep. An original task (and
+what is trained before it) is one cell, shared by all others; `before` scores it once a probe; each
+setting is a cell that trains and scores the selection items after every epoch; for every dose and
+seed one last cell takes M*_k, the best of all settings and epochs, to the report items, which
+nothing else reads (Richardson & Sabharwal 2020, section 4.1).
+"""
 
 from __future__ import annotations
 
@@ -36,8 +43,11 @@ from probelight.protocols.inoculation.data import (
     original_splits,
     probe_splits,
 )
-from probelight.protocols.inoculation.jobs import BEFORE, CELL, INOCULATION, SubjectJobs
+from probelight.protocols.inoculation.jobs import SubjectJobs
 from probelight.protocols.inoculation.settings import (
+    BEFORE,
+    CELL,
+    INOCULATION,
     Extra,
     InoculatedProbe,
     OriginalTask,
@@ -62,112 +72,9 @@ from probelight.protocols.jobs.plan import (
     plan_lines,
     wandb_group,
 )
-from probelight.protocols.jobs.status import show_status
+from probelight.protocols.jobs.status import RunView, show_status
 from probelight.results.run_folder import CommandFolder
 from probelight.results.run_status import planned_cells
-
-
-@command(
-    Command(
-        "plan an inoculation sweep's cells",
-        example="train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/sweep",
-        shown="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
-        "engine.cpus_per_cell engine.gpus_per_cell engine.memory_per_cell engine.max_retries "
-        "mirror trainer.accelerator trainer.threads wandb.project",
-    )
-)
-def plan(
-    output_dir: PathText,
-    grid: SweepGrid,
-    engine: RaySettings = DEFAULT_SWEEP_ENGINE,
-    mirror: str | None = None,
-    trainer: TrainerSettings = DEFAULT_TRAINER,
-    wandb: WandbSettings = DEFAULT_WANDB,
-) -> None:
-    """Plans the cells of a sweep, and says what they take and what they can show.
-
-    Args:
-        output_dir: Folder of the sweep, seen by all nodes.
-        grid: What is inoculated with what.
-        engine: What a cell takes of a node, and how often it is tried.
-        mirror: Folder or address that stands for the addresses of the released files.
-        trainer: Device and batch settings of the cells.
-        wandb: Weights & Biases, in addition to the local files.
-    """
-    from probelight.protocols.inoculation.sweep import plan_sweep
-
-    plan_sweep(Path(output_dir), grid, engine, RunContext(trainer, wandb, mirror))
-
-
-@command(
-    Command(
-        "run the planned cells without a result",
-        example="train.py sweep run --output_dir runs/sweep",
-        shown="output_dir engine.address engine.cpus_per_cell engine.gpus_per_cell "
-        "engine.max_retries engine.stop_seconds engine.take_over mirror trainer.accelerator "
-        "trainer.devices wandb.project",
-    )
-)
-def run(
-    output_dir: PathText,
-    engine: RaySettings = DEFAULT_SWEEP_ENGINE,
-    mirror: str | None = None,
-    trainer: TrainerSettings = DEFAULT_TRAINER,
-    wandb: WandbSettings = DEFAULT_WANDB,
-) -> None:
-    """Puts every planned cell without a result on Ray, and stays until all have ended.
-
-    It goes by the settings of the plan, but for those given here at other than their default.
-    Exits with 0 when all cells are finished, with 1 when some have failed for good, and with 130
-    and 143 after Ctrl-C and SIGTERM, once the cells have saved their state; the same command goes
-    on from there.
-
-    Args:
-        output_dir: Folder of the sweep.
-        engine: Where the cells run, what each takes, and how often it is tried.
-        mirror: Stands for the addresses of the released files.
-        trainer: Device and batch settings of the cells.
-        wandb: Weights & Biases; the group is the sweep unless it is set.
-    """
-    from probelight.protocols.inoculation.sweep import run_sweep
-
-    code = run_sweep(Path(output_dir), engine, RunContext(trainer, wandb, mirror))
-    if code:
-        sys.exit(code)
-
-
-@command(
-    Command(
-        "what is done, running, waiting, failed",
-        example="train.py sweep status --output_dir runs/sweep --watch true",
-        shown="output_dir watch",
-    )
-)
-def status(output_dir: PathText, watch: bool = False) -> None:
-    """Shows what is done, running (where, how far), waiting and failed, and the time left.
-
-    It reads the folder alone, from any machine that sees it.
-
-    Args:
-        output_dir: Folder of the sweep.
-        watch: Look again and again until the sweep has ended.
-    """
-    from probelight.protocols.inoculation.sweep import show_sweep
-
-    show_sweep(Path(output_dir), watch)
-
-
-@command(Command("", positional=True))
-def cell(run_dir: PathText) -> None:
-    """Runs one planned cell in this process; `sweep run` has it started.
-
-    Args:
-        run_dir: Folder of the cell's run.
-    """
-    from probelight.protocols.jobs.cell_process import cell as run_cell
-
-    run_cell(run_dir)
-
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
 DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
@@ -224,8 +131,76 @@ class SweepGrid(Settings):
     trials_at_once: Annotated[int, Within(1, 10_000)] = 4
 
 
+@command(
+    Command(
+        "plan an inoculation sweep's cells",
+        example="train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/sweep",
+        shown="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
+        "engine.cpus_per_cell engine.gpus_per_cell engine.memory_per_cell engine.max_retries "
+        "mirror trainer.accelerator trainer.threads wandb.project",
+    )
+)
+def plan(
+    output_dir: PathText,
+    grid: SweepGrid,
+    engine: RaySettings = DEFAULT_SWEEP_ENGINE,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> None:
+    """Plans the cells of a sweep, and says what they take and what they can show.
+
+    Args:
+        output_dir: Folder of the sweep, seen by all nodes.
+        grid: What is inoculated with what.
+        engine: What a cell takes of a node, and how often it is tried.
+        mirror: Folder or address that stands for the addresses of the released files.
+        trainer: Device and batch settings of the cells.
+        wandb: Weights & Biases, in addition to the local files.
+
+    Raises:
+        UsageError: If a `sweep run` is at work in the folder, or cells are to take what Ray does
+            not give.
+    """
+    folder, context = Path(output_dir), RunContext(trainer, wandb, mirror)
+    # What "auto" will be, as far as can be told without torch.
+    auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
+    device = {"cpu": "cpu", "auto": auto}.get(trainer.accelerator, "gpu")
+    need = Need.of(engine, trainer, has_gpus=device == "gpu")
+    jobs = sweep_jobs(grid, context)
+    CommandFolder(folder, {"command": "sweep"})
+    with without_driver(folder, engine.take_over):
+        planned = plan_jobs(folder, jobs)
+        gone = (planned_cells(folder) or frozenset()) - {cell.key for cell in planned.cells}
+        Planned(context, engine, planned.cells).keep(folder)
+    for line in [*plan_lines(planned, folder, device), f"resources: a cell takes {need}"]:
+        print(line)
+    if gone:
+        cells = counted(len(gone), "cell")
+        print(f"no more in the plan: {cells} of the one before; their runs stay, uncounted")
+    item_sets = [found for row in grid.rows for found in _item_sets(grid, row, context)]
+    Console().print(detectable_table(item_sets))
+    if trainer.threads is None:
+        print("trainer.threads is not set: results may differ in the last bits between machines")
+    print(f"next: {_next(folder, is_left=bool(planned.left))}")
+
+
+def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
+    """Return names, items and seeds of the sets that a row is selected and reported on."""
+    sets = {
+        row.probe.name: probe_splits(row.probe, context),
+        row.original: original_splits(grid.originals[row.original], context),
+    }
+    return [
+        (f"{name} {split}", len(items), len(row.seeds))
+        for name, splits in sets.items()
+        for split, items in (("selection", splits.selection), ("report", splits.report))
+        if items
+    ]
+
+
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
-    """The jobs of a sweep, each once, those that others need before them.
+    """Return the jobs of a sweep, each once, those that others need before them.
 
     Raises:
         UsageError: If a row names an unknown model or original task, or asks for more examples
@@ -241,6 +216,7 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
 
 
 def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -> Iterator[Job]:
+    """Give the jobs of a row; `place` is what messages call it."""
     model = _named(grid.models, row.model, f"{place}: model")
     task = _named(grid.originals, row.original, f"{place}: original")
     model = question_model(model, task.checkpoint, f"{place}: ")
@@ -253,41 +229,36 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     yield before
     for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):
         context.say(f"{place}: {notice}")
-    for dose, extras in _fitting(row, jobs.parts, place, context).items():
-        fitting = replace(row, extras=extras)
+    for dose, extras in _fitting_extras(row, jobs.parts, place, context).items():
         for seed in row.seeds:
             try:
-                settings = list(_settings(grid, fitting, dose, seed, jobs))
+                cells = _setting_jobs(
+                    grid, replace(row, extras=extras), dose, seed, jobs, before, name
+                )
             except UsageError as error:
                 raise UsageError(f"{place}: {error}") from error
-            own: list[Job] = []
-            for label, config, num_steps, search in settings:
-                trial = config.get("trial", 0)
-                own.append(
-                    jobs.job(
-                        f"inoculate-{name}-k{dose}-{label}s{seed}",
-                        {"protocol": CELL, "before_run": before.key, **config},
-                        [before],
-                        num_steps,
-                        search,
-                        follows=own[: trial - trial % grid.trials_at_once],
-                    )
-                )
-            yield from own
+            yield from cells
             config = {
                 "protocol": INOCULATION,
                 "before_run": before.key,
-                "candidates": [job.key for job in own],
+                "candidates": [job.key for job in cells],
                 "dose": dose,
                 "seed": seed,
             }
-            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, own)
+            yield jobs.job(f"chosen-{name}-k{dose}-s{seed}", config, cells)
 
 
-def _fitting(
+def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
+    """Return what a row names, or refuse the name."""
+    if name not in known:
+        raise UsageError(f"{place} is {name!r}; there are {', '.join(sorted(known))}")
+    return known[name]
+
+
+def _fitting_extras(
     row: SweepRow, parts: Parts, place: str, context: RunContext
 ) -> dict[int, list[Extra]]:
-    """The extras of each dose; of the defaults those that there are items for, which is said."""
+    """Return the extras of each dose; of the defaults those that there are items for."""
     most, reserved = len(parts.probe.train), len(parts.original.reserved)
     doses = row.doses
     if doses == DEFAULT_DOSES and max(doses) > most:
@@ -298,8 +269,8 @@ def _fitting(
         found[dose] = row.extras
         if row.extras != DEFAULT_EXTRAS:
             continue
-        found[dose] = [one for one in row.extras if num_balancing(dose, one) <= reserved]
-        if left_out := ", ".join(one for one in row.extras if one not in found[dose]):
+        found[dose] = [extra for extra in row.extras if num_balancing(dose, extra) <= reserved]
+        if left_out := ", ".join(extra for extra in row.extras if extra not in found[dose]):
             context.say(
                 f"{place}: dose {dose} without extra {left_out}, as {reserved} original-task "
                 "examples are reserved"
@@ -307,84 +278,99 @@ def _fitting(
     return found
 
 
-def _settings(
-    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs
-) -> Iterator[tuple[str, dict[str, Any], int, dict[str, Any]]]:
-    """Label, config fields, steps and search space of each setting of a dose and seed."""
+def _setting_jobs(
+    grid: SweepGrid,
+    row: SweepRow,
+    dose: int,
+    seed: int,
+    jobs: SubjectJobs,
+    before: Job,
+    name: str,
+) -> list[Job]:
+    """Return the jobs of a dose and seed: one a setting of the grid, or one a trial of tpe."""
 
     def setting(extra: Extra, rate: float) -> Setting:
         return Setting(
-            dose,
-            extra,
-            seed,
-            learning_rate=rate,
-            epochs=row.epochs,
-            batch_size=row.batch_size,
+            dose, extra, seed, learning_rate=rate, epochs=row.epochs, batch_size=row.batch_size
         )
 
-    rates = [0.0] if grid.search == "tpe" else row.learning_rates
-    tried = [setting(extra, rate) for extra in row.extras for rate in rates]
-    steps = {one.extra: jobs.num_steps(one) for one in tried}
+    shared = {"protocol": CELL, "before_run": before.key}
+    name = f"inoculate-{name}-k{dose}"
+    steps = {extra: jobs.num_steps(setting(extra, 0.0)) for extra in row.extras}
     if grid.search == "grid":
-        for one in tried:
-            label = f"lr{one.learning_rate:g}-{one.extra}-"
-            yield label, {"setting": asdict(one)}, steps[one.extra], {}
-        return
-    search = _search_space(row)
-    fixed = {name: value for name, value in asdict(tried[0]).items() if name not in search}
-    for trial in range(grid.num_trials):
-        # What a trial is drawn in view of is a part of what it is.
-        drawn = {"trial": trial, "trials_at_once": grid.trials_at_once}
-        yield f"trial{trial}-", {"setting": fixed, **drawn}, max(steps.values()), search
-
-
-def _search_space(row: SweepRow) -> dict[str, Any]:
+        return [
+            jobs.job(
+                f"{name}-lr{rate:g}-{extra}-s{seed}",
+                {**shared, "setting": asdict(setting(extra, rate))},
+                [before],
+                steps[extra],
+            )
+            for extra in row.extras
+            for rate in row.learning_rates
+        ]
     low, high = min(row.learning_rates), max(row.learning_rates)
     if low <= 0:
         raise UsageError("learning_rates must be more than 0 with `search: tpe`")
-    return {
+    search = {
         "learning_rate": {"low": low, "high": high, "log": True},
         "extra": {"choices": list(row.extras)},
     }
+    default = asdict(setting(row.extras[0], 0.0))
+    fixed = {key: value for key, value in default.items() if key not in search}
+    trials: list[Job] = []
+    for trial in range(grid.num_trials):
+        # What a trial is drawn in view of is a part of what it is.
+        drawn = {"setting": fixed, "trial": trial, "trials_at_once": grid.trials_at_once}
+        earlier = trials[: trial - trial % grid.trials_at_once]
+        trials.append(
+            jobs.job(
+                f"{name}-trial{trial}-s{seed}",
+                {**shared, **drawn},
+                [before],
+                max(steps.values()),
+                search,
+                earlier,
+            )
+        )
+    return trials
 
 
-def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
-    if name not in known:
-        raise UsageError(f"{place} is {name!r}; there are {', '.join(sorted(known))}")
-    return known[name]
+@command(
+    Command(
+        "run the planned cells without a result",
+        example="train.py sweep run --output_dir runs/sweep",
+        shown="output_dir engine.address engine.cpus_per_cell engine.gpus_per_cell "
+        "engine.max_retries engine.stop_seconds engine.take_over mirror trainer.accelerator "
+        "trainer.devices wandb.project",
+    )
+)
+def run(
+    output_dir: PathText,
+    engine: RaySettings = DEFAULT_SWEEP_ENGINE,
+    mirror: str | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+) -> None:
+    """Puts every planned cell without a result on Ray, and stays until all have ended.
 
+    It goes by the settings of the plan, but for those given here at other than their default.
+    Exits with 0 when all cells are finished, with 1 when some have failed for good, and with 130
+    and 143 after Ctrl-C and SIGTERM, once the cells have saved their state; the same command goes
+    on from there.
 
-def plan_sweep(folder: Path, grid: SweepGrid, engine: RaySettings, context: RunContext) -> None:
-    """Makes the folders of the cells, and says what they cost and what they can show.
-
-    A plan takes the place of the one before, which nobody may be running meanwhile.
-
-    Raises:
-        UsageError: If a `sweep run` is at work in the folder, or cells are to take what Ray does
-            not give.
+    Args:
+        output_dir: Folder of the sweep.
+        engine: Where the cells run, what each takes, and how often it is tried.
+        mirror: Stands for the addresses of the released files.
+        trainer: Device and batch settings of the cells.
+        wandb: Weights & Biases; the group is the sweep unless it is set.
     """
-    device = _device(context.trainer)
-    need = Need.of(engine, context.trainer, has_gpus=device == "gpu")
-    jobs = sweep_jobs(grid, context)
-    CommandFolder(folder, {"command": "sweep"})
-    with without_driver(folder, engine.take_over):
-        plan = plan_jobs(folder, jobs)
-        gone = (planned_cells(folder) or frozenset()) - {cell.key for cell in plan.cells}
-        Planned(context, engine, plan.cells).keep(folder)
-    for line in [*plan_lines(plan, folder, device), f"resources: a cell takes {need}"]:
-        print(line)
-    if gone:
-        cells = counted(len(gone), "cell")
-        print(f"no more in the plan: {cells} of the one before; their runs stay, uncounted")
-    rows = [line for row in grid.rows for line in _item_sets(grid, row, context)]
-    Console().print(detectable_table(rows))
-    if context.trainer.threads is None:
-        print("trainer.threads is not set: results may differ in the last bits between machines")
-    print(f"next: {_next(folder, is_left=bool(plan.left))}")
+    if code := run_sweep(Path(output_dir), engine, RunContext(trainer, wandb, mirror)):
+        sys.exit(code)
 
 
 def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
-    """Runs the cells without a result; the exit code, as `drive` gives it.
+    """Run the cells without a result and return the exit code of `drive`.
 
     Args:
         folder: Folder of the sweep.
@@ -393,7 +379,6 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
-    from probelight.protocols.jobs.status import RunView
 
     planned = Planned.read(folder).under(context, engine)
     trainer, wandb = planned.context.trainer, planned.context.wandb
@@ -415,31 +400,39 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     return code
 
 
-def show_sweep(folder: Path, watch: bool) -> None:
-    """Prints the status, once or again and again."""
-    show_status(folder, Planned.read(folder).cells, watch)
-
-
 def _next(folder: Path, is_left: bool) -> str:
+    """Return the command to give next."""
     command = "sweep run --output_dir" if is_left else "report"
     return f"{program()} {command} {shlex.quote(str(folder))}"
 
 
-def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
-    """Name, number of items and number of seeds of what a row is selected and reported on."""
-    sets = {
-        row.probe.name: probe_splits(row.probe, context),
-        row.original: original_splits(grid.originals[row.original], context),
-    }
-    return [
-        (f"{name} {split}", len(items), len(row.seeds))
-        for name, splits in sets.items()
-        for split, items in (("selection", splits.selection), ("report", splits.report))
-        if items
-    ]
+@command(
+    Command(
+        "what is done, running, waiting, failed",
+        example="train.py sweep status --output_dir runs/sweep --watch true",
+        shown="output_dir watch",
+    )
+)
+def status(output_dir: PathText, watch: bool = False) -> None:
+    """Shows what is done, running (where, how far), waiting and failed, and the time left.
+
+    It reads the folder alone, from any machine that sees it.
+
+    Args:
+        output_dir: Folder of the sweep.
+        watch: Look again and again until the sweep has ended.
+    """
+    folder = Path(output_dir)
+    show_status(folder, Planned.read(folder).cells, watch)
 
 
-def _device(trainer: TrainerSettings) -> str:
-    """What "auto" will be, as far as can be told without torch."""
-    auto = "gpu" if shutil.which("nvidia-smi") else "cpu"
-    return {"cpu": "cpu", "auto": auto}.get(trainer.accelerator, "gpu")
+@command(Command("", positional=True))
+def cell(run_dir: PathText) -> None:
+    """Runs one planned cell in this process; `sweep run` has it started.
+
+    Args:
+        run_dir: Folder of the cell's run.
+    """
+    from probelight.protocols.jobs.cell_process import cell as run_cell
+
+    run_cell(run_dir)

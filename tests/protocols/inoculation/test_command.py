@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
 from probelight.protocols.engine.models import saved_module
-from probelight.protocols.inoculation import runs
+from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.reports.concepts.facts import gathered
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.facts import with_controls
@@ -234,14 +234,14 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     """Of the dose, of what is selected with and of what is reported; groups and splits stay."""
     [checkpoint] = finished.glob("runs/original-*/checkpoints/best")
     trained: list[tuple[list[str], dict[str, set[bool]]]] = []
-    fit = runs.fit_choices
+    fit = inoculations.fit_choices
 
     def noted(module: Any, items: Any, watched: Any, *rest: Any) -> Any:
         empty = {name: {not one.stem for one in own} for name, own in watched.items()}
         trained.append(([one.stem for one in items], empty))
         return fit(module, items, watched, *rest)
 
-    monkeypatch.setattr(runs, "fit_choices", noted)
+    monkeypatch.setattr(inoculations, "fit_choices", noted)
     config = dict(inoculation_config)
     config["original"] = {**config["original"], "checkpoint": str(checkpoint)}
     config["probe"] = {**config["probe"], "control": "choice_only"}

@@ -12,8 +12,7 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.jobs import CELL
-from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.protocols.inoculation.settings import CELL, InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import (
     DEFAULT_DOSES,
     DEFAULT_EXTRAS,

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from probelight.protocols.inoculation.runs import InoculationSteps
-from probelight.results.run_folder import RunFolder
+from probelight.protocols.inoculation.inoculate import InoculationRun
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.small_disk import small_disk
@@ -180,14 +179,14 @@ def test_a_damaged_state_is_said_and_the_run_ends_the_same(
 def test_scores_before_that_were_removed_while_the_run_trained_are_there_at_its_end(
     inoculation_config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, removed = InoculationSteps.train, []
+    original, removed = InoculationRun.train, []
 
-    def train_and_remove(self: InoculationSteps, run: RunFolder, *arguments: Any) -> Any:
-        removed.append((run.path / "before.json").read_bytes())
-        (run.path / "before.json").unlink()
-        return original(self, run, *arguments)
+    def train_and_remove(self: InoculationRun, *arguments: Any) -> Any:
+        removed.append((self.run.path / "before.json").read_bytes())
+        (self.run.path / "before.json").unlink()
+        return original(self, *arguments)
 
-    monkeypatch.setattr(InoculationSteps, "train", train_and_remove)
+    monkeypatch.setattr(InoculationRun, "train", train_and_remove)
     assert run(inoculation_config, tmp_path / "out", tmp_path) == 0
     [path] = tmp_path.glob("out/runs/*/before.json")
     assert [path.read_bytes()] == removed

@@ -10,8 +10,8 @@ import pytest
 
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.inoculation.inoculate import BEFORE_FILE, keep_scores, kept_scores
 from probelight.protocols.inoculation.rows import SELECTED_PROBE
-from probelight.protocols.inoculation.runs import BEFORE_FILE, keep_scores, kept_scores
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 

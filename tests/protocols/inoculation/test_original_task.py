@@ -52,12 +52,6 @@ def run(tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "runs", "original", {"a": 1})
 
 
-def result(run: RunFolder) -> RunRecord:
-    record = run.result()
-    assert record is not None
-    return record
-
-
 def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
     return [row for row in record.rows if (row.split, row.metric) == (split, metric)]
 
@@ -66,8 +60,7 @@ def test_the_best_epoch_is_kept_and_reported_on_other_items(
     run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
 ) -> None:
     splits = original_splits(task, context)
-    train_original(run, model, task, splits, None, context)
-    record = result(run)
+    record = train_original(run, model, task, splits, None, context)
     assert record.counts == {"train": 32, "selection": 8, "reserved": 24, "report": 16}
     selection = of(record, "selection")
     assert [(row.epoch, row.num_items) for row in selection] == [(1, 8), (2, 8)]
@@ -91,8 +84,8 @@ def test_the_score_without_relatives_stands_beside_where_some_have_one(
     first = splits.report[0]
     meta = {**first.meta, "cluster": splits.train[0].meta["cluster"]}
     leaked = replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
-    train_original(run, model, files, leaked, None, context)
-    whole, clean = of(result(run), "report")
+    record = train_original(run, model, files, leaked, None, context)
+    whole, clean = of(record, "report")
     assert (whole.subset, whole.num_items) == (None, 22)
     assert (clean.subset, clean.num_items) == (subsets.UNTOUCHED, 21)
 
@@ -107,10 +100,9 @@ def test_the_task_begins_with_the_model_of_its_first_stage(
         "original": original_splits(own, context),
     }
     runs = {name: RunFolder(tmp_path / "runs", name, {}) for name in splits}
-    train_first_stage(runs["first"], model, own, splits["first"], context)
+    first = train_first_stage(runs["first"], model, own, splits["first"], context)
     start = runs["first"].best_dir
-    train_original(runs["original"], model, own, splits["original"], start, context)
-    first, original = (result(run) for run in runs.values())
+    original = train_original(runs["original"], model, own, splits["original"], start, context)
     assert (first.protocol, first.probe) == ("first", "race")
     assert {row.split for row in first.rows} == {"selection"}  # it is reported by nobody
     # At a learning rate of 0 the weights are those that it began with.

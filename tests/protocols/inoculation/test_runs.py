@@ -13,8 +13,9 @@ from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation.inoculate import best_candidate
+from probelight.protocols.inoculation.jobs import run_job
 from probelight.protocols.inoculation.rows import REPORT
-from probelight.protocols.inoculation.runs import best_candidate, run_job
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.job import Job

@@ -1,40 +1,36 @@
+"""The scores before inoculation in runs of several processes, of which one writes."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.rows import SELECTED_PROBE
-from probelight.protocols.inoculation.runs import BEFORE_FILE, InoculationSteps
-from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask, Subject
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.inoculation.inoculate import BEFORE_FILE, InoculationRun
+from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.results.run_folder import RunFolder
-
-RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
-SUBJECT = Subject(ModelSettings(), OriginalTask("colours", sets=[]), InoculatedProbe("second"))
-SCORED = {SELECTED_PROBE: Predictions("selection_probe", RECORDS, [[0.1, 0.7], [0.3, 1 / 3]])}
+from tests.protocols.inoculation.conftest import under
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
-    rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rank: int, grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = InoculationSteps(SUBJECT, RunContext())
-    monkeypatch.setattr(steps, "_all_sets", lambda: {SELECTED_PROBE: RECORDS})
-    monkeypatch.setattr(steps, "score", lambda folder, sets: SCORED)
-    config = {"a": 1}
-    folder = RunFolder(tmp_path / "runs", "cell", config).path
+    before = sweep_jobs(grid, under(mirror))[1]
+    folder = RunFolder(tmp_path / "runs", before.name, before.config).path
     with drive_alone(tmp_path, take_over=False) as driver:
         begin_attempt(folder, driver)
     monkeypatch.setenv("LOCAL_RANK", str(rank))
-    run = FencedRunFolder(folder, config, 1)
+    run = InoculationRun(FencedRunFolder(folder, before.config, 1), before.config, under(mirror))
+    scored = {
+        one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
+        for one, records in {**run.selected, **run.reported}.items()
+    }
+    monkeypatch.setattr(run, "score", lambda folder, sets: scored)
     # Of the processes the first one writes; another need not wait for it.
-    found = steps.before(run, tmp_path)
+    assert run.before(tmp_path) == scored
     assert (folder / BEFORE_FILE).exists() == (rank == 0)
-    assert found == SCORED
     if rank == 0:
-        assert steps.before(run, tmp_path) == SCORED
+        assert run.before(tmp_path) == scored

@@ -1,0 +1,468 @@
+"""One run of an inoculation: score the model before it, train it on a dose, score it again.
+
+`train.py inoculate` does all of it in one run (`inoculate`). In a sweep each is a run of its own:
+the scores before (`score_before`), a training for each setting (`try_setting`), and the report of
+the best setting (`report_best`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
+from probelight.callbacks.inoculation_cost import InoculationCost
+from probelight.callbacks.learning_curve import LearningCurve
+from probelight.io.artifacts import check_left
+from probelight.io.ranges import settings_from
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
+from probelight.metrics.aggregate import best_checkpoint
+from probelight.models.scorer import TrainedScorer
+from probelight.probes.controls import STANDARD, control_named
+from probelight.probes.record import Record
+from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine.model_source import original_source
+from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.predictions import (
+    Predictions,
+    chance_rows,
+    grouped_row,
+    score_notices,
+    tied_row,
+)
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.engine.training import FitPlan, fit_choices
+from probelight.protocols.inoculation.data import (
+    Splits,
+    items_of,
+    padded_num_choices,
+    parts_of,
+)
+from probelight.protocols.inoculation.original_task import completed, finished_run
+from probelight.protocols.inoculation.rows import (
+    REPORT,
+    REPORTED_ORIGINAL,
+    REPORTED_PROBE,
+    SELECTED_ORIGINAL,
+    SELECTED_PROBE,
+    Scored,
+    ScoredSet,
+    cost_interpretable,
+    forgotten,
+    report_rows,
+    reported_hits,
+    selection_rows,
+    setup_of,
+)
+from probelight.protocols.inoculation.settings import (
+    BEFORE,
+    CELL,
+    INOCULATION,
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+    Subject,
+)
+from probelight.protocols.jobs.context import RunContext
+from probelight.results.provenance import changed_since, check_data, data_files
+from probelight.results.record import InoculationFacts, RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+
+BEFORE_FILE = "before.json"
+HITS = "hits.json"
+Sets = Mapping[ScoredSet, Sequence[Record]]
+
+
+@dataclass(frozen=True)
+class Inoculated:
+    """An inoculated model, and how it came about.
+
+    Attributes:
+        setting: The setting that it was trained with.
+        checkpoint: Its folder: the best epoch.
+        history: Selection scores of each epoch.
+        notices: What went wrong on the way and was mended, and what to say of the training items.
+        key: Its run, where it was chosen from several.
+        candidates: Their keys.
+    """
+
+    setting: Setting
+    checkpoint: Path
+    history: Sequence[Scores]
+    notices: tuple[str, ...]
+    key: str = ""
+    candidates: tuple[str, ...] = ()
+
+
+class InoculationRun:
+    """One run of an inoculation, by its config.
+
+    Args:
+        run: Its folder.
+        config: Its config.
+        context: What it is made under.
+
+    Attributes:
+        model: The pre-trained model.
+        task: The original task.
+        probe: The probe.
+        parts: The items of both tasks.
+        probe_name: The probe's name in tables; its setting may be the path of a config.
+        selected: What checkpoints are chosen with.
+        reported: What is reported.
+
+    Raises:
+        UsageError: If the data is another one than when the run was planned.
+    """
+
+    def __init__(self, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+        self.run, self.config, self.context = run, config, context
+        self.model = settings_from(ModelSettings, config["model"])
+        self.task = settings_from(OriginalTask, config["original"])
+        self.probe = settings_from(InoculatedProbe, config["probe"])
+        self.parts = parts_of(Subject(self.model, self.task, self.probe), context)
+        probe, original = self.parts
+        check_data(config["data"], [*probe.files, *original.files])
+        self.probe_name = probe.files[0].config.name
+        self.selected: Sets = {
+            SELECTED_PROBE: probe.selection,
+            SELECTED_ORIGINAL: original.selection,
+        }
+        self.reported: Sets = {REPORTED_PROBE: probe.report, REPORTED_ORIGINAL: original.report}
+
+    def inoculate(self) -> RunRecord:
+        """Score, train with the one setting there is, and report."""
+        original_dir = self.original_dir()
+        before = self.before(original_dir)
+        chosen = self.train(original_dir, Setting(**self.config["setting"]), before)
+        keep_scores(self.run, before)  # somebody may have removed them in the meantime
+        return self.report(chosen, before)
+
+    def score_before(self) -> RunRecord:
+        """Score the original-task model on all items, once for all settings of a sweep."""
+        original_dir = self.original_dir()
+        scored = self.before(original_dir)
+        self.run.write_lines("predictions.jsonl", self.prediction_lines(scored))
+        row = replace(self.model.row, protocol=BEFORE, probe=self.probe_name, dose=0, epoch=0)
+        if self.probe.control != STANDARD:
+            row = replace(row, control=self.probe.control)
+        rows: list[Row] = []
+        for scored_set, predictions in scored.items():
+            split, task = scored_set
+            groups = self.splits_of(task).groups(predictions.records)
+            named = replace(row, split=split, metric=f"{task}_accuracy")
+            rows.append(grouped_row(predictions.credit, groups, named))
+            rows.append(tied_row(predictions, named, f"{task}_tied_share"))
+            if split == REPORT:
+                rows += chance_rows(predictions, replace(row, split=REPORT), f"_{task}")
+        record = RunRecord(
+            protocol=BEFORE,
+            rows=tuple(rows),
+            notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
+            inoculation=self.details(scored),
+        )
+        return self.completed(record, original_dir)
+
+    def try_setting(self) -> RunRecord:
+        """Train with one setting of several, scored on the selection items alone."""
+        before = self.kept_before(finished_run(self.run, self.config["before_run"]))
+        setting = Setting(**self.config["setting"])
+        found = self.train(self.original_dir(), setting, before)
+        details = replace(
+            self.details(before), setting=self.config["setting"], history=tuple(found.history)
+        )
+        record = RunRecord(
+            protocol=CELL,
+            rows=tuple(selection_rows(self.row(CELL, setting), before, found.history)),
+            notices=found.notices,
+            inoculation=details,
+        )
+        return self.completed(record, found.checkpoint)
+
+    def report_best(self) -> RunRecord:
+        """Report M*_k: the best of all settings and epochs goes to the report items."""
+        candidates: dict[str, InoculationFacts] = {}
+        for key in self.config["candidates"]:
+            candidate = finished_run(self.run, key)
+            record = candidate.result()
+            if record is None or record.inoculation is None:
+                raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
+            candidates[key] = record.inoculation
+        best = best_candidate(candidates)
+        chosen = Inoculated(
+            Setting(**candidates[best].setting),
+            finished_run(self.run, best).best_dir,
+            [dict(scores) for scores in candidates[best].history],
+            (),
+            best,
+            tuple(sorted(candidates)),
+        )
+        before = self.kept_before(finished_run(self.run, self.config["before_run"]))
+        return self.report(chosen, before)
+
+    def original_dir(self) -> Path:
+        """Return the original-task model's folder: a finished run's, or the given one.
+
+        Raises:
+            UsageError: If the given one has changed since the run was planned.
+        """
+        given = self.task.checkpoint
+        if given is None:
+            return finished_run(self.run, self.config["model_run"][0]).best_dir
+        planned, found = self.config["checkpoint"], self.task.checkpoint_sums() or {}
+        if found != planned:
+            names = sorted({*planned, *found})
+            changed = [name for name in names if planned.get(name) != found.get(name)]
+            raise changed_since([str(Path(given) / name) for name in changed])
+        return Path(given)
+
+    def before(self, original_dir: Path) -> Scored:
+        """Score all items before inoculation, once: a resumed run reads what is kept."""
+        if self.run.read(BEFORE_FILE) is not None:
+            return self.kept_before(self.run)
+        key = (original_dir, self.model, self.task, self.probe)  # same for all doses of a command
+        sets = {**self.selected, **self.reported}
+        scored = self.context.remembered("before", key, lambda: self.score(original_dir, sets))
+        keep_scores(self.run, scored)
+        # Not read again: of a DDP run's processes one writes, and the others may be faster.
+        return scored
+
+    def kept_before(self, run: RunFolder) -> Scored:
+        """Return the scores that `before` left in a run; see `kept_scores`."""
+        return kept_scores(run, {**self.selected, **self.reported})
+
+    def train(self, original_dir: Path, setting: Setting, before: Scored) -> Inoculated:
+        """Inoculate with a dose and keep the best epoch."""
+        module = Inoculation(self.module(original_dir), learning_rate=setting.learning_rate)
+        items = items_of(self.parts, setting)
+        items[: setting.dose] = self.posed(PROBE, items[: setting.dose])
+        watched = {one.task: self.posed(one.task, own) for one, own in self.selected.items()}
+        keep = AggregateCheckpoint(self.run.best_dir)
+        start = {f"val/{one.task}_accuracy": before[one].accuracy for one in self.selected}
+        interpretable = cost_interpretable(self.parts.original, before[REPORTED_ORIGINAL])
+        cost = InoculationCost(start, interpretable)
+        plan = FitPlan(
+            setting,
+            seed=setting.seed,
+            callbacks=[cost, LearningCurve(setting.batch_size, len(items)), keep],
+            description=(
+                f"inoculation with {setting.dose} examples of {self.probe_name} "
+                f"(add-some {setting.extra}), {setting.epochs} epochs"
+            ),
+            summary=lambda: cost.summary(keep.best),
+        )
+        problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
+        notices = (*problems, *(f"training items: {notice}" for notice in encoded))
+        return Inoculated(setting, self.run.best_dir, keep.history, notices)
+
+    def report(self, chosen: Inoculated, before: Scored) -> RunRecord:
+        """Take the chosen model to the report items and return the record of the run.
+
+        Args:
+            chosen: The model.
+            before: Scores on selection and report items before inoculation.
+        """
+        setting, probe = chosen.setting, self.parts.probe
+        before_reported = {one: before[one] for one in self.reported}
+        after = self.score(chosen.checkpoint, self.reported)
+        self.run.write_lines(
+            "predictions.jsonl",
+            self.prediction_lines(before_reported, "_before") + self.prediction_lines(after),
+        )
+        row = self.row(INOCULATION, setting)
+        rows = selection_rows(row, before, chosen.history)
+        whole = not probe.num_left_out
+        measured, interpretable = report_rows(
+            row, self.parts, before, after, chosen.history, whole_clusters=whole
+        )
+        hits = reported_hits(self.parts, before, after, whole_clusters=whole)
+        self.run.write_lines(HITS, [hits])
+
+        notices = list(chosen.notices)
+        if not whole and all("cluster" in record.meta for record in probe.report):
+            num_items, num_cut = len(probe.report), probe.num_left_out
+            notices.append(
+                f"no strict cluster accuracy: probe.report_items {num_items} leaves out {num_cut} "
+                f"of {num_items + num_cut} report items, and with them questions about the same "
+                "concepts; without it there is one"
+            )
+        notices += _encoding_notices(after)  # before inoculation the items were encoded alike
+        early = score_notices(*before_reported.values())
+        notices += [f"before inoculation: {notice}" for notice in early]
+        notices += score_notices(*after.values())
+        details = replace(
+            self.details(before),
+            cost_interpretable=interpretable,
+            chosen=chosen.key,
+            candidates=chosen.candidates,
+            forgotten=forgotten(before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]),
+        )
+        record = RunRecord(
+            protocol=INOCULATION,
+            rows=(*rows, *measured),
+            notices=tuple(notices),
+            seeds=(setting.seed, self.task.seed),
+            hits_file=HITS,
+            inoculation=details,
+        )
+        record = self.completed(record, chosen.checkpoint)
+        return replace(record, counts={**record.counts, "dose": setting.dose})
+
+    def score(self, folder: Path, sets: Sets) -> dict[ScoredSet, Predictions]:
+        """Score sets by the model in a folder, with the items as they were before any control."""
+        scorer = TrainedScorer(self.module(folder))
+        posed = {one.text: self.posed(one.task, records) for one, records in sets.items()}
+        scored = predict(scorer, posed, self.context.trainer)
+        if self.probe.control == STANDARD:
+            return {one: scored[one.text] for one in sets}
+        # Groups and relatives go by the question, whatever the model saw of it.
+        return {one: replace(scored[one.text], records=own) for one, own in sets.items()}
+
+    def module(self, folder: Path) -> ChoiceModule:
+        """Return the model in a folder, which pads its questions as the run's config says."""
+        module = saved_module(folder)
+        # Whatever a folder of an earlier version was saved with.
+        module.num_choices = padded_num_choices(self.task.num_choices, self.parts)
+        return module
+
+    def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
+        """Return items as the model is given them: those of the probe under its control."""
+        if task != PROBE or self.probe.control == STANDARD:
+            return records
+        change, config = control_named(self.probe.control).change, self.parts.probe.files[0].config
+        return [change(record, config, {}) for record in records]
+
+    def prediction_lines(self, scored: Scored, ending: str = "") -> list[dict[str, Any]]:
+        """Return lines of predictions.jsonl, with the items as the model was given them.
+
+        Args:
+            scored: The predictions of each set.
+            ending: What the names of the sets end in.
+        """
+        lines = []
+        for one, predictions in scored.items():
+            groups = self.splits_of(one.task).groups(predictions.records)
+            named = {"set": f"{one.text}{ending}"}
+            if self.probe.control != STANDARD and one.task == PROBE:
+                named["control"] = self.probe.control
+            posed = replace(predictions, records=self.posed(one.task, predictions.records))
+            lines += [{**line, **named} for line in posed.rows(groups)]
+        return lines
+
+    def splits_of(self, task: str) -> Splits:
+        """Return the items of one of the two tasks."""
+        return {PROBE: self.parts.probe, ORIGINAL: self.parts.original}[task]
+
+    def row(self, protocol: str, setting: Setting) -> Row:
+        """Return the columns that all rows of a setting share."""
+        return replace(
+            self.model.row,
+            protocol=protocol,
+            probe=self.probe_name,
+            control=self.probe.control,
+            mode="full",
+            num_train=setting.dose,
+            dose=setting.dose,
+            extra=setting.extra,
+            learning_rate=setting.learning_rate,
+            seed=setting.seed,
+        )
+
+    def details(self, before: Scored) -> InoculationFacts:
+        """Return what all runs of an inoculation record of it."""
+        return InoculationFacts(
+            original_task=self.task.name,
+            selection=self.probe.selection,
+            report_split=self.probe.report_split,
+            report_items=self.probe.report_items if self.parts.probe.num_left_out else None,
+            setup=setup_of(before),
+        )
+
+    def completed(self, record: RunRecord, checkpoint: Path) -> RunRecord:
+        """Return the record with what that of every run holds, of both tasks."""
+        probe, original = self.parts
+        source, parts = original_source(self.model, self.task)
+        record = completed(record, checkpoint, probe)
+        return replace(
+            record,
+            model=self.model.label,
+            probe=self.probe_name,
+            notices=(*record.notices, *original.notices),
+            source=source,
+            original_parts=parts,
+            data=data_files(probe.files + original.files),
+            counts={
+                **record.counts,
+                "original_selection": len(original.selection),
+                "original_report": len(original.report),
+            },
+        )
+
+
+def _encoding_notices(scored: Scored) -> list[str]:
+    """Return what the encoding of each set had to say."""
+    return [
+        f"{one.text}: {notice}"
+        for one, predictions in scored.items()
+        for notice in predictions.notices
+    ]
+
+
+def best_candidate(found: Mapping[str, InoculationFacts]) -> str:
+    """Return the key of the run with the best epoch of all."""
+    tried = [
+        (key, candidate_of(dict(scores), details.setting["learning_rate"]))
+        for key, details in sorted(found.items())
+        for scores in details.history
+    ]
+    return best_checkpoint(tried, lambda one: one[1])[0]
+
+
+def keep_scores(run: RunFolder, scored: Scored) -> None:
+    """Leave the scores before inoculation in a run, unless they are there."""
+    if (run.path / BEFORE_FILE).exists():
+        return
+    run.write(
+        BEFORE_FILE,
+        {
+            one.text: [
+                # Where JSON has no such number, what `float` reads it from.
+                [score if math.isfinite(score) else str(score) for score in scores]
+                for scores in predictions.scores
+            ]
+            for one, predictions in scored.items()
+        },
+    )
+
+
+def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
+    """Return the scores that `keep_scores` left in a run.
+
+    Args:
+        run: The run.
+        sets: The items that were scored.
+
+    Raises:
+        FileNotFoundError: If there are none.
+        ValueError: If they are damaged, or of other items; the message says what to remove.
+    """
+    check_left(run.path, BEFORE_FILE)
+    scores = run.read(BEFORE_FILE)
+    if scores is None:
+        raise FileNotFoundError(f"{run.path / BEFORE_FILE} is not there: run the cell again")
+    if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != {
+        one.text: len(records) for one, records in sets.items()
+    }:
+        raise ValueError(
+            f"{run.path / BEFORE_FILE}: it does not hold the scores of this run's items; "
+            f"remove {run.path}, the run begins anew"
+        )
+    return {
+        one: Predictions(one.text, records, [list(map(float, row)) for row in scores[one.text]])
+        for one, records in sets.items()
+    }
