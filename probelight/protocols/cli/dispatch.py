@@ -39,6 +39,7 @@ PROTOCOLS = {
     "taxonomy-distance": "probelight.protocols.analyses.taxonomy_distance:taxonomy_distance",
     "unigrams": "probelight.protocols.analyses.unigrams:unigrams",
     "demo": "probelight.protocols.demo:demo",
+    "doctor": "probelight.protocols.doctor:doctor",
     "sweep plan": "probelight.protocols.inoculation.sweep:plan",
     "sweep run": "probelight.protocols.inoculation.sweep:run",
     "sweep status": "probelight.protocols.inoculation.sweep:status",

@@ -46,6 +46,7 @@ LINES, COLUMNS = 48, 100  # two screens
 COMMANDS = [*dispatch.PROTOCOLS, *LIGHTNING]
 # Commands without a folder of results: what their config holds in its place.
 WITHOUT_FOLDER = {
+    "doctor": "{}",
     "explain": "item: ",
     "probes list": "{}",
     "probes validate": "file: ",
