@@ -45,7 +45,7 @@ PROTOCOLS = {
     "sweep status": "probelight.protocols.inoculation.sweep:status",
     "report": "probelight.protocols.report:report",
     "compare": "probelight.protocols.compare.compare:compare",
-    "import": "probelight.protocols.imports.command:import_results",
+    "import": "probelight.protocols.imports.imports:import_results",
     "probes list": "probelight.protocols.probes.build:list_probes",
     "probes build": "probelight.protocols.probes.build:build",
     "probes validate": "probelight.protocols.probes.check:validate",

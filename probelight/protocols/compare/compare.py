@@ -26,7 +26,7 @@ from probelight.protocols.compare.blocks import (
 )
 from probelight.protocols.compare.systems import RunAnswers, answers_of, systems_of
 from probelight.protocols.engine.settings import listed
-from probelight.protocols.imports.run import IMPORTED
+from probelight.protocols.imports.imports import IMPORTED
 from probelight.results.load import UnreadableResultError, distinct_ends, load_results
 from probelight.results.record import ComparisonFacts, RunRecord
 from probelight.results.run_folder import CommandFolder

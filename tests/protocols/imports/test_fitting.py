@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,7 @@ from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
-from probelight.protocols.imports.fit import fitted
-from probelight.protocols.imports.own_items import own_items
+from probelight.protocols.imports.fitting import fitted, items_of_file, with_kept_scores
 from probelight.results.importers.answers import Answer, Imported
 
 FILE = DataFile("f", "sha", 2)
@@ -114,7 +114,7 @@ def test_by_order() -> None:
 def test_items_of_the_file_itself() -> None:
     cat = replace(SAYS_CAT, texts=("A cat is [MASK].",))
     oak = replace(SAYS_OAK, id="", texts=("An oak is [MASK].",), gold=1)
-    data = own_items(says(cat, oak))
+    data = items_of_file(says(cat, oak))
     assert [(one.id, one.stem, one.gold) for one in data.records] == [
         ("q1", "A cat is [MASK].", "animal"),
         ("item-2", "An oak is [MASK].", "plant"),
@@ -124,9 +124,9 @@ def test_items_of_the_file_itself() -> None:
         "mc_mlm",
         pytest.approx(5 / 12),
     )
-    asked = own_items(says(replace(cat, texts=("What is a cat?",)), oak))
+    asked = items_of_file(says(replace(cat, texts=("What is a cat?",)), oak))
     assert asked.config.setup == "mc_qa"
-    sentences = own_items(says(replace(cat, texts=("",), paradigm="sv")))
+    sentences = items_of_file(says(replace(cat, texts=("",), paradigm="sv")))
     assert (sentences.config.setup, sentences.records[0].meta) == (
         "minimal_pair",
         {"paradigm": "sv"},
@@ -147,10 +147,29 @@ def test_items_of_the_file_itself() -> None:
 )
 def test_items_that_are_none_are_refused(answer: Answer, said: str) -> None:
     with pytest.raises(RecordError, match=said):
-        own_items(says(answer))
+        items_of_file(says(answer))
 
 
 def test_an_item_of_the_file_has_one_row() -> None:
     cat = replace(SAYS_CAT, texts=("A cat is",))
     with pytest.raises(RecordError, match="f:9: the id 'q1' stands at f:1 too"):
-        own_items(says(cat, replace(cat, where="f:9")))
+        items_of_file(says(cat, replace(cat, where="f:9")))
+
+
+SAID = Answer(where="f:1", choices=("a", "b\u00e4 "), scores=(0.0, 0.25))
+
+
+def test_what_is_kept() -> None:
+    assert with_kept_scores([SAID], "as_given") == (SAID,)
+    assert with_kept_scores([SAID], "logarithm")[0].scores == (
+        -math.inf,
+        pytest.approx(-math.log(4)),
+    )
+    assert with_kept_scores([SAID], "per_character")[0].scores == (0.0, 0.125)
+
+
+def test_what_cannot_be_kept_is_refused() -> None:
+    with pytest.raises(RecordError, match=r"f:1: --scores logarithm: 1\.5 is no probability"):
+        with_kept_scores([Answer(where="f:1", scores=(0.5, 1.5))], "logarithm")
+    with pytest.raises(RecordError, match="f:1: --scores per_character: the texts of the choices"):
+        with_kept_scores([Answer(where="f:1", scores=(0.5, 1.5))], "per_character")

@@ -1,0 +1,280 @@
+"""Fits the answers of another program's file to items: those of a probe, or those of the file.
+
+Nothing is guessed: an answer that fits no item, or several, is refused with its file and line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from probelight.io.errors import RecordError, nearest
+from probelight.metrics.scoring_rules import divided, num_characters
+from probelight.probes.record import MASK, Record, Setup, validate, with_mask
+from probelight.probes.source import ProbeData, config_of
+from probelight.results.importers.answers import Answer, Imported, at, plain
+
+KeptScores = Literal["as_given", "logarithm", "per_character"]
+SHOWN = 3  # items that a message names
+
+
+class Fitted(NamedTuple):
+    """The scores of a probe's items.
+
+    Attributes:
+        scores: One list an item, in the order of the probe, one score a choice in its order.
+        by: What the answers were fitted by: their ids, texts, or order.
+    """
+
+    scores: list[list[float]]
+    by: str
+
+
+def fitted(found: Imported, data: ProbeData) -> Fitted:
+    """Return the scores of all items of a probe.
+
+    Answers are fitted by their ids if the probe has one of them (`ID@LINE` where ids repeat), else
+    by question and candidates, white space aside; those that name no candidates, by their order.
+
+    Args:
+        found: The answers of a file.
+        data: The probe.
+
+    Raises:
+        RecordError: If an answer fits no item or several, has other candidates or another gold,
+            an item is answered twice or not at all; the message names file and line.
+    """
+    if not all(answer.choices for answer in found.answers):
+        return Fitted(_in_order(found, data), "order")
+    ids = {name for record in data.records for name in (record.id, record.name)}
+    by_id = any(answer.id in ids for answer in found.answers)
+    named: dict[str, list[Record]] = defaultdict(list)
+    for record in data.records:
+        question = _question(record.stem, record.choices)
+        for name in {record.id, record.name} if by_id else {question}:
+            named[name].append(record)
+    places = {record.name: place for place, record in enumerate(data.records)}
+    scores: dict[int, list[float]] = {}
+    wheres: dict[int, str] = {}
+    for answer in found.answers:
+        keys = [answer.id]
+        if not by_id:
+            keys = [_question(text, answer.choices) for text in answer.texts]
+        fitting = {record.name: record for key in keys for record in named.get(key, [])}
+        if len(fitting) > 1:
+            names = _names([*fitting.values()])
+            raise RecordError(
+                f"{answer.where}: it fits {len(fitting)} items of {data.config.name}, {names}; "
+                "give it the id of one of them, as ID@LINE"
+            )
+        if not fitting:
+            raise _fits_nothing(answer, data, by_id)
+        [record] = fitting.values()
+        place = places[record.name]
+        if place in scores:
+            raise RecordError(
+                f"{answer.where}: the item {record.name} of {data.config.name} is answered at "
+                f"{wheres[place]} too"
+            )
+        scores[place], wheres[place] = _in_its_order(answer, record), answer.where
+    if missing := [one for one in data.records if places[one.name] not in scores]:
+        raise RecordError(
+            f"{found.file.path}: {len(missing)} of {len(data.records)} items of "
+            f"{data.config.name} are not answered: {_names(missing)}"
+        )
+    return Fitted(
+        [scores[place] for place in range(len(data.records))], "ids" if by_id else "texts"
+    )
+
+
+def _in_order(found: Imported, data: ProbeData) -> list[list[float]]:
+    """Return the scores of answers that stand in the order of the items."""
+    if len(found.answers) != len(data.records):
+        raise RecordError(
+            f"{found.file.path}: {len(found.answers)} rows, where {data.config.name} has "
+            f"{len(data.records)} items; a row an item is needed, in their order"
+        )
+    for answer, record in zip(found.answers, data.records, strict=True):
+        if len(answer.scores) != len(record.choices):
+            raise RecordError(
+                f"{answer.where}: {len(answer.scores)} scores, where the item {record.name} has "
+                f"{len(record.choices)} choices"
+            )
+        if answer.gold not in (None, record.answer):
+            raise _other_gold(answer, record, str(answer.gold))
+    return [list(answer.scores) for answer in found.answers]
+
+
+def _question(text: str, choices: Iterable[str]) -> str:
+    """Return what is equal for two ways to write one question."""
+    return "\n".join([with_mask(plain(text)), *sorted(map(plain, choices))])
+
+
+def _fits_nothing(answer: Answer, data: ProbeData, by_id: bool) -> RecordError:
+    """Return the error of an answer that fits no item, with the nearest one."""
+    name = data.config.name
+    if by_id or not answer.texts:
+        near = nearest(answer.id, [record.id for record in data.records])
+        return RecordError(f"{answer.where}: the id {answer.id!r} is none of {name}{near}")
+    texts = {with_mask(plain(text)) for text in answer.texts if text}
+    for record in data.records:
+        if record.stem and with_mask(plain(record.stem)) in texts:
+            return _other_candidates(answer, record)
+    example = data.records[0]
+    return RecordError(
+        f"{answer.where}: it fits no item of {name}, neither by its id {answer.id!r} nor by its "
+        f"question {_short(answer.texts[0])}; an item of {name} is {example.id!r}, "
+        f"{_short(example.stem or example.gold)}"
+    )
+
+
+def _in_its_order(answer: Answer, record: Record) -> list[float]:
+    """Return the scores in the order of an item's choices, which must be its own and its gold."""
+    own = [plain(choice) for choice in answer.choices]
+    if sorted(own) != sorted(map(plain, record.choices)):
+        raise _other_candidates(answer, record)
+    if answer.gold is not None and own[answer.gold] != plain(record.gold):
+        raise _other_gold(answer, record, answer.choices[answer.gold])
+    left = list(zip(own, answer.scores, strict=True))
+    scores = []
+    for choice in map(plain, record.choices):  # one of two alike has the first score
+        place = next(i for i, (text, _) in enumerate(left) if text == choice)
+        scores.append(left.pop(place)[1])
+    return scores
+
+
+def _other_candidates(answer: Answer, record: Record) -> RecordError:
+    """Return the error of an answer with other candidates than its item."""
+    own, its = ({plain(text) for text in texts} for texts in (answer.choices, record.choices))
+    differ = [
+        f"{', '.join(map(_short, sorted(texts)[:SHOWN]))} is {what}"
+        for texts, what in ((own - its, "none of the item's"), (its - own, "missing"))
+        if texts
+    ]
+    return RecordError(
+        f"{answer.where}: the candidates are not those of the item {record.name}: "
+        f"{', and '.join(differ) or 'one stands there another number of times'}"
+    )
+
+
+def _other_gold(answer: Answer, record: Record, said: str) -> RecordError:
+    """Return the error of an answer with another gold than its item."""
+    right = record.answer if not answer.choices else record.gold
+    return RecordError(
+        f"{answer.where}: the gold is {said!r}, but that of the item {record.name} is {right!r}"
+    )
+
+
+def _names(records: Sequence[Record]) -> str:
+    names = ", ".join(record.name for record in records[:SHOWN])
+    return names + (f" and {len(records) - SHOWN} more" if len(records) > SHOWN else "")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
+
+
+def refuse_other_questions(files: Sequence[Imported]) -> None:
+    """Refuse files of which one asks something else under an id of the first.
+
+    Raises:
+        RecordError: If there is such an item; the message names file and line.
+    """
+    first_of = {one.id: one for one in files[0].answers if one.id and one.texts}
+    for answer in (answer for found in files[1:] for answer in found.answers):
+        first = first_of.get(answer.id)
+        texts = [with_mask(plain(one.texts[0])) for one in (first, answer) if one and one.texts]
+        if first and len(set(texts)) == 2:
+            raise RecordError(
+                f"{answer.where}: the item {answer.id!r} asks {_short(answer.texts[0])}, but "
+                f"{_short(first.texts[0])} at {first.where}; --data.name is for files that answer "
+                "the same items"
+            )
+
+
+def items_of_file(found: Imported) -> ProbeData:
+    """Return the items that a file holds as a probe, with the setup that they show.
+
+    Raises:
+        RecordError: If an item has no question, candidates or gold, or is none that can be asked;
+            the message names file and line.
+    """
+    questions = [answer.texts[0] for answer in found.answers if answer.texts]
+    setup: Setup = "mc_qa"
+    if not any(question.strip() for question in questions):
+        setup = "minimal_pair"  # whole sentences
+    elif all(with_mask(text).count(MASK) == 1 for text in questions):
+        setup = "mc_mlm"
+    records = []
+    for number, answer in enumerate(found.answers, start=1):
+        with at(answer.where):
+            records.append(validate(_record(answer, number, setup), setup))
+    first: dict[str, str] = {}
+    for record, answer in zip(records, found.answers, strict=True):
+        if (other := first.setdefault(record.id, answer.where)) != answer.where:
+            raise RecordError(
+                f"{answer.where}: the id {record.id!r} stands at {other} too; an item has one row"
+            )
+    config = config_of(found.name, setup, records, ())
+    blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
+    notices = (f"the blank of {blanks} items is written {MASK} here",) if blanks else ()
+    return ProbeData(config, tuple(records), found.files, notices)
+
+
+def _record(answer: Answer, number: int, setup: Setup) -> Record:
+    lacking = [
+        *([] if answer.texts else ["question"]),
+        *([] if answer.choices else ["candidates"]),
+        *([] if answer.gold is not None else ["gold"]),
+    ]
+    if lacking:
+        raise RecordError(
+            f"the file does not say the item's {' and '.join(lacking)}: give its probe as --probe "
+            "NAME, or its file as --data.path with --data.setup"
+            + (" (or the right ones in a file of their own, as --gold)" * (lacking == ["gold"]))
+        )
+    assert answer.gold is not None
+    return Record(
+        id=answer.id or f"item-{number}",
+        stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
+        choices=answer.choices,
+        answer=answer.gold,
+        meta={"paradigm": answer.paradigm} if answer.paradigm else {},
+        position=number,
+    )
+
+
+def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answer, ...]:
+    """Return the answers with what is kept of their scores.
+
+    Args:
+        answers: The answers of a file.
+        what: "logarithm", of probabilities; "per_character", each by the length of its choice, as
+            `acc_norm` of lm-evaluation-harness goes by; or "as_given".
+
+    Raises:
+        RecordError: If a score is no probability, or choices are not known; the message names file
+            and line.
+    """
+    found = []
+    for answer in answers:
+        scores: Sequence[float] = answer.scores
+        with at(answer.where):
+            if what == "logarithm":
+                if wrong := [score for score in scores if not 0 <= score <= 1]:
+                    raise RecordError(
+                        f"--scores logarithm: {wrong[0]:g} is no probability, from 0 to 1"
+                    )
+                scores = [math.log(score) if score else -math.inf for score in scores]
+            elif what == "per_character":
+                sizes = [num_characters(choice) for choice in answer.choices]
+                if 0 in (sizes or [0]):
+                    raise RecordError(
+                        "--scores per_character: the texts of the choices are not known"
+                    )
+                scores = divided(scores, sizes)
+        found.append(replace(answer, scores=tuple(scores)))
+    return tuple(found)

@@ -1,0 +1,368 @@
+"""`train.py import`: what other programs measured, as runs of ours.
+
+A file's answers are fitted to items (`imports.fitting`); its run has the rows of a zero-shot run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from probelight.io.errors import UsageError, nearest
+from probelight.io.escaping import visible
+from probelight.probes.record import with_mask
+from probelight.probes.splits import groups_of
+from probelight.protocols.cli.command import Command, command
+from probelight.protocols.engine.predictions import (
+    Predictions,
+    classes_are_positions,
+    near_tie_notices,
+    score_notices,
+)
+from probelight.protocols.engine.settings import DEFAULT_FILE, FileSettings, listed
+from probelight.protocols.imports.fitting import (
+    KeptScores,
+    fitted,
+    items_of_file,
+    refuse_other_questions,
+    with_kept_scores,
+)
+from probelight.protocols.zero_shot.data import LoadedSet, checksums, load_sets
+from probelight.protocols.zero_shot.jobs import PROTOCOL
+from probelight.protocols.zero_shot.pairs import pair_notices, pair_rows
+from probelight.protocols.zero_shot.rows import zero_shot_rows
+from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
+from probelight.results.importers.answers import Gold, Imported, with_gold
+from probelight.results.provenance import FromFiles, data_files
+from probelight.results.record import ModelSource, RunRecord
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+
+FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of each
+    "lm_eval": lm_eval.read,
+    "minicons": minicons.read,
+    "hf_trainer": hf_trainer.read,
+    "plain": plain.read,
+}
+BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
+IMPORTED = "imported"  # how choices got their scores, and the kind of the model
+
+
+@command(
+    Command(
+        "other programs' results on items as runs of ours",
+        example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
+        "--output_dir runs/imported",
+        shown="format files output_dir probe model gold scores mirror data.path data.setup "
+        "data.name",
+        positional=True,
+    )
+)
+def import_results(
+    format: str,
+    files: list[Path],
+    output_dir: str = "",
+    probe: str = "",
+    model: str | list[str] = "",
+    gold: Path | None = None,
+    scores: KeptScores = "as_given",
+    mirror: str | None = None,
+    data: FileSettings = DEFAULT_FILE,
+) -> list[Row]:
+    """Makes other programs' scores of items runs of ours, with intervals, tables and a page.
+
+    The same command goes on where it stopped.
+
+    Args:
+        format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
+            (NumPy files of Trainer.predict) or plain (JSON lines or a table).
+        files: Files in that format, a run each; `FILE=MODEL` says whose answers one holds.
+        output_dir: Folder of the results.
+        probe: The probe whose items were answered, `name` or `name:split`; none takes the items
+            as the files have them.
+        model: What tables call the models, one a file or one for all, by commas; needed where a
+            file does not say it.
+        gold: JSON lines or a table of `id` or `text` with `gold`, the text of the right candidate.
+        scores: What is kept of each: itself, the higher the better, the "logarithm" of a
+            probability, or the score "per_character" of its choice (acc_norm of lm_eval).
+        mirror: Folder or address that stands for the addresses of the released files.
+        data: A file of one's own in place of `probe`; its name alone, for files that all answer the
+            items of the first one, makes these one probe, which `compare` needs.
+
+    Returns:
+        The rows of results.csv.
+
+    Raises:
+        UsageError: If there is no such format, a file is none of it by its name, or it is not said
+            whose results they are or where they go.
+        RecordError: If a file is malformed, or fits the items not one to one.
+    """
+    from probelight.reports.terminal import print_tables
+
+    if format not in FORMATS:
+        near = nearest(format.lower().replace("-", "_"), list(FORMATS))
+        raise UsageError(f"there is no format {format!r}{near}; choose of {', '.join(FORMATS)}")
+    read = FORMATS[format]
+    if not output_dir:
+        raise UsageError("--output_dir is required: the folder of the results")
+    chosen = _chosen_set(probe, data, mirror)
+    golden = None if gold is None else plain.read_gold(gold)
+    paths, path_names = zip(*map(_file_and_model, files), strict=True)
+    found = [_with_masks(read(path)) for path in paths]
+    names = _models(listed(model), path_names, [one.model for one in found], paths)
+    if golden:
+        golden = replace(golden, right={with_mask(of): one for of, one in golden.right.items()})
+        found = [replace(one, answers=with_gold(one.answers, golden)) for one in found]
+    if chosen:
+        sets = [chosen] * len(found)
+    elif data.name:
+        sets = [_set_of_file(found[0], data.name)] * len(found)
+        refuse_other_questions(found)
+    else:
+        sets = [_set_of_file(one, one.name) for one in found]
+    imports = [
+        import_of(format, *one, golden, scores, given=chosen is not None)
+        for one in zip(found, names, sets, strict=True)
+    ]
+    [((name, of), number)] = Counter((one.model, one.probe) for one in imports).most_common(1)
+    if number > 1:
+        raise UsageError(
+            f"{number} files have results of {name} on {of}, which tables could not tell "
+            "apart; give a name a file: FILE=MODEL, or --model a,b"
+        )
+    # Where choices stand in the order of one model's scores, positions are ranks for all models.
+    ranked = {one.probe for one in imports if one.ranked}
+    imports = [replace(one, ranked=one.probe in ranked) for one in imports]
+    config = {"command": "import", "runs": [dict(one.config) for one in imports]}
+    folder = CommandFolder(
+        Path(output_dir), config, [used for one in imports for used in one.files]
+    )
+    for one in imports:
+        run = folder.run(f"import-{one.probe}-{one.model}", one.config)
+        if run.result() is None:
+            run.finish(make_run(run, one))
+        else:
+            print(f"{one.probe}, {one.model}: complete")
+    folder.write_results()
+    print_tables(folder.path, "zero_shot")
+    return folder.rows()
+
+
+def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet | None:
+    if not probe and not data.path:
+        if data.setup or data.choices:
+            raise UsageError("--data.setup and .choices are of a file given as --data.path")
+        return None
+    if probe and data.name:
+        raise UsageError("--data.name names items that are no probe yet; leave it, or --probe")
+    if probe and data.path:
+        raise UsageError("give --probe or --data.path, not both")
+    if "," in probe:
+        raise UsageError("--probe: one probe a command; give another --output_dir to the next one")
+    [chosen] = load_sets(probe, data, None, mirror)
+    return chosen
+
+
+def _with_masks(found: Imported) -> Imported:
+    """Let items be called by their questions with `[MASK]` too, for another program's blank."""
+    answers = (
+        replace(one, texts=tuple(dict.fromkeys([*one.texts, *map(with_mask, one.texts)])))
+        for one in found.answers
+    )
+    return replace(found, answers=tuple(answers))
+
+
+def _set_of_file(found: Imported, name: str) -> LoadedSet:
+    """Return the items of a file as a set."""
+    name = visible(name)
+    return LoadedSet(name, "", items_of_file(replace(found, name=name)))
+
+
+def _file_and_model(given: Path) -> tuple[Path, str]:
+    """Split FILE=MODEL; the model of a file alone is empty."""
+    path, equals, model = str(given).rpartition("=")
+    if not equals or given.exists():
+        return given, ""
+    if not path or not model.strip():
+        raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both")
+    return Path(path), model.strip()
+
+
+def _models(
+    given: list[str], by_path: Sequence[str], in_file: Sequence[str], files: Sequence[Path]
+) -> list[str]:
+    """Return the model of each file.
+
+    Args:
+        given: The names of --model.
+        by_path: Of each file, the one of FILE=MODEL.
+        in_file: Of each file, the one that stands in it.
+        files: The files.
+
+    Raises:
+        UsageError: If it is not said of one, is said in two ways, or --model has others than one a
+            file.
+    """
+    if given and any(by_path):
+        raise UsageError("--model and FILE=MODEL both say whose results they are; give one of them")
+    if len(given) not in (0, 1, len(files)):
+        raise UsageError(f"--model: {len(given)} names, but {len(files)} files; give one a file")
+    names = given * (len(files) if len(given) == 1 else 1)
+    names = names or [first or second for first, second in zip(by_path, in_file, strict=True)]
+    for name, path in zip(names, files, strict=True):
+        if not name:
+            raise UsageError(
+                f"{path}: it does not say whose results they are; give --model NAME, or the file "
+                f"as {path}=NAME"
+            )
+    return [visible(name) for name in names]
+
+
+@dataclass(frozen=True)
+class Import:
+    """A run to make.
+
+    Attributes:
+        config: What names the run.
+        items: The set.
+        predictions: The scores of its items, in their order.
+        files: The files that the numbers come from.
+        origin: Where they come from, readable.
+        notices: Notices about the files.
+        ranked: Whether each item's choices stand in the order of these scores.
+    """
+
+    config: Mapping[str, Any]
+    items: LoadedSet
+    predictions: Predictions
+    files: tuple[FromFiles, ...]
+    origin: str
+    notices: tuple[str, ...]
+    ranked: bool
+
+    @property
+    def model(self) -> str:
+        """What tables call the model."""
+        return str(self.config["model"])
+
+    @property
+    def probe(self) -> str:
+        """The name of the set."""
+        return str(self.config["probe"])
+
+
+def import_of(
+    form: str,
+    found: Imported,
+    model: str,
+    items: LoadedSet,
+    gold: Gold | None,
+    scores: KeptScores,
+    *,
+    given: bool,
+) -> Import:
+    """Return the run that a file makes; everything is checked before the first one is made.
+
+    Args:
+        form: The format.
+        found: The answers of the file.
+        model: What tables call the model.
+        items: The set.
+        gold: A second file of right choices, which the answers have by now.
+        scores: What is kept of its scores.
+        given: Whether the set is a probe, and not the items of a file of scores.
+
+    Raises:
+        RecordError: If the answers do not fit the items one to one.
+    """
+    # The harness has the choices in the order of its documents.
+    ranked = _are_ranked(fitted(found, items.data).scores, free=not given and form != "lm_eval")
+    fit = fitted(replace(found, answers=with_kept_scores(found.answers, scores)), items.data)
+    records = items.data.records
+    config = {
+        "protocol": PROTOCOL,
+        "model": model,
+        "probe": items.name,
+        "split": items.split,
+        "data": checksums(items.data),
+        IMPORTED: {"format": form, "sha256": found.file.sha256},
+        **({"gold": gold.file.sha256} if gold else {}),
+        **({"scores": scores} if scores != "as_given" else {}),
+    }
+    origin = (
+        f"{model} on {items.name}: imported from {Path(found.file.path).name} ({form}), measured "
+        f"by another program; {len(records)} item{'s' * (len(records) > 1)} "
+        + (
+            f"fitted by their {fit.by}"
+            if items.data.files != found.files
+            else "as the file has them"
+        )
+        + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
+    )
+    files: tuple[FromFiles, ...] = (items.data, found, *([gold] if gold else []))
+    predictions = Predictions(items.name, records, fit.scores)
+    notices = (*items.data.notices, *found.notices)
+    return Import(config, items, predictions, files, origin, notices, ranked)
+
+
+def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
+    """Return whether each item's choices stand in the order of their scores, and hardly by chance.
+
+    Args:
+        scores: Of each item, in the order of its choices.
+        free: Whether that order is the file's own. In a given order a model may answer the first
+            choice always, so that only how the others stand tells of ranks.
+    """
+    falls = all(row == sorted(row, reverse=True) for row in map(list, scores))
+    rises = all(row == sorted(row) for row in map(list, scores))
+    # Of n different scores, n! orders are as likely; of more than ten, ten are enough to tell.
+    orders = (math.factorial(min(10, len(set(row)) - (not free))) for row in scores)
+    return (falls or rises) and math.prod(1 / number for number in orders) < BY_CHANCE
+
+
+def make_run(run: RunFolder, imported: Import) -> RunRecord:
+    """Return the record of a run, with the rows of a zero-shot run, and write its files."""
+    predictions, data, config = imported.predictions, imported.items.data, imported.config
+    row = Row(
+        protocol=PROTOCOL,
+        model=imported.model,
+        probe=data.config.name,
+        control="standard",
+        mode="_".join(filter(None, (IMPORTED, config.get("scores")))),
+        num_train=0,
+        split=imported.items.split,
+        role="model",
+        kind=IMPORTED,
+    )
+    notices = [*score_notices(predictions), *near_tie_notices(predictions)]
+    notices += pair_notices(predictions.records)
+    if data.config.setup == "minimal_pair":
+        rows = pair_rows(predictions, data, row)
+    else:
+        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked)
+        if imported.ranked and classes_are_positions(data.config, predictions.records):
+            notices.append(
+                f"the choices of each item of {imported.probe} stand in the order of a model's "
+                "scores: their positions are ranks, so that there is no majority, macro accuracy "
+                "or share by position"
+            )
+    run.write_metrics(rows)
+    groups = groups_of(predictions.records, data.config.group_by)
+    run.write_lines("predictions.jsonl", predictions.rows(groups))
+    num_items = len(predictions.records)
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=imported.model,
+        probe=imported.probe,
+        rows=tuple(rows),
+        counts={"items": num_items, "scored": num_items},
+        notices=(imported.origin, *imported.notices, *notices),
+        data=data_files(imported.files),
+        source=ModelSource(loaded_from=f"{config[IMPORTED]['format']} import"),
+        facts={IMPORTED: config[IMPORTED]},
+        versions={},
+    )
