@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from probelight.protocols.cli import main
 from probelight.protocols.jobs import run as jobs_run
+from probelight.protocols.jobs.job import Job
 
 CURVE = ["--grid.sizes=[8,16]", "--grid.seeds=[1,2]"]
 ORIGINAL = ["--original.name=definitions", "--original.sets=[definitions_small]"]
@@ -97,8 +98,8 @@ def planned_keys(folder: Path) -> dict[str, list[str]]:
     """Return the keys that each command plans, in the order of its jobs."""
     keys: list[str] = []
 
-    def note(plan: Sequence[jobs_run.Part], *_: object) -> NoReturn:
-        keys.extend(job.key for part in plan for job in part.jobs)
+    def note(plan: Sequence[Job], *_: object) -> NoReturn:
+        keys.extend(job.key for job in plan)
         raise PlannedError
 
     jobs_run.run_jobs = note

@@ -9,20 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import probelight.protocols.jobs.run
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import in_order, run_here
+from probelight.protocols.jobs.job import Job, Runner, make_run
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -54,11 +51,11 @@ ELSEWHERE = """
 import json, sys
 from pathlib import Path
 from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import load_runner
+from probelight.protocols.jobs.job import make_run
 from probelight.results.run_folder import RunFolder
 for path, runner, told in json.load(sys.stdin):
     run = RunFolder.at(Path(path))
-    load_runner(runner)(run, run.config, RunContext.from_json(told).fixed_by(run.config))
+    make_run(runner, run, run.config, RunContext.from_json(told))
 """
 
 
@@ -150,12 +147,12 @@ class World:
         trainer = [] if command[0] in ("taxonomy-distance", "unigrams") else QUIET
         assert cli.main([*command, *trainer, f"--output_dir={self.out(name)}"]) == 0
 
-    def note(self, jobs: Iterable[Job], folder: CommandFolder, context: RunContext) -> None:
-        """Keeps what another process is told of jobs, and makes their folders there."""
-        runs_dir = self.out(folder.path.name, "elsewhere") / "runs"
-        for job in in_order(jobs):
-            run = RunFolder(runs_dir, job.name, job.config)
-            self.told.append((str(run.path), job.runner, context.to_json()))
+    def note(self, runner: Runner | str, run: RunFolder, context: RunContext) -> None:
+        """Keeps what another process is told of a run, and makes its folder there."""
+        runs_dir = self.out(run.path.parents[1].name, "elsewhere") / "runs"
+        found = RunFolder(runs_dir, run.key.rpartition("-")[0], run.config)
+        name = Job("", {}, runner).runner_name
+        self.told.append((str(found.path), name, context.to_json()))
 
 
 @pytest.fixture(scope="module")
@@ -168,12 +165,12 @@ def world(
     """All commands have been run, and their jobs again by another process."""
     found = World(tmp_path_factory.mktemp("world"), curve_model, curve_probes, tiny_probes)
 
-    def noted(jobs: Any, folder: Any, context: Any, *progress: Any) -> Any:
-        found.note(jobs, folder, context)
-        return run_here(jobs, folder, context, *progress)
+    def noted(runner: Any, run: RunFolder, config: Any, context: RunContext) -> None:
+        found.note(runner, run, context)
+        make_run(runner, run, config, context)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probelight.protocols.jobs.run, "run_here", noted)
+        patch.setattr("probelight.protocols.jobs.run.make_run", noted)
         for name in COMMANDS:
             found.run(name)
     command = [sys.executable, "-c", ELSEWHERE]

@@ -50,7 +50,7 @@ from probelight.protocols.jobs.context import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.load import GRID_FILE
 from probelight.results.provenance import DataUse, changed_since
 from probelight.results.record import RunRecord
@@ -159,12 +159,12 @@ def prediction_grid(
     folder = CommandFolder(Path(output_dir), config)
     from probelight.reports.terminal import print_tables
 
-    plan: list[Part] = []
+    plan: list[Job] = []
     for settings in chosen:
         jobs = [grid_job(settings, one, trainer) for one in grid.grids()]
         if num_done := len(jobs) - len(unfinished(jobs, folder)):
             print(f"{settings.label}: {num_done} of {len(jobs)} grids complete")
-        plan += [Part([job]) for job in jobs]
+        plan += jobs
     run_jobs(plan, folder, RunContext(trainer, engine=engine))
     print_tables(folder.path, PROTOCOL)
 

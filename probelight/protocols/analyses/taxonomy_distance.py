@@ -32,7 +32,7 @@ from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.provenance import changed_since, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
@@ -84,7 +84,7 @@ def taxonomy_distance(
     for job in jobs:
         if job not in missing:
             print(f"{job.config['run']}: complete")
-    run_jobs([Part(jobs)], folder, context)
+    run_jobs(jobs, folder, context)
     print_tables(folder.path, PROTOCOL)
 
 

@@ -26,7 +26,7 @@ from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs
+from probelight.protocols.jobs.run import run_jobs
 from probelight.results.load import Results, load_results
 from probelight.results.provenance import DataUse, changed_since, check_data, data_files
 from probelight.results.record import RunRecord, UnigramFacts
@@ -84,7 +84,7 @@ def unigrams(
     context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
     job = comparison_job(Path(results), (model_a, model_b), measure, context)
     folder = CommandFolder(Path(output_dir), job.config)
-    run_jobs([Part([job])], folder, context)
+    run_jobs([job], folder, context)
     print_tables(folder.path, PROTOCOL)
 
 

@@ -55,7 +55,7 @@ from probelight.protocols.jobs.context import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -139,7 +139,7 @@ def audit(
     for data in sets:
         if not unfinished(jobs[data.config.name], folder):
             print(f"{data.config.name}: complete")
-    run_jobs([Part([job]) for of_probe in jobs.values() for job in of_probe], folder, context)
+    run_jobs([job for of_probe in jobs.values() for job in of_probe], folder, context)
     from probelight.reports.terminal import print_tables
 
     print_tables(folder.path, PROTOCOL)

@@ -48,7 +48,7 @@ from probelight.protocols.jobs.context import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.provenance import check_data
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -182,11 +182,12 @@ def trace_curves(
             # A start may have been killed behind a point's result, before its states were removed.
             if job.config.get("mode") == FULL and folder.result(job.key) is not None:
                 forget_states(folder.run(job.name, job.config))
-    parts = [
-        Part(plan, f"{curve.data.config.name}, {curve.model.label}")
+    jobs = [
+        replace(job, bar=f"{curve.data.config.name}, {curve.model.label}")
         for curve, plan in zip(curves, plans, strict=True)
+        for job in plan
     ]
-    run_jobs(parts, folder, context)
+    run_jobs(jobs, folder, context)
 
 
 def _check_model(curve: Curve) -> None:

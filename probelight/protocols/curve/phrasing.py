@@ -23,7 +23,7 @@ from probelight.protocols.engine.predictions import accuracy_row, score_notices,
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs
+from probelight.protocols.jobs.run import run_jobs
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -70,7 +70,7 @@ def best_phrasing(
                 "data": [file.sha256 for file in data.files],
             }
             jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, RUNNER))
-    run_jobs([Part(jobs)], folder, context)
+    run_jobs(jobs, folder, context)
     scores: dict[str, list[float]] = {name: [] for name in names}
     for job in jobs:
         record = folder.result(job.key)

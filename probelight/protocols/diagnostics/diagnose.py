@@ -46,7 +46,7 @@ from probelight.protocols.jobs.context import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from probelight.results.provenance import FromFiles, changed_since, check_data, data_files
@@ -140,7 +140,7 @@ def diagnose(
             print(f"{job.config['probe']}, {_label_of(job)}: complete")
     paths = {} if recorded is None else {RECORDED: recorded}
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
-    run_jobs([Part([job]) for job in jobs], folder, context)
+    run_jobs(jobs, folder, context)
     if write_recorded is not None:
         _write_outputs(folder.path, jobs[len(found) :], Path(write_recorded))
         print(f"recorded outputs: {write_recorded}")

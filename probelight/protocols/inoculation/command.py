@@ -42,7 +42,7 @@ from probelight.protocols.jobs.context import (
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.run import Part, run_jobs
+from probelight.protocols.jobs.run import run_jobs
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 
@@ -153,7 +153,7 @@ def inoculate_here(
         UsageError: If a dose is too large; it is said before hours of training.
     """
     plan = inoculation_jobs(subject, settings, context)
-    made = {run.key for run in run_jobs([Part(plan)], folder, context)}
+    made = {run.key for run in run_jobs(plan, folder, context)}
     runs = [folder.run(job.name, job.config) for job in plan[-len(settings) :]]
     for run in runs:
         if run.key not in made:
@@ -207,7 +207,7 @@ def original_task(
     from probelight.reports.terminal import print_tables
 
     plan = original_jobs(model, original, context)
-    run_jobs([Part(plan)], folder, context)
+    run_jobs(plan, folder, context)
     print_tables(folder.path, ORIGINAL_TASK)
     given = original.checkpoint
     trained = Path(given) if given else folder.run(plan[-1].name, plan[-1].config).best_dir

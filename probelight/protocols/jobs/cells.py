@@ -46,7 +46,8 @@ class Cell:
     @staticmethod
     def of(job: Job) -> Cell:
         """The cell of a job."""
-        return Cell(job.key, job.runner, job.needs, job.follows, job.num_steps, bool(job.search))
+        drawn = bool(job.search)
+        return Cell(job.key, job.runner_name, job.needs, job.follows, job.num_steps, drawn)
 
 
 @dataclass(frozen=True)

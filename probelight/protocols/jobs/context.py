@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Annotated, Any, Literal, TypeVar
+from functools import wraps
+from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import (
@@ -94,6 +95,7 @@ DEFAULT_ENGINE = EngineSettings()
 
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ class RunContext:
         paths: Where the other files are that a command was given, by what its jobs call them.
         engine: Where the jobs of a command run; no business of the jobs.
         quiet: Whether the command itself says what is done; no business of the jobs.
+        kept: What loaders keep for the jobs that come next in the same process (`kept`).
         memory: What a job has read or computed and leaves to those after it in the same process.
     """
 
@@ -177,6 +180,9 @@ class RunContext:
     paths: Mapping[str, str] = field(default_factory=dict)
     engine: EngineSettings = DEFAULT_ENGINE
     quiet: bool = False
+    kept: dict[Callable[..., Any], list[tuple[Any, Any]]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def probe(self, name: str) -> str | ProbeConfig:
@@ -236,3 +242,37 @@ class RunContext:
 
 
 DEFAULT_CONTEXT = RunContext()
+
+
+def kept(
+    most: int | None = 1,
+) -> Callable[[Callable[Concatenate[RunContext, P], T]], Callable[Concatenate[RunContext, P], T]]:
+    """Keep what a loader returns for the jobs of a command that come next in the same process.
+
+    The loader's first argument is the context, which holds what is kept: another command begins
+    with nothing. The other arguments are compared by equality.
+
+    Args:
+        most: How many values are kept; the oldest goes before the next is loaded, which may need
+            its room. None keeps all.
+    """
+
+    def decorate(
+        load: Callable[Concatenate[RunContext, P], T],
+    ) -> Callable[Concatenate[RunContext, P], T]:
+        @wraps(load)
+        def loaded(context: RunContext, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            values = context.kept.setdefault(load, [])
+            for known, value in values:
+                if known == (args, kwargs):
+                    found: T = value
+                    return found
+            if most is not None and len(values) >= most:
+                del values[0]
+            values.append(((args, kwargs), load(context, *args, **kwargs)))
+            made: T = values[-1][1]
+            return made
+
+        return loaded
+
+    return decorate

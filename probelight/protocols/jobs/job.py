@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,14 @@ from probelight.io.stop_signals import is_first_process
 from probelight.io.wandb import PENDING, WandbSettings
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import AttemptLostError
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder, run_key
 
 if TYPE_CHECKING:
     from probelight.callbacks.wandb_logger import WandbGuard
 
-Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], None]
+# Measures what the config asks for and returns its record, which is then written as result.json.
+Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], RunRecord | None]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,12 @@ class Job:
         name: Readable beginning of the key.
         config: The resolved config, plain values only; it decides the numbers, and its hash the
             key. `threads` fixes the threads of the job's process.
-        runner: "module:function" that makes the run, called as a `Runner`; no part of the key.
+        runner: The function that makes the run, at the top of a module, or its "module:function";
+            no part of the key.
+        title: What a command calls the job when it says that its run is complete; its key unless
+            given. No part of the key.
+        bar: What one progress bar over this job and its neighbours with the same text says, in
+            place of one for each of their steps. No part of the key.
         needs: Keys of the jobs that must be finished before this one, which else is not started.
         num_steps: Optimiser steps, for the estimate of time; no part of the key.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
@@ -44,12 +52,14 @@ class Job:
 
     name: str
     config: Mapping[str, Any]
-    runner: str
+    runner: Runner | str
     needs: tuple[str, ...] = ()
     num_steps: int = 0
     weights_bytes: int = 0
     search: Mapping[str, Any] = field(default_factory=dict)
     follows: tuple[str, ...] = ()
+    title: str = ""
+    bar: str = ""
 
     def __post_init__(self) -> None:
         if self.search:  # else no field at all: the keys of other jobs are older than searches
@@ -59,6 +69,13 @@ class Job:
     def key(self) -> str:
         """Name of the run folder: `<name>-<first 12 hex digits of the config's sha256>`."""
         return run_key(self.name, self.config)
+
+    @property
+    def runner_name(self) -> str:
+        """The "module:function" by which other processes find the runner."""
+        if isinstance(self.runner, str):
+            return self.runner
+        return f"{self.runner.__module__}:{self.runner.__qualname__}"
 
 
 DRAWN_NAME = "drawn.json"
@@ -79,22 +96,29 @@ def load_runner(name: str) -> Runner:
     return runner
 
 
-def make_run(runner: str, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Calls the function of a job, and tells those who listen to the run if it raises.
+def make_run(
+    runner: Runner | str, run: RunFolder, config: Mapping[str, Any], context: RunContext
+) -> None:
+    """Make the run of a job, and write its record with the seconds that it took.
 
-    With W&B on, what fails before it was a run there becomes one, and what was one ends there.
+    Those who listen to the run are told if it fails. With W&B on, what fails before it was a run
+    there becomes one, and what was one ends there.
 
     Args:
-        runner: "module:function".
-        run: Its folder.
-        config: Its config.
+        runner: The job's function, or its "module:function".
+        run: The run's folder.
+        config: The job's config.
         context: What the command's jobs are given.
     """
     wandb = context.wandb
     if wandb.project and (run.path / "wandb").is_dir():
         _follow(run, wandb)
+    start = time.perf_counter()
     try:
-        load_runner(runner)(run, config, context.fixed_by(config))
+        function = load_runner(runner) if isinstance(runner, str) else runner
+        record = function(run, config, context.fixed_by(config))
+        if record is not None:
+            run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
     except AttemptLostError:
         raise  # the run in W&B is that of the attempt in charge
     except BaseException as end:

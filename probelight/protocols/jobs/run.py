@@ -1,85 +1,88 @@
-"""The executor `here`: the jobs of a plan one after the other, in this process."""
+"""How a command makes its runs: its folder, the runs that are missing, results.csv, the table.
+
+A protocol has settings, expands them to jobs, and runs one job at a time; this is all the rest.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import refuse_driven
 from probelight.protocols.jobs.job import Job, make_run, record_pending
+from probelight.results.provenance import FromFiles
+from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 
-Progress = Callable[[Sequence[Job]], Iterable[Job]]
 
-
-def run_here(
-    plan: Iterable[Job], folder: CommandFolder, context: RunContext, progress: Progress = iter
-) -> list[RunFolder]:
-    """Makes the runs of a plan that are not finished, those that others need before them.
-
-    Whatever was interrupted goes on where it stopped; a job that fails ends the plan.
+def run_command(
+    output_dir: str | Path,
+    config: Mapping[str, Any],
+    jobs: Sequence[Job],
+    context: RunContext,
+    *,
+    files: Iterable[FromFiles] = (),
+    table: str,
+    check: Callable[[Sequence[Job]], None] | None = None,
+) -> list[Row]:
+    """Make the runs of a command that its folder does not have yet, and print their table.
 
     Args:
-        plan: The jobs.
-        folder: The command's folder.
+        output_dir: Folder of the command; given again, it goes on where it stopped.
+        config: The command's resolved config, which the folder keeps and is held to.
+        jobs: All jobs of the command.
         context: What every job is given.
-        progress: Is given the jobs that are missing and gives them out again, as
-            `rich.progress.track` does.
+        files: What the command reads, so that a folder made from other data is refused by name.
+        table: Name of the report's section whose tables are printed.
+        check: Is given the jobs that are missing before the first one starts; refuses early what
+            would else fail after hours.
 
     Returns:
-        The runs that were made now.
+        The rows of results.csv.
 
     Raises:
-        RuntimeError: If a job ends without a result.
+        UsageError: If the folder was made with another config, or a run on Ray is at work in it.
+        SystemExit: If the jobs ran on Ray and were stopped, or some failed.
     """
-    jobs = in_order(plan)
-    runs = {job.key: folder.run(job.name, job.config) for job in jobs}
-    missing = [job for job in jobs if runs[job.key].result() is None]
-    for job in progress(missing):
-        run = runs[job.key]
-        make_run(job.runner, run, job.config, context)
-        if run.result() is None:
-            raise RuntimeError(f"{job.runner} ended without {run.result_path}")
-    return [runs[job.key] for job in missing]
+    folder = CommandFolder(Path(output_dir), config, files)
+    missing = say_complete(jobs, folder, context)
+    if check is not None:
+        check(missing)
+    run_jobs(jobs, folder, context)
+    # Only now: it imports pandas and matplotlib.
+    from probelight.reports.terminal import print_tables
+
+    print_tables(folder.path, table)
+    return folder.rows()
 
 
-def in_order(plan: Iterable[Job]) -> list[Job]:
-    """The jobs, each once, behind those of the plan that it waits for; else in the order given."""
-    jobs = {job.key: job for job in plan}
-    found: dict[str, Job] = {}
-
-    def add(job: Job) -> None:
-        for key in (*job.needs, *job.follows):
-            if key in jobs and key not in found:
-                add(jobs[key])
-        found.setdefault(job.key, job)
-
-    for job in jobs.values():
-        add(job)
-    return list(found.values())
+def say_complete(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[Job]:
+    """Say which jobs have a result already, and return those that have none."""
+    missing = unfinished(jobs, folder)
+    keys = {job.key for job in missing}
+    for job in jobs:
+        if job.key not in keys:
+            context.say(f"{job.title or job.key}: complete")
+    return missing
 
 
-@dataclass(frozen=True)
-class Part:
-    """Jobs of a plan behind which results.csv is rewritten.
+def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
+    """Return the jobs that have no result yet; nothing is written."""
+    return [job for job in jobs if folder.result(job.key) is None]
+
+
+def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
+    """Make the runs that are not finished, and leave all their rows in results.csv.
+
+    Whatever was interrupted goes on where it stopped. Here, a job that fails ends the command.
 
     Args:
         jobs: The jobs.
-        bar: What one progress bar over them says, in place of one for each of their steps.
-    """
-
-    jobs: Sequence[Job]
-    bar: str = ""
-
-
-def run_jobs(plan: Sequence[Part], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
-    """Makes the runs of a plan that are not finished, and leaves all their rows in results.csv.
-
-    Args:
-        plan: The jobs, part by part.
         folder: The command's folder.
         context: What every job is given.
 
@@ -91,28 +94,48 @@ def run_jobs(plan: Sequence[Part], folder: CommandFolder, context: RunContext) -
         SystemExit: If the jobs ran on Ray and were stopped, or some failed; what became of each
             was said.
     """
+    if context.engine.kind == "ray":
+        return _run_on_ray(jobs, folder, context)
     from rich.progress import track  # not above: --help of all commands is quick
 
-    if context.engine.kind == "ray":
-        return _on_ray([job for part in plan for job in part.jobs], folder, context)
     refuse_driven(folder.path)
     record_pending(folder.runs_dir, context.wandb)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
-    shown = context.trainer.progress_bar
     made: list[RunFolder] = []
-    for part in plan:
-        if not part.bar:
-            now = run_here(part.jobs, folder, context)
-        else:
-            bar = partial(track, description=part.bar, transient=True, disable=not shown)
-            now = run_here(part.jobs, folder, quiet, bar)
-        if now or part is plan[-1]:
+    ordered = in_order(jobs)
+    runs = {job.key: folder.run(job.name, job.config) for job in ordered}
+    for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
+        missing = [job for job in neighbours if runs[job.key].result() is None]
+        shown = context.trainer.progress_bar and bool(bar)
+        for job in track(missing, description=bar, transient=True, disable=not shown):
+            make_run(job.runner, runs[job.key], job.config, quiet if bar else context)
+            made.append(runs[job.key])
+            if not bar:
+                folder.write_results()
+        if bar and missing:
             folder.write_results()
-        made += now
+    if not made:
+        folder.write_results()  # a command that was stopped before it wrote them
     return made
 
 
-def _on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Return each job once, after those that it waits for; else in the order given."""
+    by_key = {job.key: job for job in jobs}
+    found: dict[str, Job] = {}
+
+    def add(job: Job) -> None:
+        for key in (*job.needs, *job.follows):
+            if key in by_key and key not in found:
+                add(by_key[key])
+        found.setdefault(job.key, job)
+
+    for job in by_key.values():
+        add(job)
+    return list(found.values())
+
+
+def _run_on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
     from probelight.protocols.jobs.plan import Planned, plan_jobs
@@ -129,8 +152,3 @@ def _on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> 
     if code:
         sys.exit(code)
     return [folder.run(job.name, job.config) for job in missing]
-
-
-def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
-    """Those of some jobs that have no result yet; looks alone, and makes nothing."""
-    return [job for job in jobs if folder.result(job.key) is None]

@@ -30,7 +30,7 @@ from probelight.protocols.jobs.context import (
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_configs
 from probelight.protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
 from probelight.results.row import Row
@@ -169,7 +169,7 @@ def score_sets(
     for model in models:
         own = [(one.data, job.key) for whose, one, job in asked if whose == model]
         _check(model, [data for data, key in own if key in missing], scoring)
-    run_jobs([Part([job]) for job in plan], folder, context)
+    run_jobs(plan, folder, context)
 
 
 def _check(model: ModelSettings, sets: Sequence[ProbeData], scoring: Sequence[str]) -> None:

@@ -211,7 +211,7 @@ def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> N
     config = {**job.config, "stems": "0" * 64}
     run = CommandFolder(tmp_path, {}).run(job.name, config)
     with pytest.raises(UsageError, match=r"grid A \(paper wording\): changed since it was planned"):
-        load_runner(job.runner)(run, config, RunContext())
+        load_runner(job.runner_name)(run, config, RunContext())
 
 
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]

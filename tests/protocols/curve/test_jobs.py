@@ -18,7 +18,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import load_runner
-from probelight.protocols.jobs.run import run_here
+from probelight.protocols.jobs.run import run_jobs
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 
@@ -103,9 +103,9 @@ def test_a_job_needs_nothing_but_its_config(
             for job, context in zip(jobs, contexts, strict=True):
                 plain = json.loads(json.dumps(job.config))
                 assert Curve.of(plain, context) == Curve.of(job.config, context)
-                run_here([job], folder, context)
+                run_jobs([job], folder, context)
         else:
-            run_here(jobs, folder, contexts[0])
+            run_jobs(jobs, folder, contexts[0])
         results.append(read_results(folder.write_results()))
     assert results[0] == results[1] != []
 
@@ -127,4 +127,4 @@ def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
     for job in (jobs[0], jobs[-1]):
         context = RunContext(TRAINER, mirror=str(tmp_path / "probes" / "mirror"))
         with pytest.raises(UsageError, match=f"{path}: changed since it was planned"):
-            load_runner(job.runner)(folder.run(job.name, job.config), job.config, context)
+            load_runner(job.runner_name)(folder.run(job.name, job.config), job.config, context)

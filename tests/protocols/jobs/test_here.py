@@ -11,7 +11,8 @@ import pytest
 
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import in_order, run_here
+from probelight.protocols.jobs.run import in_order, run_jobs
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.protocols.jobs.harness import log_lines
 from tests.protocols.jobs.trivial import RUNNER, cells
@@ -32,15 +33,9 @@ def test_what_others_wait_for_comes_before_them_and_all_else_as_planned() -> Non
 
 def test_a_plan_is_worked_off_and_nothing_is_done_twice(folder: CommandFolder) -> None:
     plan = cells(3)
-    shown: list[Job] = []
-
-    def progress(jobs: Any) -> Any:
-        shown.extend(jobs)
-        return jobs
-
-    made = run_here(plan[:2], folder, RunContext(), progress)
-    assert [run.key for run in made] == [job.key for job in plan[:2]] == [j.key for j in shown]
-    made = run_here(plan, folder, RunContext())
+    made = run_jobs(plan[:2], folder, RunContext())
+    assert [run.key for run in made] == [job.key for job in plan[:2]]
+    made = run_jobs(plan, folder, RunContext())
     assert [run.key for run in made] == [plan[2].key]
     assert log_lines(folder.path) == [job.key for job in plan]
 
@@ -50,20 +45,20 @@ def test_a_job_that_fails_ends_the_plan_and_the_next_start_goes_on(folder: Comma
     [once] = cells(1, failing_once=True)
     plan = [first, once, replace(last, needs=(once.key,))]
     with pytest.raises(ValueError, match="not at the first try"):
-        run_here(plan, folder, RunContext())
+        run_jobs(plan, folder, RunContext())
     assert log_lines(folder.path) == [first.key]
-    assert [run.key for run in run_here(plan, folder, RunContext())] == [once.key, last.key]
+    assert [run.key for run in run_jobs(plan, folder, RunContext())] == [once.key, last.key]
 
 
-def nothing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-    """Leaves no result."""
-    run.write("threads.json", context.trainer.threads)
+def threads(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    return RunRecord(protocol="threads", counts={"threads": context.trainer.threads or 0})
 
 
-def test_what_the_key_was_made_with_holds_and_a_job_without_a_result_is_said(
-    folder: CommandFolder,
-) -> None:
-    job = Job("empty", {"threads": 3}, "tests.protocols.jobs.test_here:nothing")
-    with pytest.raises(RuntimeError, match=r"test_here:nothing ended without .*result\.json"):
-        run_here([job], folder, RunContext(TrainerSettings(threads=1)))
-    assert folder.run(job.name, job.config).read("threads.json") == 3
+def test_what_the_key_was_made_with_holds_and_a_run_is_timed(folder: CommandFolder) -> None:
+    job = Job("threads", {"threads": 3}, threads)
+    [run] = run_jobs([job], folder, RunContext(TrainerSettings(threads=1)))
+    record = run.result()
+    assert record is not None
+    assert record.counts == {"threads": 3}
+    assert record.seconds is not None
+    assert 0 <= record.seconds < 60

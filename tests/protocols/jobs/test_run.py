@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from probelight.io.errors import UsageError
 from probelight.protocols.jobs.context import EngineSettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.fencing import drive_alone
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import Part, run_jobs, unfinished
+from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -26,7 +27,7 @@ def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> No
         raise ValueError(f"{number} is negative")
     shown = int(context.trainer.progress_bar)
     row = Row(protocol="square", metric="accuracy", value=number**2, seed=shown)
-    run.finish(RunRecord(protocol="square", rows=(row,)))
+    return RunRecord(protocol="square", rows=(row,))
 
 
 def job(number: int) -> Job:
@@ -42,25 +43,32 @@ def values(folder: CommandFolder) -> list[float]:
     return sorted(float(row["value"]) for row in read_results(folder.path / "results.csv"))
 
 
-def test_the_rows_of_each_part_are_there_before_the_next_begins(folder: CommandFolder) -> None:
-    plan = [Part([job(2), job(3)]), Part([job(4), job(-1)])]
+def test_the_rows_of_each_run_are_there_before_the_next_begins(folder: CommandFolder) -> None:
+    plan = [job(2), job(3), job(4), job(-1)]
     with pytest.raises(ValueError, match="-1 is negative"):
         run_jobs(plan, folder, RunContext())
-    assert values(folder) == [4, 9]
-    made = run_jobs([*plan[:1], Part([job(4), job(5)])], folder, RunContext())
-    assert [run.key for run in made] == [job(5).key]  # that of 4 was finished before the failure
+    assert values(folder) == [4, 9, 16]
+    made = run_jobs([*plan[:3], job(5)], folder, RunContext())
+    assert [run.key for run in made] == [job(5).key]
     assert values(folder) == [4, 9, 16, 25]
 
 
+def test_the_rows_of_runs_under_one_bar_are_there_after_the_last(folder: CommandFolder) -> None:
+    plan = [*(replace(job(number), bar="three") for number in (2, 3, 4)), job(-1)]
+    with pytest.raises(ValueError, match="-1 is negative"):
+        run_jobs(plan, folder, RunContext())
+    assert values(folder) == [4, 9, 16]
+
+
 def test_results_are_written_anew_where_nothing_is_left_to_do(folder: CommandFolder) -> None:
-    run_jobs([Part([job(2)])], folder, RunContext())
+    run_jobs([job(2)], folder, RunContext())
     (folder.path / "results.csv").unlink()
-    assert run_jobs([Part([job(2)])], folder, RunContext()) == []
+    assert run_jobs([job(2)], folder, RunContext()) == []
     assert values(folder) == [4]
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_one_bar_over_a_part_takes_the_place_of_those_of_its_jobs(
+def test_one_bar_over_some_jobs_takes_the_place_of_their_own(
     folder: CommandFolder, shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bars = []
@@ -71,14 +79,14 @@ def test_one_bar_over_a_part_takes_the_place_of_those_of_its_jobs(
 
     monkeypatch.setattr("rich.progress.track", track)
     context = RunContext(TrainerSettings(progress_bar=shown))
-    run_jobs([Part([job(2)], "two squared"), Part([job(3)])], folder, context)
+    run_jobs([replace(job(2), bar="two squared"), job(3)], folder, context)
     rows = read_results(folder.path / "results.csv")
     assert {row["value"]: row["seed"] for row in rows} == {"4.0": "0", "9.0": str(int(shown))}
-    assert bars == [("two squared", 1, not shown)]
+    assert bars == [("two squared", 1, not shown), ("", 1, True)]
 
 
 def test_what_is_missing_is_told_without_a_folder_of_it(folder: CommandFolder) -> None:
-    run_jobs([Part([job(2)])], folder, RunContext())
+    run_jobs([job(2)], folder, RunContext())
     assert unfinished([job(2), job(3)], folder) == [job(3)]
     assert [path.name for path in folder.runs_dir.iterdir()] == [job(2).key]
 
@@ -88,9 +96,9 @@ def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: Comma
         drive_alone(folder.path, take_over=False),
         pytest.raises(UsageError, match=r"is already at work on it, since .* stop it first"),
     ):
-        run_jobs([Part([job(2)])], folder, RunContext())
+        run_jobs([job(2)], folder, RunContext())
     assert list(folder.runs_dir.iterdir()) == []
-    assert len(run_jobs([Part([job(2)])], folder, RunContext())) == 1
+    assert len(run_jobs([job(2)], folder, RunContext())) == 1
 
 
 @pytest.mark.parametrize("option", ["address", "gpus_per_cell", "max_retries", "take_over"])

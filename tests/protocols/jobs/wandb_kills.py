@@ -11,7 +11,7 @@ from typing import Any
 from probelight.callbacks.wandb_logger import WandbGuard
 from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.run import Part, run_jobs
+from probelight.protocols.jobs.run import run_jobs
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.protocols.jobs import tiny_training
 
@@ -48,7 +48,7 @@ def main(folder: Path, place: str = "") -> None:
     trainer = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
     context = RunContext(trainer, WandbSettings(project="p"))
     [job] = tiny_training.cells(1, seconds=0.0)
-    run_jobs([Part([job])], CommandFolder(folder, {"command": "tiny"}), context)
+    run_jobs([job], CommandFolder(folder, {"command": "tiny"}), context)
 
 
 if __name__ == "__main__":
