@@ -11,6 +11,7 @@ from probelight.reports.concepts.section import CONCEPTS
 from probelight.reports.curve.medals import MedalRule, read_rule
 from probelight.reports.curve.section import curve_section
 from probelight.reports.diagnostics.section import DIAGNOSTICS
+from probelight.reports.fits import FITS
 from probelight.reports.grids.section import GRIDS
 from probelight.reports.inoculation.section import INOCULATION
 from probelight.reports.kit.section import Made, Section, flat
@@ -31,7 +32,7 @@ def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
     """
     curves = curve_section(rule or read_rule())
     others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT, PAPERS
-    return OVERVIEW, ZERO_SHOT, *others, COMPARE, PROVENANCE
+    return OVERVIEW, ZERO_SHOT, *others, FITS, COMPARE, PROVENANCE
 
 
 def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:

@@ -135,6 +135,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     root = Path(os.path.commonpath(roots.values()))
     paths_below = {
         given: [p for p in below.rglob(RESULT_FILE) if p.parent.parent.name == RUNS_FOLDER]
+        or [*below.glob(RESULT_FILE)]  # a fit's folder holds its result itself
         for given, below in roots.items()
     }
     every = sorted({p for paths in paths_below.values() for p in paths}, key=lambda p: p.parts)
@@ -203,7 +204,7 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
         command = ""
     return replace(
         run,
-        path=name.removesuffix(f"/{RESULT_FILE}"),
+        path=PurePath(name).parent.as_posix(),
         key=run.key or path.parent.name,
         command=visible(command.strip()),
     )

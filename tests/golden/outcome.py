@@ -233,7 +233,9 @@ def _facts(part: Path) -> Table:
     return [
         {
             "run": part.name,
-            "counts": json.dumps(facts.get("counts", facts.get("scores")), sort_keys=True),
+            "counts": json.dumps(
+                facts.get("facts", {}).get("scores", facts["counts"]), sort_keys=True
+            ),
             "notices": "; ".join(facts.get("notices", [])),
         }
         for path in [part / "result.json"]

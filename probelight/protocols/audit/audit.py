@@ -215,8 +215,8 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     """
     # Only now: they import torch and Lightning.
     from probelight.models.scorer import Scorer, TrainedScorer
-    from probelight.protocols.engine.direct import Direct, fit_directly
     from probelight.protocols.engine.evaluation import predict
+    from probelight.protocols.engine.training import Direct, fit_directly
 
     start = time.perf_counter()
     model = ModelSettings(**config["model"])

@@ -10,21 +10,20 @@ from typing import Annotated, Any
 from pytorch_lightning import LightningDataModule, LightningModule
 from pytorch_lightning.callbacks import RichProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
+from rich.console import Console
 
 from probelight.callbacks.aggregate_checkpoint import is_sharded
-from probelight.callbacks.agreed_stop import AgreedStop, stoppable
+from probelight.callbacks.agreed_stop import stoppable
 from probelight.callbacks.last_state import (
     LAST_NAME,
     SCORES,
     AtomicCheckpointIO,
-    LastState,
     newest_state,
     read_state,
     scores_of,
 )
 from probelight.callbacks.predictions.writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
-from probelight.callbacks.step_seed import StepSeed
 from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.escaping import json_text
 from probelight.io.package import program
@@ -43,8 +42,15 @@ from probelight.io.ranges import (
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.protocols.cli.parser import OneLineErrors
-from probelight.protocols.engine.training import quiet_lightning
-from probelight.results.provenance import git_commit, versions
+from probelight.protocols.engine.fit_record import fit_record
+from probelight.protocols.engine.training import (
+    quiet_lightning,
+    resumed_metrics,
+    training_callbacks,
+)
+from probelight.reports.fits import fits_table
+from probelight.reports.terminal import print_table
+from probelight.results.load import load_results
 
 
 class FitArgumentParser(OneLineErrors, LightningArgumentParser):
@@ -55,7 +61,7 @@ class ProbelightCLI(LightningCLI):
     """Any module on any data module; a `fit` whose folder holds a state goes on from it."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Adds the run's folder."""
+        """Add the run's folder."""
         parser.add_argument(
             "--output_dir", default="runs/fit", help="Folder of the run: states, metrics, config."
         )
@@ -70,12 +76,12 @@ class ProbelightCLI(LightningCLI):
         )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
-        """Parses them and checks the numbers, before anything is seeded, loaded or written."""
+        """Parse them and check the numbers, before anything is seeded, loaded or written."""
         super().parse_arguments(parser, args)
         check_settings(lightning_options, self.config[self.config.subcommand].as_dict(), "--")
 
     def instantiate_classes(self) -> None:
-        """A model that cannot be loaded is one error, without jsonargparse's list of types."""
+        """Make one error of a model that cannot be loaded, without jsonargparse's list of types."""
         try:
             super().instantiate_classes()
             return
@@ -86,7 +92,7 @@ class ProbelightCLI(LightningCLI):
         raise cause  # out here: inside, the two errors would be each other's cause
 
     def instantiate_trainer(self, **options: Any) -> Any:
-        """Adds the callbacks, loggers and checkpoint files that every run of ours has."""
+        """Add the callbacks, loggers and checkpoint files that every run of ours has."""
         config = self._get(self.config_init, "trainer")
         folder = Path(self._get(self.config_init, "output_dir"))
         remove_leftovers(folder)
@@ -94,33 +100,30 @@ class ProbelightCLI(LightningCLI):
         chosen = config.get("callbacks") or []
         options["callbacks"] = [
             *(chosen if isinstance(chosen, list) else [chosen]),
-            StepSeed(seed if isinstance(seed, int) and not isinstance(seed, bool) else 0),
-            AgreedStop(),
-            LastState(
-                str(folder / "checkpoints"),
+            *training_callbacks(
+                folder / "checkpoints",
+                seed if isinstance(seed, int) and not isinstance(seed, bool) else 0,
                 self._get(self.config_init, "checkpoint_every"),
                 self._get(self.config_init, "checkpoint_minutes"),
                 self._get(self.config_init, "checkpoint_share"),
+                at_end=True,
             ),
             PredictionWriter(folder / "predictions.jsonl"),
         ]
         if config.get("enable_progress_bar") is not False:
             options["callbacks"].append(RichProgressBar(leave=True))
         if config.get("logger") in (None, True):
-            metrics = RunMetrics(folder / "metrics.csv")
             state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
             for problem in problems:  # `before_fit` will not meet them again
                 print(problem)
-            metrics.resume_from(read_state(state)["global_step"] if state else 0)
-            options["logger"] = [metrics]
+            options["logger"] = [resumed_metrics(folder, state)]
             options["callbacks"].append(StepMetrics(config.get("log_every_n_steps")))
         options["plugins"] = [*(config.get("plugins") or []), AtomicCheckpointIO()]
         options["default_root_dir"] = str(folder)
-        trainer = super().instantiate_trainer(**options)
-        return trainer
+        return super().instantiate_trainer(**options)
 
     def after_fit(self) -> None:
-        """Leaves result.json, which says that the run has ended and what it scored."""
+        """Leave result.json, which says that the run has ended and what it scored."""
         folder = Path(self._get(self.config_init, "output_dir"))
         scores = scores_of(self.trainer)
         if not self.trainer.is_global_zero:
@@ -136,19 +139,22 @@ class ProbelightCLI(LightningCLI):
             scores = scores or state.get(SCORES, {})
             if is_sharded(self.trainer):
                 weights = state.get("state_dict", {})
-        result = {
-            "protocol": "fit",
-            "scores": scores,
-            "global_step": self.trainer.global_step,
-            "versions": versions(),
-            "git_commit": git_commit(),
-            "model_sha256": model_fingerprint(weights),
-            "seconds": round(time.perf_counter() - self._started, 3),
-        }
-        write_text_atomic(folder / "result.json", json_text(result, indent=1) + "\n")
+        logger = self.trainer.logger
+        record = fit_record(
+            self.config["fit"].as_dict(),
+            self.datamodule,
+            scores,
+            logger.rows if isinstance(logger, RunMetrics) else (),
+            self.trainer.global_step,
+            model_fingerprint(weights),
+            round(time.perf_counter() - self._started, 3),
+        )
+        write_text_atomic(folder / "result.json", json_text(record.to_json(), indent=1) + "\n")
+        if table := fits_table(load_results(folder)):
+            print_table(table, Console())
 
     def before_fit(self) -> None:
-        """Goes on from the newest readable state."""
+        """Go on from the newest readable state."""
         self._started = time.perf_counter()
         folder = Path(self._get(self.config_init, "output_dir"))
         state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
@@ -161,7 +167,7 @@ class ProbelightCLI(LightningCLI):
 
 
 def run_cli(arguments: list[str]) -> None:
-    """Runs `fit`, `validate`, `test` or `predict` with LightningCLI."""
+    """Run `fit`, `validate`, `test` or `predict` with LightningCLI."""
     quiet_lightning()
     with stoppable():
         ProbelightCLI(

@@ -18,13 +18,12 @@ from probelight.protocols.curve.curve import Curve, FirstStage
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import Measurement, Point, early_stopping, write_point
 from probelight.protocols.curve.settings import FIRST_STAGE, FULL, PROTOCOL
-from probelight.protocols.engine.direct import Direct, fit_directly
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.model_source import source_of
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.engine.training import FitPlan, fit_choices
+from probelight.protocols.engine.training import Direct, FitPlan, fit_choices, fit_directly
 from probelight.protocols.jobs.context import RunContext
 from probelight.results.provenance import data_files
 from probelight.results.record import CurveFacts, RunRecord

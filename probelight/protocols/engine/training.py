@@ -1,4 +1,8 @@
-"""One fit that a kill at any moment does not spoil: resume, checkpoints, loggers, progress."""
+"""One fit that a kill at any moment does not spoil: its Trainer, callbacks, states, loggers.
+
+`fit_directly` trains a model on questions, for a point of a curve or a baseline of an audit;
+`fit` trains any module; `train.py fit` has its own Trainer of LightningCLI and the same callbacks.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,12 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
-from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint
+from probelight.callbacks.aggregate_checkpoint import (
+    HELD_OUT,
+    AggregateCheckpoint,
+    FinalCheckpoint,
+    Patience,
+)
 from probelight.callbacks.agreed_stop import AgreedStop, stoppable
 from probelight.callbacks.last_state import (
     LAST_NAME,
@@ -26,7 +35,9 @@ from probelight.callbacks.last_state import (
     newest_state,
     previous_of,
     read_state,
+    scores_of,
 )
+from probelight.callbacks.learning_curve import LearningCurve
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.callbacks.step_seed import StepSeed
 from probelight.callbacks.wandb_logger import follow
@@ -36,9 +47,10 @@ from probelight.io.download import cache_folder
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
-from probelight.protocols.engine.settings import Fit
+from probelight.protocols.engine.models import module_for, saved_module
+from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.results.run_folder import RunFolder
+from probelight.results.run_folder import METRICS_FILE, RunFolder
 
 
 @dataclass
@@ -69,7 +81,7 @@ def fit_choices(
     plan: FitPlan,
     context: RunContext,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """`fit` on items with choices; the evaluation sets are scored behind each epoch.
+    """Fit a module on items with choices; the evaluation sets are scored behind each epoch.
 
     Returns:
         What `fit` does; and what the encoding of the training items has to say (cuts, skips).
@@ -94,7 +106,7 @@ def fit(
     plan: FitPlan,
     context: RunContext,
 ) -> tuple[str, ...]:
-    """Trains `module`, going on from the newest readable state in the run's folder.
+    """Train `module`, going on from the newest readable state in the run's folder.
 
     Returns:
         What was wrong with states that could not be gone on from.
@@ -106,8 +118,7 @@ def fit(
     state_path, problems = starting_point(run, plan.callbacks)
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
-    metrics = RunMetrics(run.path / "metrics.csv")
-    metrics.resume_from(read_state(state_path)["global_step"] if state_path else 0)
+    metrics = resumed_metrics(run.path, state_path)
     loggers: list[Logger] = [metrics]
     shown = follow(run, wandb, metrics.rows) if wandb.project else None
     if shown is not None:
@@ -119,10 +130,10 @@ def fit(
         plugins=[AtomicCheckpointIO()],
         callbacks=[
             *plan.callbacks,
-            StepSeed(plan.seed),
             StepMetrics(settings.log_every_n_steps),
-            LastState(
-                str(run.checkpoint_dir),
+            *training_callbacks(
+                run.checkpoint_dir,
+                plan.seed,
                 settings.checkpoint_every,
                 settings.checkpoint_minutes,
                 settings.checkpoint_share,
@@ -141,15 +152,47 @@ def fit(
         trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     refuse_lost_models(run, plan.callbacks)
     if shown is not None:
-        last = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        shown.summarise({**last, **plan.summary()})
+        shown.summarise({**scores_of(trainer), **plan.summary()})
     return problems
+
+
+def training_callbacks(
+    checkpoint_dir: Path,
+    seed: int,
+    every_n_train_steps: int | None,
+    minutes: float,
+    share: float,
+    *,
+    at_end: bool,
+) -> list[Callback]:
+    """Return what makes a fit go on exactly where it was: seeds of steps, states, agreed stops.
+
+    Args:
+        checkpoint_dir: Where states are kept.
+        seed: Of the steps.
+        every_n_train_steps: Steps between two states; None goes by the clock.
+        minutes: Least time between two states.
+        share: Share of the time for writing them.
+        at_end: Whether the end of the training is kept.
+    """
+    return [
+        StepSeed(seed),
+        LastState(str(checkpoint_dir), every_n_train_steps, minutes, share, at_end),
+        AgreedStop(),
+    ]
+
+
+def resumed_metrics(folder: Path, state: Path | None) -> RunMetrics:
+    """Return the logger of metrics.csv, with the lines from before a state."""
+    metrics = RunMetrics(folder / METRICS_FILE)
+    metrics.resume_from(read_state(state)["global_step"] if state else 0)
+    return metrics
 
 
 def starting_point(
     run: RunFolder, callbacks: Sequence[Callback]
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """The state that a fit goes on from, None to start anew, and what was wrong with others.
+    """Return the state that a fit goes on from, None to start anew, and problems of others.
 
     A state whose best model is lost is of no use: the model could not be reported.
     """
@@ -165,7 +208,7 @@ def starting_point(
 
 
 def refuse_lost_models(run: RunFolder, callbacks: Sequence[Callback]) -> None:
-    """Raises RuntimeError if a best model is not in its folder; the next start trains anew."""
+    """Raise RuntimeError if a best model is not in its folder; the next start trains anew."""
     for keep in kept_models(callbacks):
         if lost := keep.problem():
             forget_states(run)
@@ -173,12 +216,12 @@ def refuse_lost_models(run: RunFolder, callbacks: Sequence[Callback]) -> None:
 
 
 def kept_models(callbacks: Sequence[Callback]) -> list[AggregateCheckpoint]:
-    """The callbacks that keep a best model."""
+    """Return the callbacks that keep a best model."""
     return [callback for callback in callbacks if isinstance(callback, AggregateCheckpoint)]
 
 
 def forget_states(run: RunFolder) -> None:
-    """Removes what a fit would go on from."""
+    """Remove what a fit would go on from."""
     last = run.checkpoint_dir / f"{LAST_NAME}.ckpt"
     # In this order another process of the run never takes the older one for the newest.
     for path in (previous_of(last), last):
@@ -186,7 +229,7 @@ def forget_states(run: RunFolder) -> None:
 
 
 def compile_transformers(module: pl.LightningModule) -> None:
-    """Compiles the transformers inside a module; names and values of its weights stay."""
+    """Compile the transformers inside a module; names and values of its weights stay."""
     for part in module.modules():
         if isinstance(part, PreTrainedModel):
             # Batches differ in length: without dynamic shapes each would be compiled anew.
@@ -194,12 +237,14 @@ def compile_transformers(module: pl.LightningModule) -> None:
 
 
 def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
-    """A Lightning Trainer with the house's defaults.
+    """Return a Lightning Trainer with the house's defaults.
 
     Raises:
         UsageError: If this machine or Lightning has no such device, strategy or precision.
     """
-    callbacks = [*options.pop("callbacks", []), AgreedStop()]
+    callbacks = list(options.pop("callbacks", []))
+    if not any(isinstance(callback, AgreedStop) for callback in callbacks):
+        callbacks.append(AgreedStop())
     if settings.progress_bar:
         callbacks.append(RichProgressBar(leave=False))
     quiet_lightning()
@@ -227,7 +272,7 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
 
 
 def quiet_lightning() -> None:
-    """Silences hints of Lightning that do not concern a user of the protocols."""
+    """Silence hints of Lightning that do not concern a user of the protocols."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     for message in (
@@ -243,3 +288,99 @@ def quiet_lightning() -> None:
         ".*callbacks used to create the checkpoint need to be provided.*",
     ):
         warnings.filterwarnings("ignore", message=message)
+
+
+HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
+
+
+@dataclass(frozen=True)
+class Direct:
+    """What is trained, and how.
+
+    Attributes:
+        model: Of a kind that is trained for questions (`kinds.trained_for`).
+        how: With patience the best epoch on the held-out rows is taken, else the last one.
+        seed: Seeds order, dropout and what is fresh of the model.
+        start: Folder of the model that an earlier training left; None begins with `model`.
+        description: Shown before the progress bar.
+    """
+
+    model: ModelSettings
+    how: FitSettings
+    seed: int
+    start: Path | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class DirectlyTrained:
+    """What was trained.
+
+    Attributes:
+        module: The module, ready for `TrainedScorer`.
+        epoch: The epoch that it is of.
+        notices: What was wrong with states that could not be gone on from, and what there is to
+            say of the training items.
+    """
+
+    module: ChoiceModule
+    epoch: int
+    notices: tuple[str, ...]
+
+
+def fresh_module(direct: Direct) -> ChoiceModule:
+    """Return the module that the training begins with.
+
+    Raises:
+        UsageError: If its kind is not trained for questions.
+    """
+    how = direct.how
+    options: dict[str, Any] = {
+        "learning_rate": how.learning_rate,
+        "weight_decay": how.weight_decay,
+        "max_grad_norm": how.max_grad_norm,
+        # Baselines halve their rate when the held-out accuracy stands still.
+        "monitor": HELD_OUT if how.patience is not None else None,
+    }
+    if direct.start is not None:
+        return saved_module(direct.start, **options)
+    return module_for(direct.model, "mc_qa", seed=direct.seed, **options)
+
+
+def fit_directly(
+    run: RunFolder,
+    direct: Direct,
+    sample: Sequence[Record],
+    held_out: Sequence[Record],
+    context: RunContext,
+) -> DirectlyTrained:
+    """Train a model on records, going on where an interrupted start of the run was.
+
+    Args:
+        run: The folder that states and the best model are kept in.
+        direct: What is trained.
+        sample: The train rows.
+        held_out: Rows that patience watches; without patience they may be none.
+        context: Device and batch settings.
+
+    Raises:
+        UsageError: As `fresh_module`.
+    """
+    how, module = direct.how, fresh_module(direct)
+    keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
+    final = FinalCheckpoint(run.best_dir)
+    watchers: list[Callback] = [final]
+    if how.patience is not None:
+        watchers = [
+            keep,
+            Patience(keep, how.patience),
+            LearningCurve(how.batch_size, len(sample)),
+        ]
+    plan = FitPlan(how, direct.seed, watchers, direct.description)
+    watched = {HELD_OUT_SET: held_out} if held_out else {}
+    problems, encoded = fit_choices(module, sample, watched, run, plan, context)
+    notices = (*problems, *encoded)
+    if keep.best is None:
+        module = saved_module(run.best_dir) if final.saved else module
+        return DirectlyTrained(module, how.epochs, notices)
+    return DirectlyTrained(saved_module(run.best_dir), int(keep.best["epoch"]), notices)

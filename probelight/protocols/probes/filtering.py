@@ -204,8 +204,8 @@ def choice_only_model(settings: FilterSettings) -> Answer:
     """Training and asking a choice-only model on one thread of the CPU."""
     # Only now: building a probe without a filter needs no torch.
     from probelight.models.scorer import TrainedScorer
-    from probelight.protocols.engine.direct import Direct, fit_directly
     from probelight.protocols.engine.evaluation import predict
+    from probelight.protocols.engine.training import Direct, fit_directly
     from probelight.protocols.jobs.context import RunContext, TrainerSettings
     from probelight.results.run_folder import RunFolder
 

@@ -10,7 +10,7 @@ from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.audit.items import TRANSFORMER_FIT
-from probelight.protocols.engine.direct import Direct, DirectlyTrained, fresh_module
+from probelight.protocols.engine.training import Direct, DirectlyTrained, fresh_module
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
@@ -84,7 +84,7 @@ def test_a_transformer_is_given_the_choices_alone(
         given.extend([*sample, *held])
         return DirectlyTrained(fresh_module(direct), 3, ())
 
-    monkeypatch.setattr("probelight.protocols.engine.direct.fit_directly", untrained)
+    monkeypatch.setattr("probelight.protocols.engine.training.fit_directly", untrained)
     path = tmp_path / "tiny.yaml"
     path.write_text(f"model: {{name_or_path: {curve_model}, name: tiny}}\n")
     out = tmp_path / "audit"

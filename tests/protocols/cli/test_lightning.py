@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.cli.lightning import lightning_options
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import read_metrics
 from tests.fixtures.checkout import ROOT
 
 CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
@@ -35,8 +38,8 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_fit_leaves_its_config_state_metrics_and_result(fitted: Path) -> None:
     result = json.loads((fitted / "result.json").read_text())
-    assert result["global_step"] == 8  # 64 items, batches of 16, two epochs
-    assert 0 <= result["scores"]["val/accuracy"] <= 1
+    assert result["facts"]["global_step"] == 8  # 64 items, batches of 16, two epochs
+    assert 0 <= result["facts"]["scores"]["val/accuracy"] <= 1
     assert (fitted / "config.yaml").is_file()
     assert (fitted / "checkpoints" / "last.ckpt").is_file()
     assert "val/accuracy" in (fitted / "metrics.csv").read_text()
@@ -47,6 +50,42 @@ def test_fit_goes_on_from_its_folder(fitted: Path, capsys: pytest.CaptureFixture
     assert cli.main(command("fit", fitted)) == 0
     assert "complete" in capsys.readouterr().out
     assert (fitted / "metrics.csv").read_text() == before
+
+
+def test_a_fit_whose_result_was_lost_leaves_the_same_again(fitted: Path) -> None:
+    before = RunRecord.read(fitted / "result.json")
+    (fitted / "result.json").unlink()
+    assert cli.main(command("fit", fitted)) == 0
+    again = RunRecord.read(fitted / "result.json")
+    assert (again.rows, again.facts, again.key) == (before.rows, before.facts, before.key)
+    assert again.model_sha256 == before.model_sha256
+
+
+def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Path) -> None:
+    record = RunRecord.read(fitted / "result.json")
+    assert (record.model, record.probe, record.seeds) == (
+        "MaskedChoice embedded",
+        "age_small",
+        (0,),
+    )
+    assert len(record.data) == 2  # train and dev
+    found = {(row.metric, row.extra): (row.value, row.epoch) for row in record.rows}
+    logged = [
+        (value, int(epoch) + 1)
+        for _, epoch, metric, value in read_metrics(fitted / "metrics.csv")
+        if metric == "val/accuracy"
+    ]
+    assert len(logged) == 2
+    assert found["accuracy", "last"] == logged[-1]
+    assert found["accuracy", "best"] == max(logged, key=itemgetter(0))
+
+
+def test_a_report_shows_what_a_fit_scored(fitted: Path, tmp_path: Path) -> None:
+    assert cli.main(["report", str(fitted), f"--output_dir={tmp_path}"]) == 0
+    table = (tmp_path / "tables" / "fits.csv").read_text().splitlines()
+    assert table[0].startswith("model,")
+    assert len(table) == 3  # accuracy, probe_accuracy
+    assert "What did the fits score?" in (tmp_path / "report.html").read_text()
 
 
 def test_a_damaged_state_is_said_once_and_put_away(
@@ -68,7 +107,7 @@ def test_predictions_are_those_that_validation_counts(fitted: Path, tmp_path: Pa
     assert len(rows) == 150
     result = json.loads((fitted / "result.json").read_text())
     share = sum(row["correct"] for row in rows) / len(rows)
-    assert share == pytest.approx(result["scores"]["val/accuracy"])
+    assert share == pytest.approx(result["facts"]["scores"]["val/accuracy"])
 
 
 def test_a_model_of_another_kind_is_refused_in_one_line(
@@ -162,7 +201,7 @@ def test_fit(name: str, more: list[str], tmp_path: Path) -> None:
     command = ["fit", f"--config={config}", f"--output_dir={tmp_path}", "--trainer.accelerator=cpu"]
     assert cli.main([*command, *more]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert 0 <= result["scores"]["val/accuracy"] <= 1
+    assert 0 <= result["facts"]["scores"]["val/accuracy"] <= 1
     ran = yaml.safe_load((tmp_path / "config.yaml").read_text())
     [stop] = ran["trainer"]["callbacks"]
     assert stop["class_path"].endswith("EarlyStopping")

@@ -21,8 +21,8 @@ from probelight.protocols import cli
 from probelight.protocols.curve.data import hold_out, load_curve_data
 from probelight.protocols.curve.heads import CurveProbe
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.engine.direct import Direct, fresh_module
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.engine.training import Direct, fresh_module
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 

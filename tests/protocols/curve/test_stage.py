@@ -18,10 +18,10 @@ from probelight.models.scorer import TrainedScorer
 from probelight.probes.source import load_probe
 from probelight.protocols.curve.curve import FirstStage, load_facts
 from probelight.protocols.curve.fine_tuning import train_facts
-from probelight.protocols.engine.direct import Direct, fit_directly
 from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.engine.training import Direct, fit_directly
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 
