@@ -1,9 +1,47 @@
+""""""
+
 from __future__ import annotations
 
 import pytest
 
-from probelight.build.dictionary_probe.entries import clean_definition, forms, read_entries
+from probelight.build.dictionary_probe.entries import (
+    Distinct,
+    Entry,
+    check_senses,
+    clean_definition,
+    forms,
+    overlap,
+    read_entries,
+    say_the_same,
+    spells,
+)
 from probelight.build.sources.gcide import Sense
+from probelight.probes.record import Record
+
+
+@pytest.mark.parametrize(
+    ("word", "definition", "told"),
+    [
+        ("hitter", "One who hits or strikes", True),
+        ("oddity", "That which is odd", True),
+        ("unhappy", "Not in a happy mood", True),
+        ("fated", "Decreed by fate", True),
+        ("bank", "A band of metal", False),
+        ("fall", "A false ceiling", False),
+        ("part", "A part of the whole", True),  # a word that tells nothing but where it is asked
+        ("ill", "The condition of being ill", True),
+    ],
+)
+def test_words_told_by_spelling(word: str, definition: str, told: bool) -> None:
+    assert spells(word, definition) is told
+
+
+def test_what_definitions_share() -> None:
+    # bear, pain, long | bear, loads: one of the two content words of the shorter
+    assert overlap("To bear pain for long", "To bear loads") == 0.5
+    assert say_the_same("To bear; to endure", "To last; to endure")
+    assert not say_the_same("To bear; to endure", "To give birth to")
+    assert say_the_same("Of it", "A mound of earth")  # no content word
 
 
 def sense(word: str, definition: str, *examples: str, part: str = "n", number: int = 1) -> Sense:
@@ -75,3 +113,32 @@ def test_usages_are_cut_before_they_explain_themselves() -> None:
         "an act of the crown",
         "the brewers' trauma",
     ]
+
+
+def defined(word: str, definition: str) -> Sense:
+    return Sense(word, "n", 1, definition, (), "1913 Webster")
+
+
+def entry(word: str, definition: str) -> Entry:
+    return Entry(f"{word}.n.1", word, "n", word, f"the {word} itself", definition)
+
+
+def test_senses_that_the_dictionary_does_not_tell_apart() -> None:
+    distinct = Distinct([defined("Sorrow", "Grief; sadness"), defined("Bank", "A mound; a ridge")])
+    assert not distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; grief"))
+    assert distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; a howl"))
+    # Another word's definition that gives this word, or a synonym of it.
+    assert not distinct(entry("ridge", "Raised land"), entry("dike", "A wall; bank"))
+    # Two senses of one word must not share a content word; of two words they may share some.
+    first = "The line at which two bodies are joined to each other"
+    assert not distinct(entry("seam", first), entry("seam", "A joint union of nations and kings"))
+    assert distinct(entry("seam", first), entry("league", "A joint union of nations and kings"))
+
+
+def test_a_wrong_answer_that_says_what_the_right_one_says() -> None:
+    choices = ("To bear; to endure", "To last; to endure", "To load the back heavily")
+    record = Record("1", "Given 'to stand pain', 'stand' is", choices, 0, {"sense_choices": 3})
+    [found] = check_senses([record])
+    assert found.check == "wrong answer like the gold"
+    assert "To last; to endure" in found.text
+    assert check_senses([Record("1", record.stem, choices, 0)]) == []  # of no dictionary

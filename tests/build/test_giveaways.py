@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import math
@@ -5,14 +7,78 @@ import math
 import pytest
 
 from probelight.build.giveaways import (
+    SMOOTHING,
     TRAIN,
     WORDFREQ,
     associations,
     commonness,
+    most_telling,
     surface_rules,
+    told_by,
+    whole,
     word_frequency,
+    words_of,
 )
 from probelight.probes.record import Record
+
+
+def item(answer: int, *choices: str) -> Record:
+    return Record("1", "what?", choices, answer)
+
+
+ITEMS = [
+    item(0, "a kind of dog", "the sea"),
+    item(1, "the moon", "a kind of cat"),
+    item(0, "a kind of a kind", "the kind"),  # "a" once, though it stands there twice
+    item(0, "the sun", "the day", "of the", "of a"),
+]
+
+
+def test_counts_by_hand() -> None:
+    found = associations(ITEMS)
+    a = found["a"]  # items 1 to 3 have it in one of two choices, item 4 in one of four
+    assert (a.num_items, a.num_right, a.expected) == (4, 3, 1.75)
+    added = SMOOTHING * 1.75 / 4
+    assert a.pmi == pytest.approx(math.log2((3 + added) / (1.75 + added)))
+    the = found["the"]  # the last item has it in three of four choices
+    assert (the.num_items, the.num_right, the.expected) == (4, 1, 2.25)
+    assert the.pmi < 0
+    kind = found["kind"]  # of item 3 both choices have it, which tells nothing
+    assert (kind.num_items, kind.num_right, kind.expected) == (2, 2, 1.0)
+    assert list(found) == sorted(found)
+
+
+def test_it_is_the_pmi_of_choices_where_each_item_has_the_word_once() -> None:
+    items = [item(n % 4 == 0, "the x", "no") for n in range(4_000)]
+    right_given_word, right = 0.75, 0.5
+    unsmoothed = math.log2(right_given_word / right)
+    assert associations(items)["the"].pmi == pytest.approx(unsmoothed, abs=2e-3)
+
+
+def test_whole_answers() -> None:
+    items = [item(0, "Yes.", "no"), item(0, "yes", "NO"), item(1, "yes", "no")]
+    found = associations(items, whole)
+    assert (found["yes"].num_items, found["yes"].num_right, found["yes"].expected) == (3, 2, 1.5)
+    assert set(found) == {"yes", "no"}
+    assert set(associations([item(0, "+", "-")], whole)) == {"+", "-"}
+
+
+def test_an_item_of_one_part_in_all_choices_tells_nothing() -> None:
+    assert told_by(item(0, "the a", "The b")) == {"a": (True, 0.5), "b": (False, 0.5)}
+
+
+def test_the_most_telling_of_both_ends() -> None:
+    found = list(associations(ITEMS).values())
+    # (1 + 2.5) / (0.25 + 2.5) of "sun" is more than (3 + 4.375) / (1.75 + 4.375) of "a".
+    assert [one.part for one in most_telling(found, 1, least_items=1)] == ["sun", "the"]
+    assert [one.part for one in most_telling(found, 1, least_items=2)] == ["a", "the"]
+    assert most_telling([], 3) == []
+
+
+def test_words_are_those_of_any_script_without_marks() -> None:
+    assert words_of("Zürich's naïve  «Ärger», 東京") == {"zürich", "s", "naïve", "ärger", "東京"}
+    assert words_of("--") == set()
+
 
 ITEM = Record("1", "what?", ("a long answer", "short one", "x"), 0)
 
