@@ -1,4 +1,4 @@
-"""From question and answers to records: gold positions, ids and splits that share no group."""
+"""Making records of questions and answers: gold positions, ids and splits that share no group."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Draft:
 def split_groups(
     drafts: Iterable[Draft], sizes: Mapping[str, int], rng: random.Random
 ) -> dict[str, list[Draft]]:
-    """Deals whole groups to the splits in the order of `sizes`.
+    """Deal whole groups to the splits in the order of `sizes`.
 
     A split takes groups in a random order until it is full; what a last group has too much is
     left out. Items are kept once per stem.
@@ -62,20 +62,23 @@ def split_groups(
 
 
 def finish(name: str, splits: Mapping[str, Sequence[Draft]], rng: random.Random) -> Probe:
-    """Shuffles items and choices; each split's gold positions are as even as they can be."""
+    """Shuffle items and choices; each split's gold positions are as even as they can be."""
     probe: Probe = {}
     for split, drafts in splits.items():
+        probe[split] = []
         order = rng.sample(list(drafts), len(drafts))
         positions = balanced([len(draft.distractors) + 1 for draft in order], rng)
-        probe[split] = [
-            _record(f"{name}-{split}-{number}", draft, position, rng)
-            for number, (draft, position) in enumerate(zip(order, positions, strict=True), start=1)
-        ]
+        for number, (draft, position) in enumerate(zip(order, positions, strict=True), start=1):
+            choices = rng.sample(draft.distractors, len(draft.distractors))
+            choices.insert(position, draft.gold)
+            id, meta = f"{name}-{split}-{number}", dict(draft.meta)
+            record = Record(id, draft.stem, tuple(choices), position, meta)
+            probe[split].append(validate(record, "mc_mlm" if MASK in draft.stem else "mc_qa"))
     return probe
 
 
 def balanced(num_choices: Sequence[int], rng: random.Random) -> list[int]:
-    """A random position for each item, every position equally often (give or take one)."""
+    """Draw a position for each item, every position equally often (give or take one)."""
     positions = [0] * len(num_choices)
     by_size: dict[int, list[int]] = {}
     for number, k in enumerate(num_choices):
@@ -88,17 +91,10 @@ def balanced(num_choices: Sequence[int], rng: random.Random) -> list[int]:
     return positions
 
 
-def _record(id: str, draft: Draft, position: int, rng: random.Random) -> Record:
-    choices = rng.sample(draft.distractors, len(draft.distractors))
-    choices.insert(position, draft.gold)
-    record = Record(id, draft.stem, tuple(choices), position, dict(draft.meta))
-    return validate(record, "mc_mlm" if MASK in draft.stem else "mc_qa")
-
-
 def pick_distractors(
     pool: Sequence[str], gold: str, count: int, rng: random.Random
 ) -> tuple[str, ...]:
-    """Picks distractors so that the gold answer's rank in length says nothing about it.
+    """Pick distractors so that the gold answer's rank in length says nothing about it.
 
     A number of longer distractors is drawn evenly from 0..count; where the pool has too few on
     one side, the other side fills up. The pool must not hold the gold answer.
@@ -119,7 +115,7 @@ def pick_distractors(
 
 
 def article(word: str) -> str:
-    """Gives "a" or "an" as the word is said, also for numbers: "an 18", "a euro", "an hour"."""
+    """Return "a" or "an" as the word is said, also for numbers: "an 18", "a euro", "an hour"."""
     lower = word.lower()
     if lower[:1].isdigit():
         return "an" if lower.startswith("8") or lower in {"11", "18"} else "a"

@@ -1,14 +1,19 @@
-"""Which words of the answers, and which whole answers, go with being right (Gururangan 2018).
+"""What gives answers away: words that go with being right, and rules that know nothing.
 
-An item is counted once for a part, however often and in however many of its choices it stands; an
-item all of whose choices have the part says nothing of it. Of n such items let r be those whose
-right answer has it, and c the sum of the shares of their choices that do: what r would be by
-chance. Then
+Which words of the answers, and which whole answers, go with being right (Gururangan 2018)? An item
+is counted once for a part, however often and in however many of its choices it stands; an item all
+of whose choices have the part says nothing of it. Of n such items let r be those whose right answer
+has it, and c the sum of the shares of their choices that do: what r would be by chance. Then
 
     PMI = log2 (r + s p) / (c + s p),    p = c / n, s = SMOOTHING
 
 which is log2 P(right | part) / P(right) of the choices where an item has the part once, drawn
 towards 0 by s further items that chance decides.
+
+A surface rule answers by what any reader sees. Most see the answers alone; some see which words of
+the question an answer repeats, which no model that is given the choices alone can tell. A rule
+gives each choice of an item a score, as a model does: so it has an accuracy, with ties and an
+interval, that chance can be held against. Each has its opposite, since both give a probe away.
 """
 
 from __future__ import annotations
@@ -27,6 +32,11 @@ from probelight.probes.words import content_words, stem_of, stems_in
 SMOOTHING = 10.0  # items at chance that are added to those of each word
 LEAST_ITEMS = 10  # fewer tell of the word what they tell of themselves
 Parts = Callable[[str], Set[str]]
+Rule = Callable[[Record], list[float]]
+Frequency = Callable[[str], float]
+WORDFREQ, TRAIN = "wordfreq", "train"  # where the frequency of a word is from
+STEMMER = "Snowball English"  # by which a word of the question is found in an answer
+ASKED = "an answer with the asked word", "an answer without the asked word"
 
 
 @dataclass(frozen=True)
@@ -53,17 +63,17 @@ class Association:
 
 
 def words_of(answer: str) -> Set[str]:
-    """The words of an answer, in lower case, each once."""
+    """Return the words of an answer, in lower case, each once."""
     return set(plain_words(answer).split())
 
 
 def whole(answer: str) -> Set[str]:
-    """The answer as it is, without case and marks unless it is nothing else."""
+    """Return the whole answer, without case and marks unless it is nothing else."""
     return {plain_words(answer) or answer.strip()}
 
 
 def associations(records: Sequence[Record], parts: Parts = words_of) -> dict[str, Association]:
-    """The association of each part of the answers, by the part, in alphabetical order.
+    """Count how each part of the answers goes with being right, in alphabetical order.
 
     Args:
         records: The items.
@@ -83,7 +93,7 @@ def associations(records: Sequence[Record], parts: Parts = words_of) -> dict[str
 
 
 def told_by(record: Record, parts: Parts = words_of) -> dict[str, tuple[bool, float]]:
-    """Each part that some choices have and others not: whether the gold does, and their share."""
+    """Return the parts that some choices have: whether the gold does, and their share."""
     texts = [parts(choice) for choice in record.choices]
     held = [part for own in texts for part in own]
     num_choices = len(texts)
@@ -97,12 +107,12 @@ def told_by(record: Record, parts: Parts = words_of) -> dict[str, tuple[bool, fl
 def most_telling(
     found: Iterable[Association], most: int, least_items: int = LEAST_ITEMS
 ) -> list[Association]:
-    """Those of the highest and those of the lowest PMI, the highest first.
+    """Return the parts of the highest and the lowest PMI, the highest first.
 
     Args:
-        found: Of all parts.
-        most: How many of either end.
-        least_items: Parts of fewer items are passed over.
+        found: The associations of all parts.
+        most: Number of parts at either end.
+        least_items: Parts of fewer items are left out.
     """
     ordered = sorted(found, key=lambda one: (-one.pmi, one.part))
     seen = [one for one in ordered if one.num_items >= least_items]
@@ -111,17 +121,10 @@ def most_telling(
     return [*high, *low]
 
 
-Rule = Callable[[Record], list[float]]
-Frequency = Callable[[str], float]
-WORDFREQ, TRAIN = "wordfreq", "train"  # where the frequency of a word is from
-STEMMER = "Snowball English"  # by which a word of the question is found in an answer
-ASKED = "an answer with the asked word", "an answer without the asked word"
-
-
 def surface_rules(
     frequency: Frequency, learned: Mapping[str, Association], num_places: int
 ) -> dict[str, Rule]:
-    """The rules by what tables call them.
+    """Return the rules by what tables call them.
 
     Args:
         frequency: How common a word is.
@@ -149,7 +152,7 @@ def surface_rules(
 
 
 def commonness(answer: str, frequency: Frequency) -> float:
-    """How common an answer is: the mean over its words; a glossed one goes by its best known name.
+    """Return how common an answer is: the mean over its words, by its best known name.
 
     Args:
         answer: Such as "ounce (or snow leopard), defined as '...'", of which the gloss is left out.
@@ -159,12 +162,12 @@ def commonness(answer: str, frequency: Frequency) -> float:
 
 
 def frequency_source() -> str:
-    """Where frequencies come from here: `wordfreq` where it is installed, else the train items."""
+    """Return where frequencies come from: `wordfreq` if it is installed, else the train items."""
     return WORDFREQ if find_spec("wordfreq") else TRAIN
 
 
 def word_frequency(source: str, train: Sequence[Record]) -> Frequency:
-    """How common a word is, on a scale of powers of ten.
+    """Return a function that gives how common a word is, on a scale of powers of ten.
 
     Args:
         source: `WORDFREQ`: its Zipf scale of English; `TRAIN`: in how many of the items it stands.
@@ -190,7 +193,7 @@ def _at(place: int) -> Rule:
 
 
 def _repeats(wanted: Callable[[Record], frozenset[str]], sign: int = 1) -> Rule:
-    """How many of some stems of the question a choice has."""
+    """Score choices by how many of some stems of the question they have."""
 
     def rule(record: Record) -> list[float]:
         stems = wanted(record)

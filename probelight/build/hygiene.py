@@ -1,4 +1,4 @@
-"""What is wrong with an item of a probe, and the checks that need nothing but the items' text."""
+"""Checks of a probe that need nothing but the items' text, and its sizes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
-from probelight.probes.record import MASK, Record
+from probelight.probes.record import MASK, Record, share_choices
 from probelight.probes.words import stem_of, stems_in, telling_words
 
 _HEAD = re.compile(r"^(?P<words>.+?)(?: event)?, defined as '")
 _MORE = re.compile(r"^(?P<first>.*?)(?: \(or (?P<others>.*)\))?$")
 _WORD = re.compile(r"\w+")
+_NUM_SHOWN = 3  # findings of each check
 _SIGMAS = 5.0  # a fair draw of the positions is this far off once in a million probes
 
 
@@ -33,13 +35,16 @@ class Finding:
 
 
 def check_records(records: Sequence[Record]) -> list[Finding]:
-    """What the text of one split's items tells: stems, answers in stems, choices, positions.
+    """Check the text of one split's items: stems, answers in stems, choices, positions.
 
     Args:
         records: The items of one file.
     """
     findings = [*repeated_questions(records), *unbalanced_positions(records)]
-    everywhere = _in_every_stem(records)
+    # Answers that a stem tells nothing of: all stems have them, but they are not always right.
+    wrong = {text for record in records for text in record.wrong}
+    wrong = wrong.intersection(*(record.choices for record in records))
+    everywhere = {text for text in wrong if all(stands_in(text, record.stem) for record in records)}
     for record in records:
         findings += repeated_choices(record)
         if record.gold not in everywhere:
@@ -50,7 +55,7 @@ def check_records(records: Sequence[Record]) -> list[Finding]:
 
 
 def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
-    """What splits share: questions, golds of an open set of answers, whole sets of distractors.
+    """Find what splits share: questions, golds of an open set, whole sets of distractors.
 
     A gold that is one of few answers (older or younger) is no leak: golds are compared where most
     of a split's items have a gold of their own, and those that are numbers never.
@@ -59,15 +64,27 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
         splits: The items by split.
     """
     findings = list[Finding]()
-    names = list(splits)
-    for place, first in enumerate(names):
-        for second in names[place + 1 :]:
-            findings += _shared(first, splits[first], second, splits[second])
+    for (first, ours), (second, theirs) in combinations(splits.items(), 2):
+        where = f"{first} and {second}"
+        stems = {plain_words(r.stem) for r in ours} & {plain_words(r.stem) for r in theirs}
+        findings += [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
+        if _is_open(ours) and _is_open(theirs):
+            named = [[r for r in split if not r.gold.isdecimal()] for split in (ours, theirs)]
+            golds, other_golds = ({r.gold for r in split} for split in named)
+            for gold in sorted(golds & other_golds):
+                findings.append(Finding("gold in two splits", where, gold[:80]))
+            sets, other_sets = ({frozenset(r.wrong) for r in split} for split in named)
+            for wrong in sorted(sorted(one) for one in sets & other_sets):
+                text = " | ".join(wrong)[:80]
+                findings.append(Finding("distractors in two splits", where, text))
+        concepts, other_concepts = ({cluster_of(r) for r in split} for split in (ours, theirs))
+        for name in sorted((concepts & other_concepts) - {""}):
+            findings.append(Finding("concept in two splits", where, name))
     return findings
 
 
 def repeated_questions(records: Sequence[Record]) -> list[Finding]:
-    """Items that ask the same of the same choices; and one stem with two right answers.
+    """Find items that ask the same of the same choices, and stems with two right answers.
 
     Several items may share a stem: perturbations of a question differ in their distractors. Then
     the gold has to be the same, or the stem has two answers: "right elsewhere" where the one is
@@ -93,20 +110,20 @@ def repeated_questions(records: Sequence[Record]) -> list[Finding]:
 
 
 def repeated_choices(record: Record) -> list[Finding]:
-    """A choice that stands there twice, or says in other letters what the gold says."""
+    """Find a choice that is there twice, or that names what the gold names."""
     findings = []
     if len({plain_words(text) for text in record.choices}) < len(record.choices):
         findings.append(Finding("repeated choice", record.where, "two choices are the same"))
     golds = answer_words(record.gold)
     for text in record.wrong:
         if shared := golds & answer_words(text):
-            said = f"{sorted(shared)[0]!r} names the gold and a wrong choice"
-            findings.append(Finding("synonym of the gold", record.where, said))
+            problem = f"{sorted(shared)[0]!r} names the gold and a wrong choice"
+            findings.append(Finding("synonym of the gold", record.where, problem))
     return findings
 
 
 def answer_in_stem(record: Record) -> list[Finding]:
-    """The gold, or a word that it is told by, where no wrong choice stands in the stem as well."""
+    """Find a gold, or a name of it, in a stem that no wrong choice stands in as well."""
     stem = record.stem
     if not stands_in(record.gold, stem) or any(stands_in(text, stem) for text in record.wrong):
         return []
@@ -114,7 +131,7 @@ def answer_in_stem(record: Record) -> list[Finding]:
 
 
 def wrong_answer_in_stem(record: Record) -> list[Finding]:
-    """A wrong answer with a gloss whose words stand in the stem: "cold snap" of "a cold snap".
+    """Find a wrong answer with a gloss whose name stands in the stem: "cold snap" of "a cold snap".
 
     The sentence may say so what the word means there.
     """
@@ -128,7 +145,7 @@ def wrong_answer_in_stem(record: Record) -> list[Finding]:
 
 
 def asked_word_in_answers(record: Record) -> list[Finding]:
-    """The word that is asked about, by stems, in the right answer alone or in wrong ones alone.
+    """Find the word asked about, by stems, in the right answer alone or in wrong ones alone.
 
     Only of items whose notes name the word, as those of WordNetQA and DictionaryQA do.
     """
@@ -144,7 +161,7 @@ def asked_word_in_answers(record: Record) -> list[Finding]:
 
 
 def asked_stems(record: Record) -> frozenset[str]:
-    """Stems of the words that an item asks about: those its notes name, if they stand in its stem.
+    """Return stems of the words that an item asks about: those of its notes that its stem has.
 
     A `surface_form` has to stand there in quotes, as in WordNetQA: that of a synonymy item, where a
     definition is quoted, is not asked about. Function words count only where a name has no other
@@ -164,7 +181,7 @@ def asked_stems(record: Record) -> frozenset[str]:
 
 
 def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:
-    """Positions that hold the gold far more, or less, often than a fair draw would."""
+    """Find positions that hold the gold far more, or less, often than a fair draw would."""
     counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for record in records:
         counts[len(record.choices)][record.answer] += 1
@@ -180,9 +197,9 @@ def unbalanced_positions(records: Sequence[Record]) -> list[Finding]:
 
 
 def answer_words(text: str) -> set[str]:
-    """The words that an answer names its concept by: "report (or account), defined as '...'".
+    """Return the names in an answer: of "report (or account), defined as '...'" both words.
 
-    An answer of words without a gloss is told by the whole of it.
+    An answer without a gloss is one name as a whole.
     """
     head = _HEAD.match(text)
     if head is None:
@@ -194,70 +211,30 @@ def answer_words(text: str) -> set[str]:
 
 
 def stands_in(answer: str, stem: str) -> bool:
-    """Whether a word that an answer names its concept by stands in a stem."""
+    """Return whether a name in an answer stands in a stem."""
     shown = f" {plain_words(stem)} "
     return any(f" {word} " in shown for word in answer_words(answer) if word)
 
 
 def plain_words(text: str) -> str:
-    """A text without case, marks and the mask: what of it tells texts apart."""
+    """Return a text without case, marks and the mask, to compare texts by."""
     return " ".join(_WORD.findall(text.replace(MASK, "").casefold()))
 
 
-def _shared(
-    first: str, ours: Sequence[Record], second: str, theirs: Sequence[Record]
-) -> list[Finding]:
-    where = f"{first} and {second}"
-    stems = {plain_words(record.stem) for record in ours} & {
-        plain_words(record.stem) for record in theirs
-    }
-    findings = [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
-    if _is_open(ours) and _is_open(theirs):
-        ours_named, theirs_named = (
-            [record for record in split if not record.gold.isdecimal()] for split in (ours, theirs)
-        )
-        golds = {r.gold for r in ours_named} & {r.gold for r in theirs_named}
-        findings += [Finding("gold in two splits", where, gold[:80]) for gold in sorted(golds)]
-        sets = {frozenset(r.wrong) for r in ours_named} & {frozenset(r.wrong) for r in theirs_named}
-        findings += [
-            Finding("distractors in two splits", where, " | ".join(wrong)[:80])
-            for wrong in sorted(sorted(one) for one in sets)
-        ]
-    clusters = [{cluster_of(r) for r in split} - {""} for split in (ours, theirs)]
-    for name in sorted(clusters[0] & clusters[1]):
-        findings.append(Finding("concept in two splits", where, name))
-    return findings
-
-
 def _is_open(records: Sequence[Record]) -> bool:
-    """Whether answers are from an open set, not from some words that each item has again."""
+    """Return whether answers are from an open set, not from some words that each item has."""
     golds = {record.gold for record in records}
-    return not _is_closed(records) and len(golds) > len(records) / 10
-
-
-def _is_closed(records: Sequence[Record]) -> bool:
-    """Whether all items have the same answers to choose from."""
-    return len({frozenset(record.choices) for record in records}) == 1
-
-
-def _in_every_stem(records: Sequence[Record]) -> set[str]:
-    """Answers that a stem tells nothing of: all have them, "really" say, but not all are right."""
-    wrong = {text for record in records for text in record.wrong}
-    wrong = wrong.intersection(*(record.choices for record in records))
-    return {text for text in wrong if all(stands_in(text, record.stem) for record in records)}
+    return not share_choices(records) and len(golds) > len(records) / 10
 
 
 def cluster_of(record: Record) -> str:
-    """The concept that an item is about; "" where it names none."""
+    """Return the concept that an item is about; "" where it names none."""
     meta = record.meta
     return str(meta.get("cluster") or meta.get("word") or meta.get("gold_synset") or "")
 
 
-_NUM_SHOWN = 3
-
-
 def findings_text(findings: Sequence[Finding]) -> str:
-    """How many findings there are of each check, and the first of each."""
+    """Return the number of findings of each check, with the first of each, for a person."""
     counts = Counter(found.check for found in findings)
     lines = []
     for check, count in counts.most_common():
@@ -294,7 +271,7 @@ class Stats:
 
 
 def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
-    """The sizes of each split, and behind several those of all together."""
+    """Return the sizes of each split, and behind several those of all together."""
     found = [_stats(name, records) for name, records in splits.items()]
     if len(splits) > 1:
         found.append(_stats("all", [one for records in splits.values() for one in records]))
@@ -302,7 +279,7 @@ def stats_of(splits: Mapping[str, Sequence[Record]]) -> list[Stats]:
 
 
 def stats_table(stats: Sequence[Stats]) -> str:
-    """The sizes as a table in Markdown, which is read as it is in a terminal too."""
+    """Return the sizes as a table in Markdown, which is readable in a terminal too."""
     head = (
         "split",
         "questions",

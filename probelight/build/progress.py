@@ -15,13 +15,13 @@ _hidden = False
 
 
 def hide_bars() -> None:
-    """Shows none in this process: a terminal has room for those of one."""
+    """Show no bars in this process: a terminal has room for those of one process."""
     global _hidden
     _hidden = True
 
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
-    """The items one by one, with a bar on stderr where that is a terminal.
+    """Yield items one by one, with a bar on stderr where that is a terminal.
 
     Args:
         items: What is worked on.
@@ -36,7 +36,7 @@ def tracked(items: Sequence[T], what: str) -> Iterable[T]:
 
 
 def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a large source, compressed or not, with a bar as `tracked` has it.
+    """Yield the numbered lines of a large source, compressed or not, with a bar as in `tracked`.
 
     Args:
         path: The file; the bar goes by how much of it, as it lies, was read.

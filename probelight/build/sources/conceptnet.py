@@ -34,7 +34,7 @@ class Edge(NamedTuple):
 def read_conceptnet(
     path: Path | str, relations: Collection[str], language: str = "en"
 ) -> Iterator[Edge]:
-    """Reads the statements of some relations between concepts of one language, in file order.
+    """Read the statements of some relations between concepts of one language, in file order.
 
     Args:
         path: The assertions, five columns parted by tabs (URI, relation, start, end, JSON with the
@@ -62,20 +62,17 @@ def read_conceptnet(
         if not relation.startswith("/r/"):
             raise RecordError(f"{path}:{number}: {relation[:60]!r} is no relation: /r/UsedFor is")
         if relation in wanted and start.startswith(prefix) and end.startswith(prefix):
-            weight = _weight(facts, f"{path}:{number}")
+            try:
+                weight = float(json.loads(facts)["weight"])
+            except (ValueError, TypeError, KeyError, RecursionError):
+                weight = math.nan
+            if not math.isfinite(weight):
+                raise RecordError(
+                    f'{path}:{number}: the last column is no JSON with a "weight": {facts[:60]!r}'
+                )
             yield Edge(relation[3:], _words(start, prefix), _words(end, prefix), weight)
 
 
 def _words(uri: str, prefix: str) -> str:
-    """What "/c/en/toy_store/n/wn/artifact" says: toy store."""
+    """Return the words of a URI: toy store, of "/c/en/toy_store/n/wn/artifact"."""
     return uri.removeprefix(prefix).partition("/")[0].replace("_", " ")
-
-
-def _weight(facts: str, where: str) -> float:
-    try:
-        weight = float(json.loads(facts)["weight"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        weight = math.nan
-    if not math.isfinite(weight):
-        raise RecordError(f'{where}: the last column is no JSON with a "weight": {facts[:60]!r}')
-    return weight

@@ -1,4 +1,7 @@
-"""GCIDE, the dictionary behind DictionaryQA, read from dictd's format (Richardson 2020, 3.2).
+"""GCIDE, the dictionary behind DictionaryQA, read from dictd's format or GNU's own files.
+
+dictd has one text file, `gcide.dict.dz`; GNU gives out the marked-up files CIDE.A to CIDE.Z, as
+they are or gzipped (Richardson 2020, 3.2).
 
 Only paragraphs tagged `[1913 Webster]` are public domain; everything this project ships is made
 from those. The others are read too, for users who build a probe for themselves.
@@ -52,7 +55,7 @@ def read_gcide(
     source: str | None = PUBLIC_DOMAIN_SOURCE,
     spelled_out: bool = True,
 ) -> Iterator[Sense]:
-    """Reads the senses of a dictd-format GCIDE file in file order.
+    """Read the senses of a dictd-format GCIDE file in file order.
 
     Args:
         path: `gcide.dict.dz` (Debian: package `dict-gcide`) or the same text unpacked.
@@ -108,23 +111,23 @@ def _tagged_paragraphs(lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def _strip_head(paragraph: list[str]) -> tuple[list[str], str]:
-    """Drops the pronunciation and etymology lines; the definition starts at the first indent."""
-    first = next((i for i, line in enumerate(paragraph) if i and _body(paragraph, i)), None)
+    """Drop the pronunciation and etymology lines, before the definition's first line."""
+    first = None
+    for index in range(1, len(paragraph)):
+        before = " ".join(paragraph[:index])  # where all brackets of the etymology are closed
+        closed = before.count("[") <= before.count("]")
+        if closed and before.rstrip().endswith((".", "]", ")")):
+            first = index
+            break
     head = " ".join(paragraph[: first or 1])
     part = part_of_speech_in(head.split("\\")[-1])
     return (paragraph[first:] if first is not None else []) or [""], part
 
 
 def part_of_speech_in(text: str) -> str:
-    """The first abbreviation of a part of speech, without its point; "" where there is none."""
+    """Return the first abbreviation of a part of speech, without its point; "" if none."""
     part = _PART_OF_SPEECH.search(text + ".")
     return part.group(1) if part else ""
-
-
-def _body(paragraph: list[str], index: int) -> bool:
-    """Whether line `index` starts the definition: all etymology brackets are closed before it."""
-    before = " ".join(paragraph[:index])
-    return before.count("[") <= before.count("]") and before.rstrip().endswith((".", "]", ")"))
 
 
 def _clean(lines: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -183,17 +186,17 @@ _LETTERS = {
 
 
 def is_gnu(path: Path) -> bool:
-    """Whether a path is one of GNU's files or a folder, not a file of dictd's."""
+    """Return whether a path is one of GNU's files or a folder, not a file of dictd's."""
     return path.is_dir() or bool(_FILE.match(path.name))
 
 
 def gnu_files(path: Path) -> list[Path]:
-    """The files that `read_gnu_gcide` reads, in the order of the alphabet."""
+    """Return the files that `read_gnu_gcide` reads, in the order of the alphabet."""
     return sorted(p for p in path.iterdir() if _FILE.match(p.name)) if path.is_dir() else [path]
 
 
 def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) -> Iterator[Sense]:
-    """Reads the senses of GNU's files in the order of the files.
+    """Read the senses of GNU's files in the order of the files.
 
     Definitions of one paragraph are senses of their own; dictd's form runs them together.
 
@@ -223,7 +226,12 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
             for found in _DEFINED.finditer(_BESIDE.sub(" ", paragraph)):
                 if found["text"] is None:
                     part_of_speech = part_of_speech_in(_plain(found["pos"]))
-                elif kept and len(definition := _plain(_before_usage(found["text"]))) >= 3:
+                    continue
+                if not kept:
+                    continue
+                # What stands after the usages belongs to another sense, or to none.
+                definition = _plain(found["text"].partition("<as>")[0])
+                if len(definition) >= 3:
                     numbers[word] = numbers.get(word, 0) + 1
                     quoted = _QUOTED.findall(found["text"] + found["after"])
                     usages = (*_usages(found["text"]), *map(_plain, quoted))
@@ -239,11 +247,6 @@ def _text(path: Path) -> str:
         return data.decode("latin-1")  # before version 0.51
 
 
-def _before_usage(definition: str) -> str:
-    """What stands after the usages belongs to another sense, or to none."""
-    return definition.partition("<as>")[0]
-
-
 def _usages(definition: str) -> Iterator[str]:
     for usages in _USAGE.findall(definition):
         for usage in _plain(usages).removeprefix("as").lstrip(" ,").split(";"):
@@ -252,7 +255,7 @@ def _usages(definition: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text without markup, `<eacute/` and the like as the letters that they stand for."""
+    """Return text without markup, `<eacute/` and the like as the letters they stand for."""
     text = _MARKUP.sub("", _LETTER.sub(lambda found: _letter(found[1]), text))
     return re.sub(r"\s+", " ", text).strip(" .,;:")
 

@@ -58,7 +58,7 @@ class Facts:
 def read_wikidata(
     path: Path | str, links: Collection[str], details: Collection[str], min_sitelinks: int = 0
 ) -> Facts:
-    """Reads the facts of some properties.
+    """Read the facts of some properties.
 
     A dump is read twice: for the `links`, and for names and `details` of what they link. So what is
     kept grows with the links, not with the dump.
@@ -94,9 +94,20 @@ def read_wikidata(
                 for value in _values(entity, name, where):
                     facts.add(entity["id"], name, value)
                     wanted |= {entity["id"], value}
-    for where, entity in _entities(path, lambda text: _may_be(text, wanted)):
+
+    def may_be_wanted(text: str) -> bool:
+        """Return whether a line may be of a wanted entity: its id may not come first."""
+        named = _FIRST_ID.match(text)
+        return named is None or named[1] in wanted
+
+    for where, entity in _entities(path, may_be_wanted):
         if entity["id"] in wanted:
-            if label := _label(entity, where):
+            try:
+                labels = entity.get("labels") or {}
+                label = next((labels[one]["value"] for one in _LANGUAGES if one in labels), "")
+            except (KeyError, TypeError) as error:
+                raise RecordError(f"{where}: the labels of {entity['id']} ({error!r})") from None
+            if label:
                 facts.labels[entity["id"]] = label
             for name in details:
                 for value in _values(entity, name, where):
@@ -104,14 +115,8 @@ def read_wikidata(
     return facts
 
 
-def _may_be(text: str, wanted: Collection[str]) -> bool:
-    """Whether a line is of a wanted entity; where its id does not come first, it may be."""
-    named = _FIRST_ID.match(text)
-    return named is None or named[1] in wanted
-
-
 def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(file and line, entity) of the items whose line is to be kept."""
+    """Yield (file and line, entity) of the items whose line is to be kept."""
     opened = text = ""
     where = str(path)
     for number, line in tracked_lines(path, "Wikidata"):
@@ -122,25 +127,20 @@ def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, di
             if not (text.startswith("{") and text.endswith("}")):
                 raise RecordError(f"{where}: no entity, a JSON object in a line: {text[:60]!r}")
             if keep(text):
-                entity = _parsed(text, where)
+                try:
+                    entity: dict[str, Any] = json.loads(text)
+                except (ValueError, RecursionError) as error:
+                    raise RecordError(f"{where}: damaged JSON: {error}") from None
+                if not isinstance(entity.get("id"), str):
+                    raise RecordError(f'{where}: an entity without an "id"')
                 if entity.get("type", "item") == "item":
                     yield where, entity
     if opened and text != "]":
         raise RecordError(f"{where}: the dump is cut off here: no ] ends it; fetch it again")
 
 
-def _parsed(text: str, where: str) -> dict[str, Any]:
-    try:
-        entity: dict[str, Any] = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{where}: damaged JSON: {error}") from None
-    if not isinstance(entity.get("id"), str):
-        raise RecordError(f'{where}: an entity without an "id"')
-    return entity
-
-
 def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
-    """What a property says, without what is deprecated, unknown, or less exact than a year."""
+    """Yield the values of a property, but none deprecated, unknown, or vaguer than a year."""
     try:
         claims = entity.get("claims") or {}  # an empty list where there are none
         for statement in claims.get(name, ()):
@@ -159,21 +159,18 @@ def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
         ) from None
 
 
-def _label(entity: dict[str, Any], where: str) -> str:
-    try:
-        labels = entity.get("labels") or {}
-        return next((labels[one]["value"] for one in _LANGUAGES if one in labels), "")
-    except (KeyError, TypeError) as error:
-        raise RecordError(f"{where}: the labels of {entity['id']} ({error!r})") from None
-
-
 def _read_triples(path: Path, properties: Collection[str]) -> Facts:
     facts, places = Facts(), list[int]()
     for number, line in tracked_lines(path, "Wikidata"):
         cells = [cell.strip() for cell in line.split("\t")]
         if not places:
-            places = _places(cells, f"{path}:{number}")
-            num_cells = len(cells)
+            names = [cell.removeprefix("?").strip('"').lower() for cell in cells]
+            if missing := [column for column in COLUMNS if column not in names]:
+                raise RecordError(
+                    f"{path}:{number}: no column {', '.join(missing)}; a table of triples begins "
+                    f"with {', '.join(COLUMNS)}, parted by tabs, and a dump with [ or {{"
+                )
+            places, num_cells = [names.index(column) for column in COLUMNS], len(cells)
             continue
         if len(cells) != num_cells:
             raise RecordError(
@@ -192,16 +189,6 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
                 id: name for id, name in pairs if name not in ("", id) and id[0] == "Q"
             }
     return facts
-
-
-def _places(names: list[str], where: str) -> list[int]:
-    plain = [name.removeprefix("?").strip('"').lower() for name in names]
-    if missing := [name for name in COLUMNS if name not in plain]:
-        raise RecordError(
-            f"{where}: no column {', '.join(missing)}; a table of triples begins with "
-            f"{', '.join(COLUMNS)}, parted by tabs, and a dump with [ or {{"
-        )
-    return [plain.index(name) for name in COLUMNS]
 
 
 def _plain(cell: str) -> str:

@@ -54,7 +54,12 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
     class Reader(WordNetCorpusReader):  # type: ignore[misc]  # it has no types
         def open(self, file: str) -> Any:
             if file == "lexnames" and not (folder / file).is_file():
-                return io.StringIO(_lexnames())
+                return io.StringIO(
+                    "".join(
+                        f"{number:02d}\t{name}\t{_PART_OF_SPEECH_NUMBER[name.split('.')[0]]}\n"
+                        for number, name in enumerate(_LEXNAMES)
+                    )
+                )
             return super().open(file)
 
         def _synset_from_pos_and_line(self, pos: str, data_file_line: str) -> Any:
@@ -74,20 +79,13 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
         return Reader(str(folder), None)
 
 
-def _lexnames() -> str:
-    return "".join(
-        f"{number:02d}\t{name}\t{_PART_OF_SPEECH_NUMBER[name.split('.')[0]]}\n"
-        for number, name in enumerate(_LEXNAMES)
-    )
-
-
 def words_of(synset: Any) -> list[str]:
-    """The synset's lemmas as words, underscores turned into spaces."""
+    """Return the synset's lemmas as words, underscores turned into spaces."""
     return [name.replace("_", " ") for name in synset.lemma_names()]
 
 
 def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
-    """How often WordNet's corpus has a word as one of some parts of speech, and as another."""
+    """Count how often WordNet's corpus has a word as one of some parts of speech, and otherwise."""
     counts = Counter[bool]()
     for lemma in wordnet.lemmas(word):
         counts[lemma.synset().pos() in parts] += lemma.count()
@@ -95,7 +93,7 @@ def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
 
 
 def mostly_noun(wordnet: Any, word: str) -> bool:
-    """Whether a word is a noun at least as often as anything else."""
+    """Return whether a word is a noun at least as often as anything else."""
     noun, other = uses(wordnet, word, "n")
     return noun >= other
 
@@ -123,7 +121,7 @@ def _walk(
 
 
 def is_of_unsaid_kind(synset: Any) -> bool:
-    """Whether WordNet calls something an animal, but neither a chordate nor an invertebrate.
+    """Return whether WordNet calls something an animal, but neither chordate nor invertebrate.
 
     It files the young ("calf"), larvae, males and females, pets and giants so. That a calf is no
     vertebrate does not follow from there being no such hypernym.
@@ -136,7 +134,7 @@ def is_of_unsaid_kind(synset: Any) -> bool:
 
 
 def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
-    """Fewest edges from any noun sense of a word up to each word above it (Talmor 2020, 4.4).
+    """Count the fewest edges from a noun up to each word above it (Talmor 2020, 4.4).
 
     Args:
         wordnet: As `open_wordnet` gives it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Annotated
 
 from probelight.build.builder import Builder, BuildSettings, Bundle, BundleSettings, Source
 from probelight.build.drafts import Probe, finish
-from probelight.build.hygiene import Finding
 from probelight.build.progress import tracked
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.build.wordnet_probes.checks import check_synsets
@@ -19,7 +17,6 @@ from probelight.build.wordnet_probes.distractors import Deal, Distractors
 from probelight.build.wordnet_probes.graph import Graph, read_graph
 from probelight.build.wordnet_probes.questions import Kind, Question, Questions
 from probelight.io.ranges import NumItems, Within
-from probelight.probes.record import Record
 
 _FEW_PERTURBATIONS = 2  # of a question of test: many concepts rather than each many times
 Hops = Annotated[int, Within(1, 5)]
@@ -92,11 +89,11 @@ class HyponymySettings(WordNetSettings):  # noqa: D101  # as its parent's
 
 
 def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
-    """Builds one probe.
+    """Build one probe.
 
     Args:
         kind: Which relation is asked for.
-        settings: How.
+        settings: Its settings.
 
     Returns:
         Records by split.
@@ -172,10 +169,6 @@ there may be fewer questions than in the paper. A question is asked again with o
 true."""
 
 
-def _check(settings: WordNetSettings, records: Sequence[Record]) -> list[Finding]:
-    return check_synsets(records, read_graph(Path(settings.wordnet_dir)))
-
-
 def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Builder[WordNetSettings]:
     return Builder(
         kind,
@@ -183,7 +176,9 @@ def _builder(kind: Kind, summary: str, settings: type[WordNetSettings]) -> Build
         settings,
         partial(build_wordnet, kind),
         sources={"wordnet_dir": WORDNET},
-        check=_check,
+        check=lambda settings, records: check_synsets(
+            records, read_graph(Path(settings.wordnet_dir))
+        ),
         about=_ABOUT,
         config=_CONFIG,
     )

@@ -1,4 +1,4 @@
-"""What WordNet says against an item whose notes name its synsets, as the released files' do.
+"""Checks of items against WordNet, by the synsets that their notes name as released files do.
 
 Text alone cannot tell that a wrong answer is right: these checks look each choice's synset up.
 """
@@ -20,12 +20,12 @@ _ARROW = re.compile(r"=>|<=")
 
 
 def knows(records: Sequence[Record]) -> bool:
-    """Whether items say of which synsets they are made."""
+    """Return whether items say of which synsets they are made."""
     return any(record.meta.get("chain") for record in records)
 
 
 def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
-    """Wrong answers that are right in WordNet: by the concept itself, or by a sense of its words.
+    """Find wrong answers that are right in WordNet: by the concept, or by a sense of its words.
 
     An ISA question has as right answers all hypernyms (or hyponyms) of the concept. Where another
     sense of its words makes a wrong answer right, or another sense of a choice's words would be
@@ -48,9 +48,12 @@ def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
             continue
         concept, gold = (numbers[name] for name in chain)
         up = "=>" in str(record.meta["chain"])
-        right = _right_same if concept == gold else _right_up if up else _right_down
         for name in named:
-            found = right(graph, concept, numbers[name])
+            if concept == gold:
+                found = _right_same(graph, concept, numbers[name])
+            else:
+                below, above = (concept, numbers[name]) if up else (numbers[name], concept)
+                found = _right_above(graph, below, above)
             if not found and gold in graph.homonyms(numbers[name]):
                 found = "synonym of the gold (WordNet)"
             if found:
@@ -59,13 +62,13 @@ def check_synsets(records: Sequence[Record], graph: Graph) -> list[Finding]:
 
 
 def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
-    """Items that ask what two concepts are both a type of (Talmor 2020, 4.4), with the concepts."""
+    """Return the items that ask what two concepts both are (Talmor 2020, 4.4), with these."""
     found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
     return [(record, (match[1], match[2])) for record, match in found if match]
 
 
 def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
-    """Answers that WordNet contradicts, by any sense of the concepts' words, or cannot judge.
+    """Find answers that WordNet contradicts, by any sense of the concepts' words, or cannot judge.
 
     The gold has to be above both concepts, a wrong answer above one of them at most. Where a
     concept is first of all an animal of which WordNet does not say of what kind ("calf"), another
@@ -77,7 +80,7 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
     """
     findings = []
     for record, concepts in conjunctions(records):
-        above = [_above(wordnet, word) for word in concepts]
+        above = [hypernym_edges(wordnet, word) or {} for word in concepts]
         shared = above[0].keys() & above[1].keys()
         if record.gold.strip().lower() not in shared:
             findings.append(Finding("the right answer is wrong", record.where, record.stem))
@@ -94,37 +97,30 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
         ]
         for word in concepts:
             senses = wordnet.synsets(word.replace(" ", "_"), "n")
-            animals = [text for text in record.wrong if "animal" in _above(wordnet, text)]
+            edges = {text: hypernym_edges(wordnet, text) or {} for text in record.wrong}
+            animals = [text for text, above_it in edges.items() if "animal" in above_it]
             if animals and senses and is_of_unsaid_kind(senses[0]):
                 said = f"{word} may be of kind {animals[0]!r}: {record.stem}"
                 findings.append(Finding("animal of unsaid kind", record.where, said))
     return findings
 
 
-def _above(wordnet: Any, word: str) -> dict[str, int]:
-    return hypernym_edges(wordnet, word) or {}
-
-
-def _right_up(graph: Graph, concept: int, number: int) -> str:
-    if number in graph.above(concept):
+def _right_above(graph: Graph, concept: int, hypernym: int) -> str:
+    """Say how one concept may be a kind of another; "" where it is not."""
+    if hypernym in graph.above(concept):
         return "a wrong answer is right (WordNet)"
-    right = not graph.homonyms(number).isdisjoint(graph.broadly(concept))
-    return "right by another sense (WordNet)" if right else ""
-
-
-def _right_down(graph: Graph, concept: int, number: int) -> str:
-    if concept in graph.above(number):
-        return "a wrong answer is right (WordNet)"
-    right = not graph.broadly(number).isdisjoint(graph.homonyms(concept))
+    right = not graph.homonyms(hypernym).isdisjoint(graph.broadly(concept))
     return "right by another sense (WordNet)" if right else ""
 
 
 def _right_same(graph: Graph, concept: int, number: int) -> str:
+    """Say how two concepts may be the same; "" where they are not."""
     if number == concept or graph.concepts[number].gloss == graph.concepts[concept].gloss:
         return "a wrong answer is right (WordNet)"
     return "right by another sense (WordNet)" if number in graph.homonyms(concept) else ""
 
 
 def _names(record: Record, key: str) -> list[str]:
+    """Return the names of a note that holds a list of them."""
     found = record.meta.get(key)
     return [str(name) for name in found] if isinstance(found, list) else []

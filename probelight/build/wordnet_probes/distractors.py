@@ -1,11 +1,15 @@
-"""The wrong answers of a question: the paper's sets by type and distance, and random ones."""
+"""Wrong answers of the questions of WordNetQA, and how questions are dealt to splits.
+
+The wrong answers of a question are the paper's sets by type and distance, filled up with random
+ones (`Distractors`). No two splits share a concept, a right answer or a set of them (`Deal`).
+"""
 
 from __future__ import annotations
 
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -30,13 +34,14 @@ _MAX_NEAR: Mapping[Kind, int] = {
     "hypernymy": 2,
     "hyponymy": 4,
 }
+_FEW = 3  # questions of one answer
 _MOST_ALIKE = 0.6  # share of their words that two glosses may have in common
 _MIN_PARAPHRASE = 2  # longer words: two glosses with half of them in common say nearly the same
 
 
 @dataclass(frozen=True)
 class RelatedSet:
-    """Concepts that may stand beside the right answer, by how they are related to the concept."""
+    """Concepts that may be wrong answers, by how they are related to the concept asked about."""
 
     kind: str
     hops: int | None
@@ -72,13 +77,13 @@ class Distractors:
         self.max_hops = max_hops
         self.sister_depth = sister_depth
         self.golds = golds
-        # Of each concept, what is asked of it a hundred times.
+        # Kept of each concept, as it is needed a hundred times.
         self._gloss_words: dict[int, frozenset[str]] = {}
         self._answers: dict[int, tuple[str, str]] = {}
         self._names: dict[int, list[str]] = {}
 
     def drafts(self, question: Question, most: int) -> Iterator[Draft]:
-        """The question with several sets of distractors, no two of them the same.
+        """Yield the question with several sets of distractors, no two of them the same.
 
         Each kind of relatives gives one set before any gives a second one, which is another draw.
 
@@ -103,7 +108,7 @@ class Distractors:
             kinds = fertile
 
     def related(self, concept: int) -> list[RelatedSet]:
-        """The sets of a concept: sisters by depth, and relatives up and down by hops."""
+        """Return the related sets of a concept: sisters by depth, relatives up and down by hops."""
         walks = {"sister": self.graph.sisters(concept, self.sister_depth)}
         if self.kind != "hyponymy":
             walks["hyponym"] = self.graph.hops_down(concept, self.max_hops)
@@ -118,6 +123,7 @@ class Distractors:
     def _draft(
         self, question: Question, related: RelatedSet, is_wrong: Callable[[int], bool]
     ) -> Draft | None:
+        """Draw a set of distractors from related concepts; None where there are too few."""
         answer = answer_text(self.kind, self.graph.concepts[question.gold])
         near = self._texts(self._sample(related.numbers, is_wrong), without=[answer])
         if related.kind != "random" and not near:
@@ -141,26 +147,33 @@ class Distractors:
         return [one for one in numbers if is_wrong(one)]
 
     def _wrong_to(self, question: Question) -> Callable[[int], bool]:
-        """Whether an answer to a question is certainly wrong, whatever sense of any word is meant.
+        """Return a test whether an answer is certainly wrong, in whatever sense words are meant.
 
         It is asked of the same concepts for each set of distractors, so what it says is kept.
         """
-        concepts, gold = self.graph.concepts, self._words(question.gold)
-        right, told_apart = self._right(question.concept), self._told_apart(question)
+        graph, gold = self.graph, self._words(question.gold)
+        is_up, is_down = self.kind == "hypernymy", self.kind == "hyponymy"
+        # What may be right by some sense of some word of the concept.
+        right = graph.broadly(question.concept) if is_up else graph.homonyms(question.concept)
+        fits = self._fits(question)
 
         @cache
         def is_wrong(number: int) -> bool:
-            return (
-                concepts[number].is_fit
-                and not self._may_be_right(number, right)
-                and not _alike(gold, self._words(number))
-                and told_apart(number)
-            )
+            if not graph.concepts[number].is_fit:
+                return False
+            meant = graph.broadly(number) if is_down else graph.homonyms(number)
+            if not meant.isdisjoint(right):
+                return False
+            words = self._words(number)
+            shared = len(gold & words)
+            if shared > _MOST_ALIKE * (len(gold) + len(words) - shared):
+                return False
+            return fits(number)
 
         return is_wrong
 
-    def _told_apart(self, question: Question) -> Callable[[int], bool]:
-        """Whether a concept's kind of answer is as right ones are, and no nearer than they.
+    def _fits(self, question: Question) -> Callable[[int], bool]:
+        """Return a test whether a wrong answer looks as right ones do, and no nearer than they.
 
         None repeats a word that is asked for, as no right answer does: of definitions, a gloss with
         it ("seethe with anger", of what is a kind of seething) often fits the sentence better than
@@ -191,51 +204,38 @@ class Distractors:
         return kinds.get(self.kind, answer_differs)
 
     def _plain_names(self, number: int) -> list[str]:
-        """What a concept is called, as it would stand in a text of plain words."""
+        """Return a concept's names as they would stand in a text of plain words."""
         if number not in self._names:
             words = self.graph.concepts[number].words
             self._names[number] = [f" {plain_words(word)} " for word in words]
         return self._names[number]
 
-    def _right(self, concept: int) -> frozenset[int]:
-        """What may be right by some sense of some word of the concept."""
-        if self.kind == "hypernymy":
-            return self.graph.broadly(concept)
-        return self.graph.homonyms(concept)
-
-    def _may_be_right(self, number: int, right: Collection[int]) -> bool:
-        graph = self.graph
-        meant = graph.broadly(number) if self.kind == "hyponymy" else graph.homonyms(number)
-        return not meant.isdisjoint(right)
-
     def _words(self, number: int) -> frozenset[str]:
+        """Return the words of a concept's gloss."""
         if number not in self._gloss_words:
             words = re.findall(r"\w+", self.graph.concepts[number].gloss.lower())
             self._gloss_words[number] = frozenset(words)
         return self._gloss_words[number]
 
     def _texts(self, numbers: Sequence[int], without: Sequence[str]) -> dict[str, int]:
-        """Answer texts and whose they are; none that only case or marks tell from another."""
+        """Return answer texts with their concepts; none that differ in case or marks alone."""
         concepts = self.graph.concepts
         taken = {plain_words(text) for text in without}
         texts = dict[str, int]()
         for one in {concepts[number].gloss: number for number in numbers}.values():
-            text, plain = self._answer(one)
+            if one not in self._answers:
+                answer = answer_text(self.kind, concepts[one])
+                self._answers[one] = answer, plain_words(answer)
+            text, plain = self._answers[one]
             if plain not in taken:
                 taken.add(plain)
                 texts[text] = one
         return texts
 
-    def _answer(self, number: int) -> tuple[str, str]:
-        if number not in self._answers:
-            text = answer_text(self.kind, self.graph.concepts[number])
-            self._answers[number] = text, plain_words(text)
-        return self._answers[number]
-
     def _notes(
         self, question: Question, related: RelatedSet, near: list[int], filled: list[int]
     ) -> dict[str, object]:
-        """What the released files say of an item, under their names."""
+        """Return the notes of an item, under the names of the released files."""
         concept, gold = (self.graph.concepts[n] for n in (question.concept, question.gold))
         to, back = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
         names = [self.graph.concepts[one].name for one in near]
@@ -261,22 +261,16 @@ def _pick(texts: Mapping[str, int], answer: str, count: int, rng: random.Random)
 
 @cache
 def _beginnings(text: str) -> frozenset[str]:
-    """The beginnings of a text's longer words; of one that has none, the text."""
+    """Return the beginnings of a text's longer words; of one that has none, the text."""
     parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
     return frozenset(part[:5] for part in parts or [text.lower()])
 
 
-def _alike(first: frozenset[str], second: frozenset[str]) -> bool:
-    shared = len(first & second)
-    return shared > _MOST_ALIKE * (len(first) + len(second) - shared)
-
-
-_FEW = 3  # questions of one answer
 Drafted = Callable[[Question, int], Iterable[Draft]]
 
 
 class Deal:
-    """One dealing: who owns which concept, right answer and set of distractors.
+    """Deals questions to splits, each of which owns its concepts, answers and distractors.
 
     A split is filled answer by answer: all questions of an answer at once, and with them those
     questions about the same concepts whose answers few others share. So few questions are lost
@@ -306,11 +300,11 @@ class Deal:
     def fill(
         self, split: str, size: int | None, perturbations: int, most: int | None = None
     ) -> list[Draft]:
-        """The items of a split, from what others have left.
+        """Take the items of a split from what others have left.
 
         Args:
             split: Its name.
-            size: How many; None takes all.
+            size: Number of items; None takes all.
             perturbations: Sets of distractors of one question at most.
             most: Items of one right answer at most.
         """
@@ -318,7 +312,12 @@ class Deal:
         self.rng.shuffle(golds)
         found, answers = list[Draft](), Counter[int]()
         for gold in golds:
-            for question in self._near(self.by_gold[gold]):
+            near = (
+                one
+                for question in self.by_gold[gold]
+                for one in (question, *self.by_concept.get(question.concept, ()))
+            )
+            for question in near:
                 room = None if most is None else most - answers[question.gold]
                 for draft in islice(self._of_question(split, question, perturbations), room):
                     if size is not None and len(found) >= size:
@@ -327,12 +326,8 @@ class Deal:
                     answers[question.gold] += 1
         return found
 
-    def _near(self, questions: Sequence[Question]) -> Iterator[Question]:
-        for question in questions:
-            yield question
-            yield from self.by_concept.get(question.concept, ())
-
     def _of_question(self, split: str, question: Question, perturbations: int) -> Iterator[Draft]:
+        """Yield a question's items for a split, unless another one owns a part of it."""
         concept, gold = question.concept, question.gold
         owners = {self._concepts.get(concept, split), self._golds.get(gold, split)}
         if owners != {split} or question in self._asked:

@@ -1,9 +1,9 @@
-"""WordNet as plain lists and sets of numbers: read once, walked a million times."""
+"""WordNet as plain lists and sets of numbers, which are walked far faster than NLTK's objects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -66,16 +66,16 @@ class Graph:
     _broadly: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def above(self, number: int) -> frozenset[int]:
-        """A concept and all that it is a kind of, to the top."""
+        """Return a concept and all that it is a kind of, to the top."""
         if number not in self._above:
             found = {number}
-            for level in self._levels(number, self.up, len(self.up)):
+            for level in self._levels([number], self.up, len(self.up)):
                 found |= set(level)
             self._above[number] = frozenset(found)
         return self._above[number]
 
     def homonyms(self, number: int) -> frozenset[int]:
-        """All senses of all of a concept's words, its own among them."""
+        """Return all senses of all of a concept's words, its own among them."""
         if number not in self._homonyms:
             words = self.concepts[number].words
             senses = (sense for word in words for sense in self.senses[word.lower()])
@@ -83,20 +83,20 @@ class Graph:
         return self._homonyms[number]
 
     def broadly(self, number: int) -> frozenset[int]:
-        """All that any sense of any of a concept's words is, or is a kind of."""
+        """Return all that any sense of any of a concept's words is, or is a kind of."""
         if number not in self._broadly:
             senses = self.homonyms(number)
             self._broadly[number] = frozenset().union(*(self.above(one) for one in senses))
         return self._broadly[number]
 
     def asked_stems(self, texts: Iterable[str]) -> frozenset[str]:
-        """Stems of the words that a question is about, by which spelling could tell an answer."""
+        """Return the stems of a question's words, by which spelling could tell an answer."""
         return frozenset().union(
             *(self.inflected(word) for text in texts for word in telling_words(text))
         )
 
     def spelled(self, number: int) -> frozenset[str]:
-        """Stems of all words that a concept can show as an answer: its words and its gloss."""
+        """Return the stems of a concept's words and gloss, all that an answer can show."""
         if number not in self._spelled:
             words = words_in(" ".join(self.concepts[number].words))
             names = frozenset().union(*map(self.inflected, words))
@@ -104,7 +104,7 @@ class Graph:
         return self._spelled[number]
 
     def glossed(self, number: int) -> frozenset[str]:
-        """Stems of the words of a concept's gloss."""
+        """Return the stems of the words of a concept's gloss."""
         if number not in self._glossed:
             words = words_in(self.concepts[number].gloss)
             self._glossed[number] = frozenset().union(*map(self.inflected, words))
@@ -112,26 +112,26 @@ class Graph:
 
     def hops_up(self, number: int, most: int) -> list[list[int]]:
         """HOPS(c, up): hypernyms by their distance, nearest first, each once."""
-        return list(self._levels(number, self.up, most))
+        return list(self._levels([number], self.up, most))
 
     def hops_down(self, number: int, most: int) -> list[list[int]]:
         """HOPS(c, down): hyponyms by their distance, nearest first, each once."""
-        return list(self._levels(number, self.down, most))
+        return list(self._levels([number], self.down, most))
 
     def sisters(self, number: int, depth: int) -> list[list[int]]:
         """SISTER_l(c): other children of c's parents, and what is below those, by level."""
         first = sorted({s for up in self.up[number] for s in self.down[up]} - {number})
-        return [first, *self._levels_from(first, self.down, depth - 1, {number})] if first else []
+        return [first, *self._levels(first, self.down, depth - 1, {number})] if first else []
 
+    @staticmethod
     def _levels(
-        self, number: int, steps: Sequence[tuple[int, ...]], most: int
+        level: list[int],
+        steps: Sequence[tuple[int, ...]],
+        most: int,
+        without: Set[int] = frozenset(),
     ) -> Iterator[list[int]]:
-        return self._levels_from([number], steps, most, set())
-
-    def _levels_from(
-        self, level: list[int], steps: Sequence[tuple[int, ...]], most: int, without: set[int]
-    ) -> Iterator[list[int]]:
-        seen = without | set(level)
+        """Yield the concepts reached by one step more each time, each concept once."""
+        seen = {*without, *level}
         for _ in range(most):
             reached = dict.fromkeys(to for one in level for to in steps[one])
             level = [one for one in reached if one not in seen]
@@ -143,7 +143,7 @@ class Graph:
 
 @cache
 def read_graph(wordnet_dir: Path) -> Graph:
-    """Reads a WordNet database with NLTK's reader, once in a process.
+    """Read a WordNet database with NLTK's reader, once in a process.
 
     Raises:
         FileNotFoundError: As `open_wordnet`.
@@ -171,7 +171,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
 
 
 def _stemmer(wordnet: Any) -> Callable[[str], frozenset[str]]:
-    """What a word has in common with words made from it, so that spelling tells the one by another.
+    """Return a function that gives what a word has in common with words made from it.
 
     Those are the stems of the word and of what WordNet knows it to be a form of ("broke": "break"),
     and how it begins.
@@ -187,7 +187,7 @@ def _stemmer(wordnet: Any) -> Callable[[str], frozenset[str]]:
 
 
 def _name(synset: Any, wordnet: Any) -> str:
-    """The name that the released files have, where satellite adjectives are numbered with others.
+    """Name a synset as released files do, which number satellite adjectives with the others.
 
     NLTK's versions differ in this.
     """

@@ -1,4 +1,4 @@
-"""What is asked about each concept: stems by the templates of table 2, and their right answers."""
+"""The questions about each concept: stems by the templates of table 2, and their right answers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Question:
 
 
 def answer_text(kind: Kind, concept: Concept) -> str:
-    """What an answer shows: a gloss, a set of words, or "report (or account), defined as '...'"."""
+    """Return the text of an answer: a gloss, words, or "report (or account), defined as '...'"."""
     if kind == "definitions":
         return concept.gloss
     if kind == "synonymy":
@@ -116,7 +116,7 @@ class Questions:
         self._uses = Counter[int]()
 
     def of_concept(self, concept: Concept) -> Iterator[Question]:
-        """The questions about one concept; none where it has no context or no fit answer."""
+        """Yield the questions about one concept; none if it has no context or no fit answer."""
         if not concept.is_fit or (self.kind != "synonymy" and not concept.contexts):
             return
         for hops, gold in self._golds(concept):
@@ -125,7 +125,13 @@ class Questions:
             if self._answers.setdefault(answer, gold) != gold:
                 continue
             for _ in range(_NUM_TRIES):
-                word, stem = self._stem(concept)
+                wording = self.rng.choice(WORDINGS[self.kind])
+                if self.kind == "synonymy":
+                    word, stem = concept.words[0], wording.format(d=concept.gloss)
+                else:
+                    word, sentence = self.rng.choice(concept.contexts)
+                    context = self.rng.choice(CONTEXTS).format(s=sentence)
+                    stem = f"{context} {wording.format(w=word)}"
                 if stem not in self._stems and not stands_in(answer, stem):
                     self._stems.add(stem)
                     self._uses[gold] += 1
@@ -133,6 +139,7 @@ class Questions:
                     break
 
     def _golds(self, concept: Concept) -> list[tuple[int, int]]:
+        """Choose (hops, concept) of the right answers to ask for."""
         if self.kind in {"definitions", "synonymy"}:
             told = self.graph.asked_stems(asked_words(self.kind, concept))
             if self.kind == "synonymy" and len(concept.words) < 2:
@@ -142,11 +149,15 @@ class Questions:
             return [(0, concept.number)] * self.most
         walk = self.graph.hops_up if self.kind == "hypernymy" else self.graph.hops_down
         told = self.graph.asked_stems(asked_words(self.kind, concept))
+        homonyms = self.graph.homonyms(concept.number)
         golds = [
             (hops, gold)
             for hops, level in enumerate(walk(concept.number, self.max_hops), start=1)
             for gold in level
-            if self._is_usable(concept, gold) and told.isdisjoint(self.graph.spelled(gold))
+            if self.graph.concepts[gold].is_fit
+            and self._uses[gold] < _MAX_PER_GOLD
+            and gold not in homonyms
+            and told.isdisjoint(self.graph.spelled(gold))
         ]
         chosen = list[tuple[int, int]]()
         while golds and len(chosen) < self.most:
@@ -156,23 +167,8 @@ class Questions:
             chosen.append(one)
         return chosen
 
-    def _is_usable(self, concept: Concept, gold: int) -> bool:
-        return (
-            self.graph.concepts[gold].is_fit
-            and self._uses[gold] < _MAX_PER_GOLD
-            and gold not in self.graph.homonyms(concept.number)
-        )
-
-    def _stem(self, concept: Concept) -> tuple[str, str]:
-        wording = self.rng.choice(WORDINGS[self.kind])
-        if self.kind == "synonymy":
-            return concept.words[0], wording.format(d=concept.gloss)
-        word, sentence = self.rng.choice(concept.contexts)
-        context = self.rng.choice(CONTEXTS)
-        return word, f"{context.format(s=sentence)} {wording.format(w=word)}"
-
 
 def asked_words(kind: Kind, concept: Concept) -> list[str]:
-    """The words that no answer may repeat: the concept's own, and as its examples have them."""
+    """Return the words that no answer may repeat: the concept's, also as in its examples."""
     shown = [word for word, _ in concept.contexts]
     return shown if kind == "definitions" else [*concept.words, *shown]
