@@ -18,7 +18,6 @@ _MOVED = (
     ("callbacks.agreed_stop", "callbacks.agreed_stop", "AgreedStop"),
     ("callbacks.aggregate_checkpoint", "callbacks.aggregate_checkpoint", "AggregateCheckpoint"),
     ("callbacks.checkpoint_io", "callbacks.last_state", "AtomicCheckpointIO"),
-    ("callbacks.freed_memory", "callbacks.freed_memory", "FreedMemory"),
     ("callbacks.inoculation_cost", "callbacks.inoculation_cost", "InoculationCost"),
     ("callbacks.last_state", "callbacks.last_state", "LastState"),
     ("callbacks.learning_curve", "callbacks.learning_curve", "LearningCurve"),

@@ -143,7 +143,7 @@ def test_a_config_and_a_state_from_before_the_modules_moved_are_read(
         ]
         given += [
             "--data.eval_split=dev",
-            "--trainer.callbacks+=callbacks.freed_memory.FreedMemory",
+            "--trainer.callbacks+=callbacks.agreed_stop.AgreedStop",
         ]
     (tmp_path / "old.yaml").write_text(yaml.safe_dump(config))
     given += [f"--config={tmp_path / 'old.yaml'}", f"--ckpt_path={tmp_path / 'old.ckpt'}"]
