@@ -1,8 +1,9 @@
-"""What each job does, and that a sweep of one gives what one command gives."""
+"""What each job does, that a sweep of one gives what one command gives, and kept scores."""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -12,12 +13,21 @@ import torch
 from safetensors.torch import save_file
 
 from probelight.io.errors import UsageError
+from probelight.probes.record import Record
+from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.inoculation.inoculate import best_candidate
+from probelight.protocols.inoculation.inoculate import (
+    BEFORE_FILE,
+    InoculationRun,
+    best_candidate,
+    keep_scores,
+    kept_scores,
+)
 from probelight.protocols.inoculation.jobs import run_job
-from probelight.protocols.inoculation.rows import REPORT
+from probelight.protocols.inoculation.rows import REPORT, SELECTED_PROBE
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
+from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.protocols.jobs.job import Job
 from probelight.results.record import InoculationFacts, RunRecord
 from probelight.results.run_folder import RunFolder
@@ -170,3 +180,58 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
     assert best_candidate({"costly": costly, "high": high}) == "costly"  # the smaller rate
     with pytest.raises(ValueError, match="no checkpoints"):
         best_candidate({"empty": InoculationFacts(setting=asdict(TRAINER))})
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
+    rank: int, grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sweep_jobs(grid, under(mirror))[1]
+    folder = RunFolder(tmp_path / "runs", before.name, before.config).path
+    with drive_alone(tmp_path, take_over=False) as driver:
+        begin_attempt(folder, driver)
+    monkeypatch.setenv("LOCAL_RANK", str(rank))
+    run = InoculationRun(FencedRunFolder(folder, before.config, 1), before.config, under(mirror))
+    scored = {
+        one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
+        for one, records in {**run.selected, **run.reported}.items()
+    }
+    monkeypatch.setattr(run, "score", lambda folder, sets: scored)
+    # Of the processes the first one writes; another need not wait for it.
+    assert run.before(tmp_path) == scored
+    assert (folder / BEFORE_FILE).exists() == (rank == 0)
+    if rank == 0:
+        assert run.before(tmp_path) == scored
+
+
+RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
+SETS = {SELECTED_PROBE: RECORDS}
+SCORED = {SELECTED_PROBE: Predictions("selection_probe", RECORDS, [[0.1, 0.7], [0.9, 0.2]])}
+
+
+def test_scores_before_that_are_no_numbers_are_read_as_they_were(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path, "cell", {"a": 1})
+    scores = [[-math.inf, 1 / 3], [math.nan, 0.1]]
+    keep_scores(run, {SELECTED_PROBE: Predictions("selection_probe", RECORDS, scores)})
+    text = (run.path / BEFORE_FILE).read_text()
+    json.loads(text, parse_constant=pytest.fail)  # as other languages read it
+    found = kept_scores(run, SETS)[SELECTED_PROBE]
+    assert found.scores[0] == [-math.inf, 1 / 3]
+    assert found.best == [(1,), ()]  # nothing was said where a score is no number
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"selection_probe": [[0.1, 0.7]]}'])
+def test_damaged_scores_before_are_named(text: str, tmp_path: Path) -> None:
+    run = RunFolder(tmp_path, "cell", {"a": 1})
+    keep_scores(run, SCORED)
+    (run.path / BEFORE_FILE).write_text(text)
+    with pytest.raises(ValueError, match=f"^{run.path / BEFORE_FILE}: .*; remove {run.path}"):
+        kept_scores(run, SETS)
+    keep_scores(run, SCORED)  # what is there is kept, damaged or not
+    (run.path / BEFORE_FILE).unlink()
+    keep_scores(run, SCORED)
+    run.finish(RunRecord(protocol="p"))
+    assert kept_scores(run, SETS) == SCORED
+    (run.path / BEFORE_FILE).write_text(text)
+    with pytest.raises(ValueError, match=f"{BEFORE_FILE}: changed since the run ended"):
+        kept_scores(run, SETS)

@@ -1,0 +1,183 @@
+"""Frozen texts encoded once, heads trained on them, and what a run of them records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from probelight.io.errors import RecordError
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.probes.record import Record
+from probelight.protocols.curve.command import curve_jobs, run_job
+from probelight.protocols.curve.curve import Curve
+from probelight.protocols.curve.data import CurveData, load_curve_data
+from probelight.protocols.curve.heads import CurveProbe, device_of, encode, refuse_unposed
+from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
+from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+
+SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=1, batch_size=4)
+
+
+@pytest.fixture
+def module(curve_model: Path) -> ChoiceModule:
+    return module_for(ModelSettings(str(curve_model)), "mc_mlm", mode="mlp")
+
+
+@pytest.fixture
+def data(curve_probes: Path) -> CurveData:
+    path, mirror = str(curve_probes / "pairs.yaml"), str(curve_probes / "mirror")
+    return load_curve_data(path, SETTINGS, ProbeOptions(), mirror)
+
+
+def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:
+    stems = ["a w1 is [MASK] than a w2 .", "a w3 is [MASK] .", "a w1 is [MASK] than a w2 ."]
+    records = [Record(str(n), stem, ("red", "green"), n % 2) for n, stem in enumerate(stems)]
+    original, rows = module.features, []
+
+    def counted(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        rows.append(len(batch["input_ids"]))
+        found: torch.Tensor = original(batch)  # type: ignore[operator]
+        return found
+
+    module.features = counted  # type: ignore[assignment]
+    items = encode(module, records, 512)
+    assert sum(rows) == 2
+    assert torch.equal(items.features[0], items.features[2])
+    assert items.labels.tolist() == [0, 1, 0]
+    assert len(encode(module, [], 512)) == 0
+
+
+def test_before_training_the_scores_are_those_of_the_model_itself(
+    curve_model: Path, module: ChoiceModule, data: CurveData
+) -> None:
+    probe = CurveProbe(module, data, SETTINGS, TrainerSettings())
+    assert probe.one_start
+    [measured] = probe.point("mlp", 0)
+    assert (measured.control, measured.seed, measured.epoch) == ("standard", None, 0)
+    model = AutoModelForMaskedLM.from_pretrained(curve_model).eval()
+    tokenizer = AutoTokenizer.from_pretrained(curve_model)
+    words = tokenizer.convert_tokens_to_ids(["red", "green"])
+    for record, scores in zip(data.evaluation, measured.predictions.scores, strict=True):
+        inputs: Any = tokenizer(record.stem, return_tensors="pt")
+        place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.no_grad():
+            expected = model(**inputs).logits[0, place, words]
+        assert scores == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_each_seed_is_trained_from_the_same_start_and_rows_are_those_of_the_probe(
+    module: ChoiceModule, data: CurveData
+) -> None:
+    settings = replace(SETTINGS, controls=["standard", "perturbed_language"])
+    measured = CurveProbe(module, data, settings, TrainerSettings()).point("linear", 8)
+    names = [one.predictions.name for one in measured]
+    assert names == [f"{control}-seed{seed}" for control in settings.controls for seed in (1, 2)]
+    assert [one.epoch for one in measured] == [1] * 4
+    assert list(measured[0].predictions.records) == list(data.evaluation)
+    assert "than" not in measured[2].predictions.records[0].stem
+    first, second = (one.predictions.scores for one in measured[:2])
+    assert first != second  # other samples
+
+
+def test_rows_that_cannot_be_posed_are_counted_and_the_first_is_named() -> None:
+    records = [Record(str(n), "a [MASK] .", ("red", "green"), 0, position=n) for n in range(4)]
+    refuse_unposed(records, [0, 1, 2, 3])
+    with pytest.raises(
+        RecordError, match=r"2 of 4 items cannot be posed .*such as 1@1;.*multi_token skip"
+    ):
+        refuse_unposed(records, [0, 2])
+
+
+JOB_SETTINGS = CurveSettings(
+    sizes=[8],
+    seeds=[1, 2],
+    modes=["mlp"],
+    controls=["standard"],
+    epochs=1,
+    learning_rate={"mlp": 0.02},
+    mlm_baseline=FitSettings(epochs=2, batch_size=4, learning_rate=0.03, patience=1, held_out=0.2),
+)
+
+
+@pytest.fixture
+def context(curve_probes: Path) -> RunContext:
+    quiet = TrainerSettings(accelerator="cpu", progress_bar=False)
+    return RunContext(quiet, mirror=str(curve_probes / "mirror"))
+
+
+def records(
+    model: ModelSettings, probes: Path, context: RunContext, folder: Path
+) -> list[RunRecord]:
+    """Those of a curve's runs, N = 0 first."""
+    path = str(probes / "pairs.yaml")
+    curve = Curve(path, model, (model,), JOB_SETTINGS, ProbeOptions(), context)
+    runs = []
+    for job in curve_jobs(curve):
+        run = RunFolder(folder, job.name, job.config)
+        run_job(run, job.config, context)
+        runs.append(run.result())
+    return [run for run in runs if run is not None]
+
+
+def rates(record: RunRecord) -> set[float | None]:
+    return {row.learning_rate for row in record.rows if row.metric == "accuracy"}
+
+
+def test_heads_of_one_encoder_have_one_checksum_and_are_trained_at_the_rate_of_their_mode(
+    curve_model: Path, curve_probes: Path, context: RunContext, tmp_path: Path
+) -> None:
+    model = ModelSettings(str(curve_model))
+    untrained, trained = records(model, curve_probes, context, tmp_path)
+    assert (rates(untrained), rates(trained)) == ({None}, {0.02})
+    assert untrained.model_sha256 == trained.model_sha256
+    assert (untrained.seeds, trained.seeds) == ((), (1, 2))
+    assert trained.curve is not None
+    assert (trained.curve.sha256_by_seed, trained.curve.early_stopping) == ({}, None)
+    levels = {row.metric for row in untrained.rows} - {row.metric for row in trained.rows}
+    assert levels == {"chance", "majority_accuracy"}  # once a curve
+
+
+def test_weights_that_are_drawn_have_a_checksum_a_seed(
+    curve_model: Path, curve_probes: Path, context: RunContext, tmp_path: Path
+) -> None:
+    model = ModelSettings(str(curve_model), random_weights=True)
+    for record in records(model, curve_probes, context, tmp_path):
+        assert record.curve is not None
+        assert list(record.curve.sha256_by_seed) == ["1", "2"]
+        assert record.model_sha256 == record.curve.sha256_by_seed["1"]
+        assert len(set(record.curve.sha256_by_seed.values())) == 2
+
+
+def test_a_baseline_is_trained_as_its_kind_is_and_says_where_it_stopped(
+    curve_probes: Path, context: RunContext, tmp_path: Path
+) -> None:
+    baseline = ModelSettings(kind="mlm_baseline")
+    untrained, trained = records(baseline, curve_probes, context, tmp_path)
+    assert (rates(untrained), rates(trained)) == ({None}, {0.03})
+    assert untrained.curve is not None
+    assert untrained.curve.early_stopping is None
+    assert trained.curve is not None
+    said = str(trained.curve.early_stopping)
+    assert "patience 1 on 8 held-out train rows" in said  # a fifth of 40
+    assert trained.counts == {"train": 32, "evaluation": 12}
+
+
+def test_a_frozen_encoder_runs_on_one_gpu_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    found = {name: device_of(TrainerSettings(accelerator=name)).type for name in ("auto", "gpu")}
+    assert found == {"auto": "cuda", "gpu": "cuda"}
+    assert device_of(TrainerSettings(accelerator="cpu")).type == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert device_of(TrainerSettings(accelerator="gpu")).type == "cpu"
