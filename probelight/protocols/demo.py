@@ -16,7 +16,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.auto_kind import with_kind
 from probelight.protocols.engine.kinds import refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
-from probelight.protocols.inoculation.command import inoculate_here
+from probelight.protocols.inoculation.command import run_inoculations
 from probelight.protocols.inoculation.settings import (
     InoculatedProbe,
     OriginalTask,
@@ -120,8 +120,8 @@ def demo(
         stage("2 of 4: what it learns, with and without the language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
         stage("3 of 4: an original task, and what doses of a probe cost it")
-        inoculate_here(folder, subject, settings, context)
-        inoculate_here(folder, control, [largest], context)
+        run_inoculations(folder, subject, settings, context)
+        run_inoculations(folder, control, [largest], context)
         stage("4 of 4: the page")
         page = build_report(folder.path)
     print_story(folder.path, said_of_page(page), f"in {time.perf_counter() - start:.0f} seconds")

@@ -175,7 +175,12 @@ def trace_curves(
     for curve, plan, jobs in zip(curves, plans, missing, strict=True):
         name, label = curve.data.config.name, curve.model.label
         if not curve.modes:
-            context.say(f"{name}: {label} does not answer {_unanswered(curve)}")
+            kind, hint = kind_of(curve.model), ""
+            if not (kind.trained or kind.heads):
+                hint = " here: nothing of it is trained, and `train.py zero-shot` scores it"
+            elif "mc_qa" in kind.trained:
+                hint = "; --setup mc_qa poses them as questions"
+            context.say(f"{name}: {label} does not answer {curve.data.setup} probes{hint}")
         elif not jobs:
             context.say(f"{name}: curve of {label} complete")
         for job in plan:
@@ -199,14 +204,6 @@ def _check_model(curve: Curve) -> None:
 
     rows = [part for control in curve.settings.controls for part in curve.rows.under(control)]
     check_scorer(curve.model, "mc_mlm", rows, refuse_unposed)
-
-
-def _unanswered(curve: Curve) -> str:
-    """Say which probes a model does not answer, and what does."""
-    kind, probes = kind_of(curve.model), f"{curve.data.setup} probes"
-    if not (kind.trained or kind.heads):
-        return f"{probes} here: nothing of it is trained, and `train.py zero-shot` scores it"
-    return f"{probes}; --setup mc_qa poses them as questions" if "mc_qa" in kind.trained else probes
 
 
 def forget_states(run: RunFolder) -> None:

@@ -137,7 +137,12 @@ def write_point(
         trained = replace(row, learning_rate=point.learning_rate)
         rows += _measured_rows(data, one, trained)
     if point.with_levels:
-        rows += _level_rows(data, measured[0].predictions, row)
+        records = data.evaluation
+        by_position = classes_are_positions(data.config, records)
+        gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
+        level = replace(row, num_items=len(records))
+        rows += chance_rows(measured[0].predictions, level)
+        rows.append(replace(level, metric="majority_accuracy", value=majority_accuracy(gold)))
     run.write_metrics(rows)
 
     controls = {one.control for one in measured}
@@ -189,13 +194,3 @@ def choice_sets(records: Sequence[Record]) -> list[Subset | None]:
     words = {choice for record in records for choice in record.choices}
     several = len(set(sets)) > 1 and len(words) <= MOST_WORDS
     return [own if several else None for own in sets]
-
-
-def _level_rows(data: CurveData, predictions: Predictions, row: Row) -> list[Row]:
-    """Return chance and the accuracy of the most frequent answer."""
-    records = data.evaluation
-    by_position = classes_are_positions(data.config, records)
-    gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
-    row = replace(row, num_items=len(records))
-    majority = replace(row, metric="majority_accuracy", value=majority_accuracy(gold))
-    return [*chance_rows(predictions, row), majority]

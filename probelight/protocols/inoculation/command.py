@@ -132,7 +132,7 @@ def inoculate(
         **own.said,
     }
     folder = CommandFolder(Path(output_dir), config, own.parts.values())
-    [run] = inoculate_here(folder, subject, [setting], context)
+    [run] = run_inoculations(folder, subject, [setting], context)
     from probelight.reports.terminal import print_tables
 
     print_tables(folder.path, INOCULATION)
@@ -141,7 +141,7 @@ def inoculate(
     return record
 
 
-def inoculate_here(
+def run_inoculations(
     folder: CommandFolder, subject: Subject, settings: Sequence[Setting], context: RunContext
 ) -> list[RunFolder]:
     """Make the inoculations that a command's folder does not have.
