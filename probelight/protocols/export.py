@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
+from typing import Any
 
+from probelight.io.atomic import whole_folder, write_text_atomic
+from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
 from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
+from probelight.results.provenance import git_commit
 
 MODEL_DIR = ASSETS / "dictionary-lm"
+CARD_TEMPLATE = ASSETS / "model_card.md"
 
 
 @command(
@@ -32,7 +39,56 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     Returns:
         The folder.
     """
-    # Only now: it imports torch and Lightning, which takes seconds.
-    from probelight.protocols.engine.export import export_state
+    # Only now: torch and Lightning take seconds to import.
+    import torch
+    from torch import nn
+    from transformers import BertTokenizer
 
-    return export_state(Path(state), Path(output_dir))
+    from probelight.callbacks.last_state import read_state
+    from probelight.lightning_modules.masked_lm import MaskedLanguageModel
+    from probelight.protocols.engine.training import make_trainer
+    from probelight.protocols.jobs.context import TrainerSettings
+    from probelight.protocols.pretraining import DictionaryText
+
+    folder, checkpoint = Path(output_dir), read_state(Path(state))
+    module = MaskedLanguageModel(**_arguments(checkpoint["hyper_parameters"]))
+    module.load_state_dict(checkpoint["state_dict"])
+    nn.Module.float(nn.Module.half(module.model))
+    data = DictionaryText(**_arguments(checkpoint["datamodule_hyper_parameters"]))
+    trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
+    scores = trainer.validate(module, datamodule=data, verbose=False)[0]
+    nn.Module.half(module.model)
+    tokenizer = BertTokenizer(str(data.vocab_path), model_max_length=module.hparams["max_length"])
+    with whole_folder(folder) as fresh:
+        module.model.save_pretrained(fresh)
+        tokenizer.save_pretrained(fresh)
+        shutil.copy(data.vocab_path, fresh / "vocab.txt")
+        weights, steps = fresh / "model.safetensors", checkpoint["global_step"]
+        card = CARD_TEMPLATE.read_text(encoding="utf-8").format(
+            parameters=f"{sum(p.numel() for p in module.model.parameters()):,}",
+            layers=module.hparams["num_layers"],
+            hidden=module.hparams["hidden_size"],
+            vocab=f"{module.hparams['vocab_size']:,}",
+            documents=f"{len(data.train_documents):,}",
+            held_out=f"{len(data.held_out_documents):,}",
+            tokens=f"{int(data.store.ids.size):,}",
+            steps=f"{steps:,}",
+            epochs=f"{steps / len(data.train_dataloader()):.2f}",
+            hours=f"{checkpoint.get('train_seconds', 0.0) / 3600:.2f}",
+            threads=torch.get_num_threads(),
+            masked_accuracy=f"{100 * scores['val/masked_accuracy']:.1f}",
+            next_accuracy=f"{100 * scores['val/next_accuracy']:.1f}",
+            perplexity=f"{torch.exp(torch.tensor(scores['val/loss'])).item():.1f}",
+            size=f"{weights.stat().st_size / 1e6:.1f}",
+            sha256=sha256_of(weights),
+            commit=git_commit() or "unknown",
+        )
+        write_text_atomic(fresh / "README.md", card)
+        weights.chmod(0o644)
+    print(f"{folder}: held-out {json.dumps(scores)}")
+    return folder
+
+
+def _arguments(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments without those that LightningCLI notes for itself, such as `_class_path`."""
+    return {name: value for name, value in saved.items() if not name.startswith("_")}
