@@ -228,8 +228,7 @@ class ModelTypeModule(Protocol):
     """What the module of a model type holds; the registry of model types names it.
 
     Attributes:
-        FORMS: The form in which a checkpoint is loaded for each setup; none where there is no
-            checkpoint.
+        FORMS: The form in which a checkpoint is loaded for each setup, if the type has one.
     """
 
     @property

@@ -13,8 +13,8 @@ from probelight.probes.controls import CHOICE_ONLY
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.curve.command import trace_curves
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.engine.auto_kind import with_kind
-from probelight.protocols.engine.kinds import refuse_untrained
+from probelight.protocols.engine.chosen_models import with_model_type
+from probelight.protocols.engine.models import refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
 from probelight.protocols.inoculation.command import run_inoculations
 from probelight.protocols.inoculation.settings import (
@@ -84,7 +84,7 @@ def demo(
         UsageError: If the model is a baseline, which has no zero-shot score.
     """
     start = time.perf_counter()
-    model = with_kind(plan.model)
+    model = with_model_type(plan.model)
     refuse_untrained([model], "the zero-shot part of demo")
     config = {
         "command": "demo",

@@ -30,9 +30,8 @@ from probelight.probes.record import chance_of
 from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.kinds import refuse_untrained
 from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.models import refuse_untrained, scorer_for
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,

@@ -34,9 +34,8 @@ from probelight.protocols.audit.items import (
 )
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import MODEL_CONFIGS, chosen_models
-from probelight.protocols.engine.kinds import kind_of
 from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import check_module, check_scorer, scorer_for
+from probelight.protocols.engine.models import check_module, check_scorer, model_type_of, scorer_for
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
@@ -122,7 +121,7 @@ def audit(
     user_configs = {one.name: one for name, one in configs.items() if name not in probe_names()}
     context = RunContext(trainer, mirror=mirror, own=user_configs, engine=engine)
     for model in models:
-        if is_trained(model) or kind_of(model).scorer is None:
+        if is_trained(model) or model_type_of(model).scorer is None:
             check_module(model, "mc_qa")
         else:
             check_scorer(model, "mc_qa", [])
@@ -160,7 +159,7 @@ def _chosen_baselines(baselines: str | Sequence[str], vectors: str | None) -> li
             )
     models = chosen_models(names, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
-        models = [replace(m, vectors=vectors) if kind_of(m).title else m for m in models]
+        models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
     return models
 
 
@@ -196,7 +195,11 @@ def audit_jobs(
                 "precision": trainer.precision,
                 **({} if seed is None else {"seed": seed}),
                 # A trained model that could read whole items is given their choices alone.
-                **({"control": CHOICE_ONLY} if trained and kind_of(model).has_checkpoint else {}),
+                **(
+                    {"control": CHOICE_ONLY}
+                    if trained and model_type_of(model).has_checkpoint
+                    else {}
+                ),
             }
             jobs.append(Job(f"audit-{name}-{model.label}", config, BASELINE_RUNNER))
     return jobs
@@ -204,7 +207,7 @@ def audit_jobs(
 
 def is_trained(model: ModelSettings) -> bool:
     """Return whether a baseline is trained on the probe; others answer as they are."""
-    return "mc_qa" in kind_of(model).trained
+    return "mc_qa" in model_type_of(model).trained
 
 
 def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:

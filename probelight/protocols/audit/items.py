@@ -21,7 +21,7 @@ from probelight.probes.record import MASK, Record, Setup
 from probelight.probes.source import FORMS, ProbeData, load_files, load_probe, read_file
 from probelight.probes.splits import SplitError, group_of, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
-from probelight.protocols.engine.kinds import KINDS
+from probelight.protocols.engine.model_types import MODEL_TYPES
 from probelight.protocols.engine.settings import FitSettings
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.probes.check import split_files
@@ -67,7 +67,7 @@ class AuditSettings(Settings):
 
     def fit_of(self, kind: str) -> FitSettings:
         """Return how a model of this type is trained."""
-        return self.transformer if KINDS[kind].has_checkpoint else self.fit
+        return self.transformer if MODEL_TYPES[kind].has_checkpoint else self.fit
 
 
 DEFAULT_AUDIT = AuditSettings()

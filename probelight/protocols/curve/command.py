@@ -30,8 +30,7 @@ from probelight.protocols.curve.settings import (
     fitting_grid,
 )
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.kinds import kind_of
-from probelight.protocols.engine.models import check_module, check_scorer
+from probelight.protocols.engine.models import check_module, check_scorer, model_type_of
 from probelight.protocols.engine.own_files import own_files
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
@@ -170,12 +169,12 @@ def trace_curves(
     plans = [curve_jobs(curve) for curve in curves]
     missing = [unfinished(plan, folder) for plan in plans]
     for curve, jobs in zip(curves, missing, strict=True):
-        if jobs and kind_of(curve.model).has_checkpoint:
+        if jobs and model_type_of(curve.model).has_checkpoint:
             _check_model(curve)
     for curve, plan, jobs in zip(curves, plans, missing, strict=True):
         name, label = curve.data.config.name, curve.model.label
         if not curve.modes:
-            kind, hint = kind_of(curve.model), ""
+            kind, hint = model_type_of(curve.model), ""
             if not (kind.trained or kind.heads):
                 hint = " here: nothing of it is trained, and `train.py zero-shot` scores it"
             elif "mc_qa" in kind.trained:
@@ -237,7 +236,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
     drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
     jobs = []
     sizes = [0, *curve.rows.sizes]
-    if kind_of(model).heads:
+    if model_type_of(model).heads:
         # The heads do not begin with what the model itself says: N = 0 of both is its scorer's.
         sizes.remove(0)
         config = {
@@ -259,7 +258,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
                 "seeds": settings.seeds,
                 "controls": settings.controls,
             }
-            if kind_of(model).is_pretrained:
+            if model_type_of(model).is_pretrained:
                 config |= asdict(settings.head_fit(mode))
             else:
                 config["fit"] = asdict(curve.fit)

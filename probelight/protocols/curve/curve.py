@@ -25,7 +25,7 @@ from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.probes.splits import group_of
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
-from probelight.protocols.engine.kinds import kind_of, trained_for
+from probelight.protocols.engine.models import model_type_of, trained_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext
 
@@ -125,7 +125,7 @@ class Curve:
             UsageError: If no point fits the rows, or the groups cannot be divided so.
         """
         setup = self.data.setup
-        others = [model for model in self.models if kind_of(model).modes(setup) is not None]
+        others = [model for model in self.models if model_type_of(model).modes(setup) is not None]
         return rows_for_model(self.data, self.settings, [self.model, *others])
 
     @property
@@ -162,7 +162,7 @@ class Curve:
 
 def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) -> list[Mode]:
     """Return how a model is trained on probes of a setup; nothing where it cannot answer them."""
-    heads = kind_of(model).modes(setup)
+    heads = model_type_of(model).modes(setup)
     if heads is None:
         return []
     if not heads:
@@ -220,7 +220,7 @@ def check_rows(
         data = probe_rows(name, settings, options, context)
         setups.add(data.setup)
         for model in models:
-            if kind_of(model).heads and data.setup == "mc_qa":
+            if model_type_of(model).heads and data.setup == "mc_qa":
                 # Not left out as a baseline is: it answers such questions, but is not tuned here.
                 trained_for(model, "mc_qa", f"{data.config.name} is posed as questions")
         answering = [model for model in models if traced_modes(model, data.setup, settings)]
@@ -231,10 +231,10 @@ def check_rows(
         raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
     if probes and not num_curves:
         first, setup = models[0], min(setups)
-        poses = setup == "mc_mlm" and "mc_qa" in kind_of(first).trained
+        poses = setup == "mc_mlm" and "mc_qa" in model_type_of(first).trained
         more = " (--setup mc_qa poses them as questions)" if poses else ""
         trained_for(first, setup, f"the probes are {setup}{more}")
-        given, works = settings.modes, kind_of(first).modes(setup) or ()
+        given, works = settings.modes, model_type_of(first).modes(setup) or ()
         raise UsageError(
             f"--grid.modes [{','.join(given)}]: {first.label} has none of these heads; give "
             f"--grid.modes [{','.join(works)}]"
@@ -258,7 +258,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
 
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
-    for model in _distinct_tokenizers(m for m in models if kind_of(m).has_checkpoint):
+    for model in _distinct_tokenizers(m for m in models if model_type_of(m).has_checkpoint):
         tokenizer = load_tokenizer(model.name_or_path, model.revision)
         table = CandidateTable(tokenizer, model.answer_prefix)
         table.add(INSIDE, *words)
@@ -288,7 +288,9 @@ def only_posed(
         UsageError: If no row is left to train on, or to measure.
     """
     # To a model with heads of its own rows a candidate may be of several pieces.
-    of_pieces = [m for m in models if kind_of(m).has_checkpoint and not kind_of(m).heads]
+    of_pieces = [
+        m for m in models if model_type_of(m).has_checkpoint and not model_type_of(m).heads
+    ]
     skipping = [model for model in of_pieces if model.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data

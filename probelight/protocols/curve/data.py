@@ -15,7 +15,7 @@ from probelight.probes.record import Record, Setup
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import SplitError, group_of, groups_of, share_of
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.engine.kinds import kind_of
+from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 
 PERTURBATION_SEED = 0
@@ -231,7 +231,7 @@ def rows_for_model(
         raise UsageError(f"{data.config.name}: no train rows are left to draw samples from")
     of_models = []
     for model in models:
-        kind = kind_of(model)
+        kind = model_type_of(model)
         if data.setup == "mc_mlm" and kind.is_pretrained:
             of_models.append(data)  # heads on a frozen encoder train for a number of epochs
         else:

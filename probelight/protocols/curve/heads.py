@@ -40,8 +40,8 @@ from probelight.protocols.curve.rows import (
 )
 from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
 from probelight.protocols.engine.evaluation import predict
-from probelight.protocols.engine.kinds import KINDS, TRANSFORMER, kind_of
-from probelight.protocols.engine.models import module_for, scorer_for
+from probelight.protocols.engine.model_types import MODEL_TYPES, TRANSFORMER
+from probelight.protocols.engine.models import model_type_of, module_for, scorer_for
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.jobs.context import TrainerSettings
 from probelight.results.record import CurveFacts, RunRecord
@@ -85,7 +85,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
     probe = curve.context.remembered("curve features", key, lambda: _encode_curve(curve))
     measured = probe.point(mode, size)
     rate = stopping = None
-    if size and kind_of(curve.model).is_pretrained:
+    if size and model_type_of(curve.model).is_pretrained:
         rate = curve.settings.head_fit(mode).learning_rate
     elif size:
         rate = curve.fit.learning_rate
@@ -118,7 +118,7 @@ def _encode_curve(curve: Curve) -> CurveProbe:
     """Encode all texts of a curve by its frozen model, or by each draw of its random weights."""
     model, context, settings = curve.model, curve.context, curve.settings
     device, first = device_of(context.trainer), settings.seeds[0]
-    words = candidate_words(curve.rows, settings) if kind_of(model).heads else None
+    words = candidate_words(curve.rows, settings) if model_type_of(model).heads else None
 
     def draw(seed: int) -> Frozen:
         if words is not None:
@@ -257,7 +257,7 @@ class CurveProbe:
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         """Return how heads are trained: by epochs, or a baseline's until it stops."""
-        if KINDS[self.kind].is_pretrained:
+        if MODEL_TYPES[self.kind].is_pretrained:
             head = self.settings.head_fit(mode)
             return HeadPlan(mode, head.learning_rate, head.epochs, head.batch_size)
         fit = self.settings.fit_of(self.kind)

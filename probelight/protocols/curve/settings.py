@@ -19,7 +19,7 @@ from probelight.io.ranges import (
 )
 from probelight.lightning_modules.modes import HeadMode
 from probelight.probes.controls import STANDARD, control_named
-from probelight.protocols.engine.kinds import KINDS
+from probelight.protocols.engine.model_types import MODEL_TYPES
 from probelight.protocols.engine.own_files import OwnFiles, measured_split
 from probelight.protocols.engine.settings import Fit, FitSettings
 
@@ -125,7 +125,7 @@ class CurveSettings(Settings):
 
     def fit_of(self, kind: str) -> FitSettings:
         """Return how a baseline of this kind, or the whole of a transformer, is trained."""
-        found: FitSettings = getattr(self, KINDS[kind].fit)
+        found: FitSettings = getattr(self, MODEL_TYPES[kind].fit)
         return found
 
 

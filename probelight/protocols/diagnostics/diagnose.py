@@ -34,9 +34,8 @@ from probelight.protocols.diagnostics.word_predictions import (
     write_recorded_files,
 )
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.kinds import refuse_untrained
 from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import check_scorer, scorer_for
+from probelight.protocols.engine.models import check_scorer, refuse_untrained, scorer_for
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from probelight.protocols.jobs.context import (
     DEFAULT_ENGINE,

@@ -1,19 +1,27 @@
-"""The models that a command names: configs, folders or names on the Hub, told apart in tables."""
+"""The models that a command names: configs, folders or names on the Hub, and their model types.
+
+`--model.kind auto` is a setting and no model type: it is found out by a checkpoint's config, never
+by its name, before a config or a key is made of the settings.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser
 
 from probelight.io.errors import UsageError
+from probelight.io.escaping import visible
 from probelight.io.files import user_path
 from probelight.io.package import CONFIGS
-from probelight.protocols.engine.auto_kind import with_kind
-from probelight.protocols.engine.kinds import AUTO, kind_of
+from probelight.lightning_modules.baselines.word_settings import is_word_folder
+from probelight.models.checkpoint_files import EMBEDDED, PretrainedError, check_config, resolve
+from probelight.protocols.engine.model_types import AUTO, MODEL_TYPES, TRANSFORMER, saved_model_type
+from probelight.protocols.engine.models import check_questions, model_type_of
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from probelight.results.load import distinct_ends
 
@@ -23,7 +31,7 @@ MODEL_CONFIGS = CONFIGS / "model"
 def chosen_models(
     names: str | Sequence[str], model: ModelSettings, random_weights: bool
 ) -> list[ModelSettings]:
-    """The models compared, each transformer with its random-weights control if that is asked for.
+    """Return the models compared, each checkpoint with its random-weights control if asked for.
 
     Args:
         names: Configs in configs/model/ (names or paths of .yaml files), folders, or names on the
@@ -34,22 +42,25 @@ def chosen_models(
 
     Raises:
         UsageError: If names and a model are given, a config is malformed, it is not clear of what
-            kind a model is (`with_kind`), or two have the same name in tables. Folders of one name
-            are told apart by their paths.
+            type a model is (`with_model_type`), or two have the same name in tables. Folders of one
+            name are distinguished by their paths.
         PretrainedError: If there is no model of a name.
     """
     given = listed(names)
     if given and model != DEFAULT_MODEL:
         raise UsageError("give either --models a,b or --model, not both")
-    models = [with_kind(model)]
+    models = [with_model_type(model)]
     if given:
-        models = _named_apart([with_kind(model_of(name)) for name in given])
-        models = [_named_by(split_revision(n)[1], m) for n, m in zip(given, models, strict=True)]
+        models = _named_apart([with_model_type(model_of(name)) for name in given])
+        for place, name in enumerate(given):
+            if (revision := split_revision(name)[1]) is not None:
+                label = replace(models[place], random_weights=False).label
+                models[place] = replace(models[place], name=f"{label}@{revision}")
     if random_weights:
         models += [
             replace(one, random_weights=True)
             for one in models
-            if kind_of(one).has_checkpoint and not one.random_weights
+            if model_type_of(one).has_checkpoint and not one.random_weights
         ]
     labels = [one.label for one in models]
     if repeated := {label for label in labels if labels.count(label) > 1}:
@@ -61,21 +72,21 @@ def chosen_models(
 
 
 def _named_apart(models: Sequence[ModelSettings]) -> list[ModelSettings]:
-    """The models, those in folders of one name called by as much of their paths as differs."""
+    """Name models in folders of one name by as much of their paths as differs."""
     labels = [one.label for one in models]
     found = []
     for one in models:
         same = [other.name_or_path for other in models if other.label == one.label]
-        alike = kind_of(one).title or one.name or len(set(same)) == 1
+        alike = model_type_of(one).title or one.name or len(set(same)) == 1
         tail = None if alike or labels.count(one.label) == 1 else distinct_ends(same)
         found.append(replace(one, name=tail[one.name_or_path]) if tail else one)
     return found
 
 
 def model_of(name: str) -> ModelSettings:
-    """The settings that a name stands for: a config's, or those of a folder or Hub name.
+    """Return the settings that a name stands for: a config's, or those of a folder or Hub name.
 
-    Of what kind the latter is, is not found out yet.
+    Of what type the latter is, is not found out yet.
 
     Raises:
         UsageError: If a config is missing or malformed; the message names the file.
@@ -83,31 +94,21 @@ def model_of(name: str) -> ModelSettings:
     name, revision = split_revision(name)
     if revision is not None and not (name and revision):
         raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
-    model = _unrevised(name)
+    path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
+    if path.is_file():
+        model = _read(path)
+    elif path == Path(name):
+        raise UsageError(f"--models {name}: there is no such file")
+    else:
+        model = ModelSettings(name_or_path=name, kind=AUTO)
     return model if revision is None else replace(model, revision=revision)
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """A name and what stands behind its last @; a path that is there has no revision."""
+    """Split a name from what stands behind its last @; a path that is there has no revision."""
     is_path = name.endswith((".yaml", ".yml")) or user_path(name).exists()
     base, at, revision = name.rpartition("@")
     return (base, revision) if at and not is_path else (name, None)
-
-
-def _named_by(revision: str | None, model: ModelSettings) -> ModelSettings:
-    """The model, called by the revision that was given with its name."""
-    if revision is None:
-        return model
-    return replace(model, name=f"{replace(model, random_weights=False).label}@{revision}")
-
-
-def _unrevised(name: str) -> ModelSettings:
-    path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
-    if path.is_file():
-        return _read(path)
-    if path == Path(name):
-        raise UsageError(f"--models {name}: there is no such file")
-    return ModelSettings(name_or_path=name, kind=AUTO)
 
 
 def _read(path: Path) -> ModelSettings:
@@ -120,3 +121,197 @@ def _read(path: Path) -> ModelSettings:
         first = str(error).strip().splitlines()[0]
         raise UsageError(f"{path}: no config of a model: {first}") from error
     return ModelSettings(**{f.name: getattr(settings, f.name) for f in fields(ModelSettings)})
+
+
+# A class that ends so was trained for something else than to say which words come.
+_OTHER_HEAD = re.compile(
+    r"For(?!CausalLM|ConditionalGeneration|MaskedLM|PreTraining|MultipleChoice)\w+$"
+)
+_CALLED = {"causal": "causal language model", "seq2seq": "encoder-decoder language model"}
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What a checkpoint's config says of its model type.
+
+    Attributes:
+        source: The checkpoint, as people gave it.
+        family: Its `model_type`.
+        architectures: The classes that it was saved from; none in some configs.
+        is_one_way: Whether a family that could read both ways is set to read one way.
+    """
+
+    source: str
+    family: str
+    architectures: tuple[str, ...]
+    is_one_way: bool
+
+    @classmethod
+    def of(cls, source: str, facts: dict[str, Any]) -> _Description:
+        """Reads the keys of a config.json, or of transformers' settings as a mapping."""
+        given = facts.get("architectures")
+        names = tuple(map(str, given)) if isinstance(given, list | tuple) else ()
+        # The last one is XLM's word for it.
+        one_way = any(facts.get(key) for key in ("is_encoder_decoder", "is_decoder", "causal"))
+        return cls(source, str(facts.get("model_type")), names, one_way)
+
+    @property
+    def shown(self) -> str:
+        """What the decision went by, for people."""
+        names = ", ".join(self.architectures)
+        return visible(f"architectures {names}" if names else f"model_type {self.family}")
+
+    def ends_in(self, *endings: str) -> bool:
+        """Whether it was saved from a class with such a name."""
+        return any(name.endswith(endings) for name in self.architectures)
+
+
+def with_model_type(model: ModelSettings) -> ModelSettings:
+    """Return the settings with their model type; where it is "auto", find it out and say it.
+
+    Raises:
+        UsageError: If the config leaves several kinds, or says that this is no language model. If a
+            revision is given of what is not on the Hub, which would be recorded and not loaded.
+        PretrainedError: If there is no such model, its config cannot be read, or it is of another
+            kind than the settings say.
+    """
+    if model.revision is not None:
+        name, kind = model.name_or_path, model.kind
+        if kind != AUTO and not MODEL_TYPES[kind].has_checkpoint:
+            name = kind
+        elif name != EMBEDDED and not user_path(name).exists():
+            name = ""
+        if name:
+            raise UsageError(
+                f"model.revision {model.revision}: {name} is not on the Hub, so it has no "
+                "revisions; leave it out (a folder with @ in its name must be there)"
+            )
+    if model.kind != AUTO:
+        _refuse_other_type(model)
+        return model
+    kind, line = found_model_type(model.name_or_path, model.revision)
+    print(line)
+    return replace(model, kind=kind)
+
+
+def question_model(model: ModelSettings, checkpoint: str | None, place: str = "") -> ModelSettings:
+    """Return an original task's model `with_model_type`, refused as by `check_questions`."""
+    if model.kind != AUTO:
+        check_questions(model, checkpoint, place)
+        return with_model_type(model)
+    model = with_model_type(model)
+    check_questions(model, checkpoint, place)
+    return model
+
+
+def _refuse_other_type(model: ModelSettings) -> None:
+    """Refuse a folder whose config.json says that it is no model of the type that is given.
+
+    Of the Hub's nothing may be here yet; they are refused when they are first read.
+
+    Raises:
+        PretrainedError: The message names the kind that it is of.
+    """
+    name = model.name_or_path
+    if not MODEL_TYPES[model.kind].has_checkpoint:
+        return
+    folder = Path(resolve(name))
+    if not folder.is_dir() or is_word_folder(folder):
+        return
+    found = _Description.of(visible(name), check_config(folder))
+    if (
+        model.kind == TRANSFORMER
+        and not found.is_one_way
+        and found.ends_in("MaskedLM", "PreTraining")
+    ):
+        return  # nothing heavy is imported for most
+    config, fitting = _fitting_types(name, model.revision)
+    if model.kind in fitting:
+        return
+    own = f"{found.source}: {config.model_type} ({type(config).__name__}) is"
+    if not fitting:
+        raise PretrainedError(f"{own} of no kind of language model that is read here")
+    kind = fitting[0]
+    called = _CALLED.get(kind, "masked language model")
+    called = f"an {called}" if called.startswith("e") else f"a {called}"
+    scored = f" where it is scored, as {kind} models are not trained here"
+    use = kind if MODEL_TYPES[kind].trained else f"{kind}{scored}"
+    raise PretrainedError(
+        f"{own} {called}, and was to be read as another kind, model.kind {model.kind}; give "
+        f"model.kind {use}"
+    )
+
+
+def _fitting_types(name_or_path: str, revision: str | None) -> tuple[Any, list[str]]:
+    """Return a checkpoint's settings, and the types that load it in a form which admits them."""
+    from probelight.models.loading import read_config
+
+    config = read_config(name_or_path, revision)
+    return config, [
+        name
+        for name, model_type in MODEL_TYPES.items()
+        if model_type.has_checkpoint
+        and any(form.admits(config) for form in model_type.import_module().FORMS.values())
+    ]
+
+
+def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[str, str]:
+    """Return the type of a checkpoint, and a line that says what was taken and by what.
+
+    Raises:
+        UsageError: As `with_model_type`.
+        PretrainedError: As `with_model_type`.
+    """
+    source = visible(f"{name_or_path}@{revision}" if revision else name_or_path)
+    if is_word_folder(name_or_path):
+        kind = saved_model_type(name_or_path)
+        raise UsageError(
+            f"{source} holds a baseline that was trained (kind {kind}), which is only gone on with "
+            f"as --original.checkpoint; --models {kind} trains a new one"
+        )
+    folder = Path(resolve(name_or_path))
+    if folder.is_dir():
+        found = _Description.of(source, check_config(folder))
+        if found.ends_in("ForMaskedLM") and not found.is_one_way:
+            return TRANSFORMER, _line(TRANSFORMER, found)  # nothing heavy is imported for most
+    kind, found = _by_forms(source, name_or_path, revision)
+    _refuse_unclear(kind, found)
+    return kind, _line(kind, found)
+
+
+def _by_forms(source: str, name_or_path: str, revision: str | None) -> tuple[str, _Description]:
+    """Return the one type that is loaded in a form which admits the config."""
+    config, fitting = _fitting_types(name_or_path, revision)
+    found = _Description.of(source, config.to_dict())
+    if len(fitting) == 1:
+        return fitting[0], found
+    what = f"{source}: {found.family} ({found.shown})"
+    if fitting:
+        either = " or ".join(f"--model.kind {kind}" for kind in fitting)
+        raise UsageError(f"{what} can be read in more than one way: give {either}")
+    end = "; its encoder alone says no words" if found.ends_in("EncoderModel") else ""
+    raise UsageError(f"{what} is of no kind of language model that is read here{end}")
+
+
+def _refuse_unclear(kind: str, found: _Description) -> None:
+    """Refuse what was saved for something else than what it would be loaded as."""
+    # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
+    one_way = found.ends_in("ForCausalLM", "LMHeadModel") and not found.ends_in("WithLMHeadModel")
+    if kind == "causal" and found.ends_in("ForMaskedLM"):
+        why = "fills masks, but its config says that it reads one way"
+    elif kind == TRANSFORMER and (one_way or found.is_one_way):
+        why = "says both that it reads one way and that it does not"
+    elif kind != TRANSFORMER and any(map(_OTHER_HEAD.search, found.architectures)):
+        why = "was trained for another task than to say which words come"
+    else:
+        return
+    raise UsageError(
+        f"{found.source} ({found.shown}) {why}; if you mean it, give --model.kind {kind} with "
+        "--model.name_or_path, or `kind` in a config of a model"
+    )
+
+
+def _line(kind: str, found: _Description) -> str:
+    fills_masks = found.ends_in("ForMaskedLM", "ForPreTraining", "LMHeadModel")
+    called = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
+    return f"{found.source}: {called} ({found.shown})"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.files import user_path
-from probelight.protocols.engine.kinds import kind_of
+from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import OriginalTask
 from probelight.results.record import ModelSource, OriginalParts, RunRecord
@@ -18,7 +18,7 @@ EMBEDDED = "embedded"
 def hub_id(model: ModelSettings) -> str | None:
     """The model's id on the Hub; None for a folder, a baseline or random weights."""
     name = model.name_or_path
-    if not kind_of(model).has_checkpoint or model.random_weights or name == EMBEDDED:
+    if not model_type_of(model).has_checkpoint or model.random_weights or name == EMBEDDED:
         return None
     return None if user_path(name).exists() else name
 
@@ -26,7 +26,7 @@ def hub_id(model: ModelSettings) -> str | None:
 def source_of(model: ModelSettings) -> ModelSource:
     """Where a model comes from, for its result.json."""
     at = f"@{model.revision}" if model.revision else ""
-    has_checkpoint = kind_of(model).has_checkpoint
+    has_checkpoint = model_type_of(model).has_checkpoint
     return ModelSource(
         loaded_from=f"{model.name_or_path}{at}" if has_checkpoint else model.vectors,
         hub_id=hub_id(model),

@@ -1,31 +1,28 @@
-"""The one factory of models: what answers as it is, what is trained, what a folder holds.
+"""The factory of models: what answers as it is, what is trained, what a folder holds.
 
-It asks the registry of kinds and imports what a kind is made by when it is first made.
+It asks the registry of model types, and imports what a type is made by when it is first made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from probelight.io.artifacts import check_model
 from probelight.io.errors import RecordError, UsageError
 from probelight.probes.record import Record, Setup
-from probelight.protocols.engine.kinds import (
-    KINDS,
+from probelight.protocols.engine.model_types import (
+    MODEL_TYPES,
+    ModelType,
     Trained,
-    kind_of,
-    refuse_untrained,
-    saved_kind,
-    trained_for,
+    saved_model_type,
 )
+from probelight.protocols.engine.settings import ModelSettings
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
-    from probelight.models.scorer import ModelTypeModule, Posable, Scorer
-    from probelight.protocols.engine.settings import ModelSettings
+    from probelight.models.scorer import Scorer
 
 Refuse = Callable[[Sequence[Record], Sequence[int]], None]
 
@@ -33,8 +30,92 @@ Refuse = Callable[[Sequence[Record], Sequence[int]], None]
 _ARGUMENTS = {"name_or_path": "model_name_or_path"}
 
 
+_ASKED: dict[Setup, str] = {
+    "mc_mlm": "these are sentences with a mask",
+    "mc_qa": "these are questions with answers",
+}
+_POSED: dict[Setup, str] = {
+    "mc_mlm": "fills the mask of a sentence",
+    "mc_qa": "reads pairs of question and answer",
+}
+
+
+def model_type_of(model: ModelSettings) -> ModelType:
+    """Return the type of a model."""
+    return MODEL_TYPES[model.kind]
+
+
+def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
+    """Refuse models that know nothing, where nothing is trained.
+
+    Raises:
+        UsageError: If one of the models is a baseline, which begins with random weights.
+    """
+    for model in models:
+        model_type = model_type_of(model)
+        if model_type.is_pretrained:
+            continue
+        setup = "" if "mc_mlm" in model_type.trained else " --setup mc_qa"
+        raise UsageError(
+            f"{model.label} (model.kind {model.kind}) knows nothing before it is trained, and "
+            f"{command} trains nothing; `train.py curve --models {model.kind}{setup} --probes ...` "
+            "trains and measures it"
+        )
+
+
+def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
+    """Return how a model's type is trained for a setup.
+
+    Args:
+        model: The model.
+        setup: The setup.
+        what: Why the setup is asked for, for the message.
+
+    Raises:
+        UsageError: If its type cannot be; the message names one that can.
+    """
+    model_type = model_type_of(model)
+    if setup in model_type.trained:
+        return model_type.trained[setup]
+    alone = "is not trained here"
+    if model_type.heads:
+        alone += ", but for heads on its frozen features in `train.py curve`"
+    own = " and ".join(_POSED[known] for known in model_type.trained) or alone
+    others = [n for n, k in MODEL_TYPES.items() if setup in k.trained]
+    # The one that is nearest: a baseline for a baseline.
+    near = [name for name in others if MODEL_TYPES[name].is_baseline == model_type.is_baseline]
+    # Another type alone would make no other model of a checkpoint.
+    choose = "give a model of kind" if model_type.heads else "choose model.kind"
+    raise UsageError(
+        f"model.kind {model.kind} {own}, and {what or _ASKED[setup]}; {choose} "
+        f"{(near or others)[0]}"
+    )
+
+
+def check_questions(model: ModelSettings, checkpoint: str | None, place: str = "") -> None:
+    """Refuse an original-task model that is none, or is not of the type that tables would name.
+
+    Args:
+        model: The model's settings.
+        checkpoint: Folder of a trained original-task model, if one was given.
+        place: What the message begins with: where the settings stand.
+
+    Raises:
+        UsageError: If the model fills masks, or the folder holds a model of another type.
+    """
+    try:
+        trained_for(model, "mc_qa", "an original task is questions with answers")
+    except UsageError as error:
+        raise UsageError(f"{place}{error}") from None
+    if checkpoint is not None and (kind := saved_model_type(checkpoint)) != model.kind:
+        raise UsageError(
+            f"{place}original.checkpoint {checkpoint} holds a model of kind {kind}, and its "
+            f"results would be called {model.label}; give model.kind {kind}"
+        )
+
+
 def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """What answers probes of a setup as it is, without being trained here.
+    """Return what answers probes of a setup as it is, without being trained here.
 
     Args:
         model: The model.
@@ -42,13 +123,13 @@ def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
         seed: Of its weights, where they are random.
 
     Raises:
-        UsageError: If its kind knows nothing before it is trained, or does not answer the setup.
-        PretrainedError: If there is no such model, or it is of another kind.
+        UsageError: If its type knows nothing before it is trained, or does not answer the setup.
+        PretrainedError: If there is no such model, or it is of another type.
         ValueError: If a finished run kept the model, and it has changed since.
     """
-    source = _scorers_of(model)
+    refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
-    return source.load(model, setup, seed)
+    return model_type_of(model).import_module().load(model, setup, seed)
 
 
 def check_scorer(
@@ -57,7 +138,7 @@ def check_scorer(
     sets: Iterable[Sequence[Record]],
     refuse: Refuse | None = None,
 ) -> None:
-    """Refuses a model that cannot answer some records, before hours are spent on others.
+    """Refuse a model that cannot answer some records, before hours are spent on others.
 
     Weights are not read: a tokenizer and a config take a fraction of a second.
 
@@ -73,7 +154,8 @@ def check_scorer(
         RecordError: If it cannot tell candidates apart, or does not know one; the message names
             the model.
     """
-    posable: Posable = _scorers_of(model).check(model, setup)
+    refuse_untrained([model], "zero-shot scoring")
+    posable = model_type_of(model).import_module().check(model, setup)
     for records in sets:
         try:
             kept = posable(records)
@@ -84,52 +166,51 @@ def check_scorer(
 
 
 def module_for(model: ModelSettings, setup: Setup, **options: Any) -> ChoiceModule:
-    """The module that is trained to answer probes of a setup.
+    """Return the module that is trained to answer probes of a setup.
 
     Args:
         model: Which model.
         setup: "mc_mlm", the masked sentence with K candidate words, or "mc_qa", the question with
             K answers.
         **options: Arguments of the module's constructor that say how it is trained, such as `mode`,
-            `learning_rate`, `seed`, `num_choices` and `max_grad_norm`, the kind's own defaults
-            where not given. `monitor` is the metric whose stand-still halves the rate of kinds
+            `learning_rate`, `seed`, `num_choices` and `max_grad_norm`, the type's own defaults
+            where not given. `monitor` is the metric whose stand-still halves the rate of types
             without a schedule.
 
     Raises:
-        UsageError: If the kind is not trained for the setup, or the model has an option that its
-            kind does not know.
-        PretrainedError: If there is no such model, or it is of another kind.
+        UsageError: If the type is not trained for the setup, or the model has an option that its
+            type does not know.
+        PretrainedError: If there is no such model, or it is of another type.
     """
     trained = trained_for(model, setup)
-    if model.random_weights and not kind_of(model).has_checkpoint:
+    if model.random_weights and not model_type_of(model).has_checkpoint:
         raise UsageError(
             f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
             "anyway"
         )
     own = {_ARGUMENTS.get(name, name): getattr(model, name) for name in trained.reads}
-    module: ChoiceModule = resolve_name(trained.made_by)(**own, **_known(trained, options))
-    return module
+    return trained.import_class()(**own, **_known(trained, options))
 
 
 def check_module(model: ModelSettings, setup: Setup) -> None:
-    """Refuses a model that cannot be trained for a setup, without reading its weights.
+    """Refuse a model that cannot be trained for a setup, without reading its weights.
 
     Raises:
         UsageError: As `module_for`.
-        PretrainedError: If there is no such model, or it is of another kind.
+        PretrainedError: If there is no such model, or it is of another type.
     """
-    form = trained_for(model, setup).loads
-    if form is not None:
+    trained_for(model, setup)
+    if model_type_of(model).has_checkpoint:
         from probelight.models.loading import check_pretrained
 
-        given = model.name_or_path, model.revision, model.random_weights
-        check_pretrained(resolve_name(form), *given)
+        form = model_type_of(model).import_module().FORMS[setup]
+        check_pretrained(form, model.name_or_path, model.revision, model.random_weights)
 
 
 def saved_module(
     folder: str | Path, *, monitor: str | None = None, **overrides: Any
 ) -> ChoiceModule:
-    """The module that a folder holds, whichever kind wrote it; transformers' own among them.
+    """Return the module that a folder holds, whichever type wrote it; transformers' own among them.
 
     Args:
         folder: The folder.
@@ -141,18 +222,10 @@ def saved_module(
         ValueError: If a finished run kept the model, and it has changed since.
     """
     check_model(folder)
-    trained = KINDS[saved_kind(folder)].trained
-    own = trained.get("mc_qa") or trained["mc_mlm"]
-    options = _known(own, {"monitor": monitor, **overrides})
-    module: ChoiceModule = resolve_name(own.made_by).from_folder(folder, **options)
-    return module
-
-
-def _scorers_of(model: ModelSettings) -> ModelTypeModule:
-    refuse_untrained([model], "zero-shot scoring")
-    name = kind_of(model).scorer
-    assert name is not None
-    return cast("ModelTypeModule", resolve_name(name))
+    setups = MODEL_TYPES[saved_model_type(folder)].trained
+    trained = setups.get("mc_qa") or setups["mc_mlm"]
+    options = _known(trained, {"monitor": monitor, **overrides})
+    return trained.import_class().from_folder(folder, **options)
 
 
 def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from probelight.io.ranges import (
     WeightDecay,
 )
 from probelight.probes.record import Setup
-from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
+from probelight.protocols.engine.model_types import AUTO, MODEL_TYPES, TRANSFORMER
 from probelight.results.row import Role, Row
 
 
@@ -64,7 +64,7 @@ class ModelSettings(Settings):
     head: Literal["mlp", "linear", "pooler"] = "mlp"
     max_length: MaxLength = 256
     random_weights: bool = False
-    kind: Annotated[str, OneOf(KINDS, AUTO)] = TRANSFORMER
+    kind: Annotated[str, OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
     vectors: str = "embedded"
     name: str | None = None
 
@@ -86,7 +86,7 @@ class ModelSettings(Settings):
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors."""
         own = visible(self.name.strip()) if self.name else ""
-        if title := KINDS[self.kind].title:
+        if title := MODEL_TYPES[self.kind].title:
             return own or f"{title} ({vectors_label(self.vectors)})"
         name = own or visible(self.name_or_path.rstrip("/").rsplit("/", 1)[-1])
         return f"{name} (random weights)" if self.random_weights else name
@@ -94,7 +94,7 @@ class ModelSettings(Settings):
     @property
     def role(self) -> Role:
         """What the model is there for: with random weights, its own control."""
-        if KINDS[self.kind].is_baseline:
+        if MODEL_TYPES[self.kind].is_baseline:
             return "baseline"
         return "control" if self.random_weights else "model"
 

@@ -11,7 +11,7 @@ from probelight.io.errors import UsageError
 from probelight.probes.record import Record
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.kinds import refuse_untrained
+from probelight.protocols.engine.models import refuse_untrained
 from probelight.protocols.engine.settings import (
     DEFAULT_FILE,
     DEFAULT_MODEL,

@@ -10,7 +10,7 @@ from probelight.io.errors import UsageError
 from probelight.io.ranges import BatchSize, LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.engine.auto_kind import question_model
+from probelight.protocols.engine.chosen_models import question_model
 from probelight.protocols.engine.own_files import own_files
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,

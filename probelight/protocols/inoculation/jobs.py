@@ -21,7 +21,7 @@ from probelight.io.package import ASSETS
 from probelight.lightning_modules.baselines.word_settings import is_word_folder, word_settings
 from probelight.models.checkpoint_files import agree, head_settings
 from probelight.probes.controls import STANDARD
-from probelight.protocols.engine.kinds import kind_of
+from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.data import (
     Splits,
@@ -211,7 +211,7 @@ def _data_config(parts: Sequence[Splits], trainer: TrainerSettings) -> Config:
 @cache
 def weights_bytes(model: ModelSettings) -> int:
     """Return the bytes of a local model's weights in single precision; 0 where it is not known."""
-    if (known := kind_of(model).num_weights) is not None:
+    if (known := model_type_of(model).num_weights) is not None:
         return 4 * known
     name, num_weights = model.name_or_path, 0
     folder = ASSETS / "dictionary-lm" if name == "embedded" else Path(name)

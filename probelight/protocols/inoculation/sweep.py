@@ -34,8 +34,8 @@ from probelight.io.ranges import (
 )
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.engine.auto_kind import question_model, with_kind
-from probelight.protocols.engine.kinds import AUTO
+from probelight.protocols.engine.chosen_models import question_model, with_model_type
+from probelight.protocols.engine.model_types import AUTO
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.data import (
     Parts,
@@ -207,7 +207,7 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
             than there are.
     """
     jobs: dict[str, Job] = {}
-    found = {name: with_kind(one) for name, one in grid.models.items() if one.kind == AUTO}
+    found = {name: with_model_type(one) for name, one in grid.models.items() if one.kind == AUTO}
     grid = replace(grid, models={**grid.models, **found})
     for number, row in enumerate(grid.rows, start=1):
         for job in _row_jobs(grid, row, f"rows: number {number}", context):

@@ -14,8 +14,8 @@ from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.kinds import TRANSFORMER, refuse_untrained
-from probelight.protocols.engine.models import check_scorer
+from probelight.protocols.engine.model_types import TRANSFORMER
+from probelight.protocols.engine.models import check_scorer, refuse_untrained
 from probelight.protocols.engine.settings import (
     DEFAULT_FILE,
     DEFAULT_MODEL,

@@ -15,8 +15,8 @@ from probelight.io.errors import UsageError
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
-from probelight.protocols.engine.auto_kind import found_kind, with_kind
-from probelight.protocols.engine.kinds import AUTO, KINDS, TRANSFORMER
+from probelight.protocols.engine.chosen_models import found_model_type, with_model_type
+from probelight.protocols.engine.model_types import AUTO, MODEL_TYPES, TRANSFORMER
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
@@ -58,7 +58,7 @@ def test_the_kind_is_that_of_the_config(
 ) -> None:
     folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
     by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
-    assert found_kind(folder) == (kind, f"{folder}: {called} ({by})")
+    assert found_model_type(folder) == (kind, f"{folder}: {called} ({by})")
 
 
 @pytest.mark.parametrize(
@@ -80,32 +80,32 @@ def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
     family: str, architecture: str, options: Any, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        found_kind(written(tmp_path, family, architecture, **options))
+        found_model_type(written(tmp_path, family, architecture, **options))
 
 
 def test_names_on_the_hub_are_told_by_their_config(hub_cache: HubCache) -> None:
     hub_cache("org/name", {"step1": {"model_type": "bert", "architectures": ["BertModel"]}})
     line = "org/name@step1: encoder (architectures BertModel)"
-    assert found_kind("org/name", "step1") == (TRANSFORMER, line)
+    assert found_model_type("org/name", "step1") == (TRANSFORMER, line)
     with pytest.raises(PretrainedError, match=r"'org/name@step2' \(a name on the Hub\)"):
-        found_kind("org/name", "step2")
+        found_model_type("org/name", "step2")
 
 
 def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = with_kind(ModelSettings(kind=AUTO))
+    found = with_model_type(ModelSettings(kind=AUTO))
     assert found == ModelSettings()
     assert capsys.readouterr().out.startswith("embedded: masked language model")
     baseline = {"format": 1, "kind": "esim"}
     (tmp_path / "word_module.json").write_text(json.dumps(baseline))
     with pytest.raises(UsageError, match=r"baseline that was trained .kind esim.*--models esim"):
-        found_kind(str(tmp_path))
+        found_model_type(str(tmp_path))
 
 
 def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
     folder = written(tmp_path, "Bert", "BertForMaskedLM")
-    auto = with_kind(ModelSettings(folder, kind=AUTO))
+    auto = with_model_type(ModelSettings(folder, kind=AUTO))
     assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
-    assert AUTO not in KINDS
+    assert AUTO not in MODEL_TYPES
     with pytest.raises(AssertionError):
         ModelSettings(folder, kind=AUTO).config()
 
@@ -113,8 +113,9 @@ def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
 def test_the_usual_kind_is_found_without_importing_transformers(tmp_path: Path) -> None:
     folder = written(tmp_path, "Bert", "BertForMaskedLM")
     code = (
-        "import sys; from probelight.protocols.engine.auto_kind import found_kind; "
-        f"found_kind({folder!r}); sys.exit('transformers' in sys.modules or 'torch' in sys.modules)"
+        "import sys; from probelight.protocols.engine.chosen_models import found_model_type; "
+        f"found_model_type({folder!r}); "
+        "sys.exit('transformers' in sys.modules or 'torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -164,7 +165,7 @@ def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
 ) -> None:
     folder = written(tmp_path / "model", family, architecture)  # there are no weights to read
     with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {said}"):
-        with_kind(ModelSettings(folder, kind=given))
+        with_model_type(ModelSettings(folder, kind=given))
 
 
 def test_no_command_begins_with_a_model_of_another_kind(

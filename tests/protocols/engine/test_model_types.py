@@ -16,8 +16,8 @@ import yaml
 from probelight.io.errors import UsageError
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
-from probelight.protocols.engine.kinds import KINDS, ModelKind, check_questions
-from probelight.protocols.engine.models import module_for
+from probelight.protocols.engine.model_types import MODEL_TYPES, TRANSFORMER, ModelType
+from probelight.protocols.engine.models import check_questions, module_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
@@ -118,8 +118,8 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
 @pytest.fixture
 def letters(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A new kind of model: its file and its line in the registry."""
-    kind = ModelKind(scorer="tests.protocols.engine.counted_letters")
-    monkeypatch.setitem(KINDS, "letters", kind)
+    kind = ModelType(scorer="tests.protocols.engine.counted_letters")
+    monkeypatch.setitem(MODEL_TYPES, "letters", kind)
     return ["--model.kind=letters", "--model.name_or_path=counter", *QUIET]
 
 
@@ -174,3 +174,18 @@ def test_the_registry_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert not {"torch", "transformers", "pytorch_lightning"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", list(MODEL_TYPES))
+def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
+    model_type = MODEL_TYPES[name]
+    if model_type.is_pretrained:
+        module = model_type.import_module()
+        assert callable(module.load)
+        assert callable(module.check)
+        if model_type.has_checkpoint:
+            assert {"mc_mlm", "mc_qa", "minimal_pair"} == set(module.FORMS)
+    setups = model_type.trained
+    assert all(isinstance(trained.import_class(), type) for trained in setups.values())
+    if name != TRANSFORMER:
+        assert all(hasattr(trained.import_class(), "from_folder") for trained in setups.values())
