@@ -12,11 +12,11 @@ import pytest
 import torch
 import yaml
 
-from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language, perturbed_language
 from probelight.probes.importers.ai2 import read_ai2, write_ai2
 from probelight.probes.record import Record
+from probelight.results.predictions import prediction_rows
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 

@@ -22,7 +22,7 @@ _MOVED = (
     ("callbacks.last_state", "callbacks.last_state", "LastState"),
     ("callbacks.learning_curve", "callbacks.learning_curve", "LearningCurve"),
     ("callbacks.patience", "callbacks.aggregate_checkpoint", "Patience"),
-    ("callbacks.predictions.writer", "callbacks.predictions.writer", "PredictionWriter"),
+    ("callbacks.predictions.writer", "callbacks.prediction_writer", "PredictionWriter"),
     ("callbacks.run_metrics", "callbacks.run_metrics", "RunMetrics StepMetrics"),
     ("callbacks.step_seed", "callbacks.step_seed", "StepSeed"),
     ("callbacks.wandb.guard", "callbacks.wandb_logger", "WandbGuard"),

@@ -1,14 +1,17 @@
-"""predictions.jsonl of a run, read: each item as the model was given it, and what it answered."""
+"""predictions.jsonl of a run: each item as the model was given it, and what it answered."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 from probelight.io.escaping import all_visible
 from probelight.io.typed import STRICT, typed
+from probelight.metrics.intervals import group_indices, num_groups
+from probelight.metrics.ties import best_of_each, credit_of
+from probelight.probes.record import Record
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.row import Subset
 
@@ -177,3 +180,53 @@ def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
         distractor_type=str(kind),
         distractor_hops=away,
     )
+
+
+# What is known of an item beside its scores, by its name in the record.
+_META_NAMES = {
+    "cluster": "group",
+    "hops": "hops",
+    "distractor_type": "distractor_type",
+    "distractor_hops": "distractor_hops",
+}
+
+
+def prediction_rows(
+    name: str,
+    records: Sequence[Record],
+    scores: Sequence[Sequence[float]],
+    groups: Sequence[Hashable] | None = None,
+) -> list[dict[str, Any]]:
+    """Return lines of predictions.jsonl: a set's items, every score, the answer, the gold one.
+
+    `prediction` is the first of the best choices, `tied` their number and `correct` the item's
+    credit (see `metrics.ties`). Where a score is NaN nothing was said: null, 0 and 0. A score of
+    NaN is null in the file, and so is one of -inf, the lowest: only beside the former is
+    `prediction` null too.
+    `question` and `choices` are what the model was given: a control's words, not the probe's, and
+    "" for the empty answers that pad a question, so that there is a choice for each score. What is
+    known of the item's concept and of how hard it is stands behind. Items of one `groups` have the
+    same `interval_group`, a number, which intervals do not divide; there is none where each item is
+    a group of its own.
+    """
+    rows = []
+    for record, given, best in zip(records, scores, best_of_each(scores), strict=True):
+        padding = [""] * (len(given) - len(record.choices))
+        known = {name: record.meta.get(meta) for meta, name in _META_NAMES.items()}
+        row = {
+            "set": name,
+            "id": record.id,
+            "position": record.position,
+            "question": record.stem,
+            "choices": [*record.choices, *padding],
+            "scores": [round(float(score), 6) for score in given],
+            "prediction": best[0] if best else None,
+            "tied": len(best),
+            "answer": record.answer,
+            "correct": credit_of(best, record.answer),
+        }
+        rows.append(row | {key: value for key, value in known.items() if value is not None})
+    if groups is None or num_groups(groups) == len(groups):
+        return rows
+    of_each = zip(rows, group_indices(groups).tolist(), strict=True)
+    return [{**row, "interval_group": group} for row, group in of_each]

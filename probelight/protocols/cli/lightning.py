@@ -22,7 +22,7 @@ from probelight.callbacks.last_state import (
     read_state,
     scores_of,
 )
-from probelight.callbacks.predictions.writer import PredictionWriter
+from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
 from probelight.io.atomic import remove_leftovers, write_text_atomic
 from probelight.io.escaping import json_text

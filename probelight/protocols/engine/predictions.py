@@ -9,11 +9,11 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
+from probelight.results.predictions import prediction_rows
 from probelight.results.row import Row, Subset
 
 

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import json
@@ -7,10 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.io.escaping import json_text
 from probelight.models.answering import scores_by_item
 from probelight.probes.record import Record
+from probelight.results.predictions import prediction_rows
 
 WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)
 WHO = Record("7", "Who?", ("a", "b"), 0)

@@ -9,16 +9,16 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 
-from probelight.callbacks.predictions.rows import prediction_rows
 from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
 from probelight.models.answering import scores_by_item
 from probelight.models.batches import gather_scores
 from probelight.probes.record import Record
+from probelight.results.predictions import prediction_rows
 
 
 class PredictionWriter(Callback):
-    """Gathers the scores of all processes and writes them in the order of the sets.
+    """Gather the scores of all processes and write them in the order of the sets.
 
     Args:
         path: The file; it appears whole when the prediction has ended.
@@ -29,7 +29,7 @@ class PredictionWriter(Callback):
         self._scores: dict[int, dict[int, list[float]]] = {}
 
     def on_predict_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Forgets an earlier prediction."""
+        """Forget an earlier prediction."""
         self._scores = {}
 
     def on_predict_batch_end(
@@ -41,20 +41,17 @@ class PredictionWriter(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Keeps the scores of the real items of a batch."""
+        """Keep the scores of the real items of a batch."""
         self._scores.setdefault(dataloader_idx, {}).update(scores_by_item(outputs))
 
     def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Writes the file, in the first process only."""
+        """Write the file, in the first process only."""
         sets: Mapping[str, Sequence[Record]] = trainer.datamodule.evaluation  # type: ignore[attr-defined]
         gathered = [gather_scores(self._scores.get(place, {})) for place in range(len(sets))]
         if trainer.is_global_zero:
-            rows = [
-                row
-                for (name, records), scores in zip(sets.items(), gathered, strict=True)
-                for row in prediction_rows(
-                    name, [records[i] for i in sorted(scores)], [scores[i] for i in sorted(scores)]
-                )
-            ]
-            lines = (json_text(row) + "\n" for row in rows)
+            lines = []
+            for (name, records), scores in zip(sets.items(), gathered, strict=True):
+                kept = sorted(scores)
+                rows = prediction_rows(name, [records[i] for i in kept], [scores[i] for i in kept])
+                lines += [json_text(row) + "\n" for row in rows]
             write_text_atomic(self.path, "".join(lines))
