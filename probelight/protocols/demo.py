@@ -94,7 +94,7 @@ def demo(
     }
     folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
-    from probelight.protocols.report import said_of_page
+    from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
     from probelight.reports.overview.terminal import print_story
 
@@ -124,7 +124,7 @@ def demo(
         run_inoculations(folder, control, [largest], context)
         stage("4 of 4: the page")
         page = build_report(folder.path)
-    print_story(folder.path, said_of_page(page), f"in {time.perf_counter() - start:.0f} seconds")
+    print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
 from probelight.io.package import shipped_path
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.results.run_status import planned_cells
-
-if TYPE_CHECKING:
-    from probelight.integrations.wandb import WorkspaceTemplate
 
 
 @command(
@@ -55,34 +51,28 @@ def report(
 
     if len(folder) > 1 and output_dir is None:
         raise UsageError("several folders have no place of their own for the page: --output_dir")
-    template = _template(workspace, wandb) if workspace else None
+    template = None
+    if workspace:
+        from probelight.integrations.wandb import WorkspaceTemplate, check_library
+
+        if not wandb.project:
+            raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")
+        check_library()
+        template = WorkspaceTemplate.read(Path(shipped_path(str(workspace))))
     page_path = build_report(folder, output_dir or folder[0], medals)
-    print(said_of_page(page_path))
+    print(page_line(page_path))
     if wandb.project:
         from probelight.integrations.wandb import publish
+        from probelight.protocols.jobs.plan import Planned, wandb_group
 
-        publish(page_path.parent, replace(wandb, group=wandb.group or _group(folder)), template)
+        if not wandb.group and len(folder) == 1 and planned_cells(folder[0]) is not None:
+            # The group of a sweep's cells.
+            cells_wandb = Planned.read(folder[0]).context.wandb
+            wandb = replace(wandb, group=wandb_group(folder[0], cells_wandb))
+        publish(page_path.parent, wandb, template)
     return page_path
 
 
-def _template(path: Path, wandb: WandbSettings) -> WorkspaceTemplate:
-    from probelight.integrations.wandb import WorkspaceTemplate, check_library
-
-    if not wandb.project:
-        raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")
-    check_library()
-    return WorkspaceTemplate.read(Path(shipped_path(str(path))))
-
-
-def said_of_page(page_path: Path) -> str:
-    """Where a page is, so that it can be opened from any folder."""
+def page_line(page_path: Path) -> str:
+    """Return the line that says where a page is, so that it can be opened from any folder."""
     return f"page: {page_path.resolve()}"
-
-
-def _group(folders: list[Path]) -> str | None:
-    """The group of a sweep's cells, if the one folder is a sweep's."""
-    if len(folders) > 1 or planned_cells(folders[0]) is None:
-        return None
-    from probelight.protocols.jobs.plan import Planned, wandb_group
-
-    return wandb_group(folders[0], Planned.read(folders[0]).context.wandb)

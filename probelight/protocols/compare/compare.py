@@ -63,7 +63,7 @@ def compare(
         FileNotFoundError: If a folder holds no result that can be read.
         UsageError: If systems answered other items of one set, or nothing in common.
     """
-    from probelight.protocols.report import said_of_page
+    from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
     from probelight.reports.terminal import print_tables
 
@@ -94,7 +94,7 @@ def compare(
     folder.write_results()
     print_tables(folder.path, PROTOCOL)
     page = build_report(folder.path)
-    print(said_of_page(page))
+    print(page_line(page))
     return page
 
 

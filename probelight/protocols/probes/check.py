@@ -62,28 +62,8 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     sys.exit(1)
 
 
-@command(
-    Command(
-        "the sizes of a probe",
-        example="train.py probes stats runs/probes/definitions",
-        shown="file",
-        positional=True,
-    )
-)
-def stats(file: str) -> None:
-    """Counts questions, concepts, right answers and their places, split by split.
-
-    Args:
-        file: A file of items, or a folder with train, dev and test files.
-    """
-    print(stats_table(stats_of(read_splits(Path(file)))))
-    print(
-        "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
-        "name;\nat place 1, 2, ...: how often the right answer stands there"
-    )
-
-
 def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) -> list[Finding]:
+    """Hold items that name synsets, or join two concepts, against WordNet, if it is there."""
     from probelight.build.sources.wordnet import open_wordnet
     from probelight.build.wordnet_probes.checks import (
         check_conjunctions,
@@ -108,8 +88,29 @@ def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) 
     return findings
 
 
+@command(
+    Command(
+        "the sizes of a probe",
+        example="train.py probes stats runs/probes/definitions",
+        shown="file",
+        positional=True,
+    )
+)
+def stats(file: str) -> None:
+    """Counts questions, concepts, right answers and their places, split by split.
+
+    Args:
+        file: A file of items, or a folder with train, dev and test files.
+    """
+    print(stats_table(stats_of(read_splits(Path(file)))))
+    print(
+        "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
+        "name;\nat place 1, 2, ...: how often the right answer stands there"
+    )
+
+
 def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
-    """The items of a file, or of each split's file in a folder.
+    """Return the items of a file, or of each split's file in a folder.
 
     Raises:
         UsageError: If a folder has no such file.
@@ -120,7 +121,7 @@ def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
 
 
 def split_files(path: Path) -> dict[str, Path]:
-    """The file of each split in a folder; of a file that file, by the beginning of its name.
+    """Return the file of each split in a folder; of a file that file, by how its name begins.
 
     Raises:
         UsageError: If a folder has none.

@@ -27,7 +27,7 @@ from probelight.protocols.engine.settings import FitSettings, ModelSettings
 if TYPE_CHECKING:
     from probelight.metrics.intervals import Interval
 
-Credits = dict[int, list[float]]  # by seed, what each item counts
+ItemScores = dict[int, list[float]]  # by seed, what each item counts
 Answer = Callable[[Sequence[Record], Sequence[Record], int], list[float]]
 
 
@@ -89,8 +89,8 @@ class Filtered:
     scores: tuple[Interval, Interval]
     settings: FilterSettings
 
-    def said(self) -> str:
-        """A paragraph and a table in Markdown."""
+    def summary(self) -> str:
+        """Return a paragraph and a table in Markdown, for the data card."""
         how = self.settings
         others = "splits" if _by_splits(self.probe, how) else f"of {how.folds or 2} parts"
         lines = [
@@ -113,26 +113,26 @@ class Filtered:
 def filtered(
     probe: Probe, groups: Sequence[str], settings: FilterSettings, answer: Answer | None = None
 ) -> Filtered:
-    """Leaves out what most models answer from the choices alone.
+    """Leave out what most models answer from the choices alone.
 
     Args:
         probe: The items by split.
         groups: The group of each item, split by split: what is not divided between parts.
         settings: How.
-        answer: Trains on the first records and gives the credit of each of the second, by a seed;
+        answer: Trains on the first records and returns the score of each of the second, by a seed;
             a choice-only model where it is None.
 
     Raises:
         UsageError: If there are fewer groups than parts, or nothing is left of a split.
     """
-    asked = answer or choice_only_model(settings)
+    answer = answer or choice_only_model(settings)
     records = [record for own in probe.values() for record in own]
     if _by_splits(probe, settings):
         part = [place for place, own in enumerate(probe.values()) for _ in own]
     else:
         part = parts_of(groups, settings.folds or 2)
-    credit = cross_validated(records, part, settings, asked)
-    right = [sum(own[i] == 1.0 for own in credit.values()) for i in range(len(records))]
+    scores = cross_validated(records, part, settings, answer)
+    right = [sum(own[i] == 1.0 for own in scores.values()) for i in range(len(records))]
     stays = [number < settings.agree for number in right]
     places = iter(stays)
     kept = {split: [record for record in own if next(places)] for split, own in probe.items()}
@@ -142,20 +142,20 @@ def filtered(
             "models agree (--filtering.agree)"
         )
     left, theirs = list(compress(records, stays)), list(compress(groups, stays))
-    again = cross_validated(left, list(compress(part, stays)), settings, asked)
+    again = cross_validated(left, list(compress(part, stays)), settings, answer)
     return Filtered(
         kept,
         {split: len(own) for split, own in probe.items()},
         chance_of(records),
-        (_mean(credit, groups), _mean(again, theirs)),
+        (_mean_accuracy(scores, groups), _mean_accuracy(again, theirs)),
         settings,
     )
 
 
 def cross_validated(
     records: Sequence[Record], part: Sequence[int], settings: FilterSettings, answer: Answer
-) -> Credits:
-    """What each item counts to models that were trained on other parts than its own.
+) -> ItemScores:
+    """Return each item's score by models that were trained on other parts than its own.
 
     Args:
         records: The items.
@@ -163,14 +163,14 @@ def cross_validated(
         settings: Seeds, and how many items a model is trained on.
         answer: As of `filtered`.
     """
-    found: Credits = {seed: [0.0] * len(records) for seed in settings.seeds}
+    found: ItemScores = {seed: [0.0] * len(records) for seed in settings.seeds}
     plan = [(fold, seed) for fold in sorted(set(part)) for seed in settings.seeds]
     for fold, seed in tracked(plan, "filtering"):
         own = [i for i, other in enumerate(part) if other == fold]
         others = [record for record, other in zip(records, part, strict=True) if other != fold]
         sample = nested_sample(others, seed)[: settings.train_items]
-        credit = answer(sample, [records[i] for i in own], seed)
-        for place, value in zip(own, credit, strict=True):
+        scores = answer(sample, [records[i] for i in own], seed)
+        for place, value in zip(own, scores, strict=True):
             found[seed][place] = value
     return found
 
@@ -180,7 +180,7 @@ def _by_splits(probe: Probe, settings: FilterSettings) -> bool:
 
 
 def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
-    """The part of each item: whole groups, by the hashes of their names, each to the smallest.
+    """Return the part of each item: whole groups, by the hashes of their names, to the smallest.
 
     Raises:
         UsageError: If there are fewer groups than parts.
@@ -201,7 +201,7 @@ def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
 
 
 def choice_only_model(settings: FilterSettings) -> Answer:
-    """Training and asking a choice-only model on one thread of the CPU."""
+    """Return what trains and asks a choice-only model, on one thread of the CPU."""
     # Only now: building a probe without a filter needs no torch.
     from probelight.models.scorer import TrainedScorer
     from probelight.protocols.engine.evaluation import predict
@@ -217,16 +217,15 @@ def choice_only_model(settings: FilterSettings) -> Answer:
         with TemporaryDirectory() as folder:
             run = RunFolder(Path(folder), f"filter-{seed}", {})
             trained = fit_directly(run, Direct(model, settings.fit, seed), train, (), context)
-        said = predict(TrainedScorer(trained.module), {"part": asked}, trainer)["part"]
-        return said.credit
+        return predict(TrainedScorer(trained.module), {"part": asked}, trainer)["part"].credit
 
     return answer
 
 
-def _mean(credit: Credits, groups: Sequence[str]) -> Interval:
+def _mean_accuracy(scores: ItemScores, groups: Sequence[str]) -> Interval:
     # Not above: --help needs neither numpy nor scipy.
     import numpy as np
 
     from probelight.metrics.intervals import Term, sum_interval
 
-    return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in credit.items()})], groups)
+    return sum_interval([Term(1.0, {seed: np.array(own) for seed, own in scores.items()})], groups)

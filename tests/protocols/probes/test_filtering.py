@@ -54,7 +54,7 @@ def test_what_two_of_three_models_answer_goes() -> None:
     assert before.value == pytest.approx((12 + 24 * (1 + 0.5 + 0.5) / 3) / 36)
     assert after.value == pytest.approx(2 / 3)
     assert before.low < before.value < before.high
-    rows = result.said().splitlines()[-3:]
+    rows = result.summary().splitlines()[-3:]
     assert rows[:2] == ["| train | 24 | 16 |", "| dev | 12 | 8 |"]
     assert rows[2].startswith("| choice-only | 77.8% (")
     assert rows[2].count("66.7% (") == 1
@@ -94,12 +94,12 @@ def test_parts_are_the_splits_unless_a_number_is_given() -> None:
         return [0.0] * len(own)
 
     one = {"seeds": [0], "agree": 1}
-    said = filtered(PROBE, GROUPS, FilterSettings(**one), count).said()  # type: ignore[arg-type]
+    said = filtered(PROBE, GROUPS, FilterSettings(**one), count).summary()  # type: ignore[arg-type]
     assert sizes == [(12, 24), (24, 12)] * 2
     assert "trained on the other splits" in said
     sizes.clear()
     how = FilterSettings(folds=3, **one)  # type: ignore[arg-type]
-    said = filtered(PROBE, GROUPS, how, count).said()
+    said = filtered(PROBE, GROUPS, how, count).summary()
     assert sizes == [(24, 12)] * 6
     assert "trained on the other of 3 parts" in said
     sizes.clear()
