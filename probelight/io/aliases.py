@@ -69,7 +69,7 @@ _MOVED = (
         "measure_model measure_recorded",
     ),
     ("protocols.inoculation.runs", "protocols.inoculation.jobs", "run_job"),
-    ("protocols.zero_shot.run", "protocols.zero_shot.run", "score_set"),
+    ("protocols.zero_shot.run", "protocols.zero_shot.command", "score_set"),
 )
 ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for name in names.split()}
 

@@ -24,8 +24,9 @@ from probelight.protocols.inoculation.settings import (
     Subject,
 )
 from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
-from probelight.protocols.zero_shot.command import score_sets
-from probelight.protocols.zero_shot.data import load_sets
+from probelight.protocols.jobs.run import run_jobs, unfinished
+from probelight.protocols.zero_shot.command import check_models, zero_shot_jobs
+from probelight.protocols.zero_shot.sets import load_sets, own_configs
 from probelight.results.run_folder import CommandFolder
 
 
@@ -116,7 +117,9 @@ def demo(
     largest = max(settings, key=lambda setting: setting.dose)
     with _stages(trainer.progress_bar) as stage:
         stage("1 of 4: what it knows before any training")
-        score_sets(folder, sets, [model], context)
+        jobs = zero_shot_jobs(sets, [model], context.trainer)
+        check_models(unfinished(jobs, folder), sets)
+        run_jobs(jobs, folder, replace(context, own=own_configs(sets)))
         stage("2 of 4: what it learns, with and without the language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
         stage("3 of 4: an original task, and what doses of a probe cost it")

@@ -19,6 +19,7 @@ from probelight.protocols.engine.model_types import (
     saved_model_type,
 )
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext, kept
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
@@ -130,6 +131,12 @@ def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     refuse_untrained([model], "zero-shot scoring")
     check_model(model.name_or_path)
     return model_type_of(model).import_module().load(model, setup, seed)
+
+
+@kept(most=1)
+def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup) -> Scorer:
+    """Return what answers probes of a setup, loaded once for jobs that come one after the other."""
+    return scorer_for(model, setup)
 
 
 def check_scorer(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS
-from probelight.probes.source import ProbeData
+from probelight.probes.record import Record, Setup
+from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
+from probelight.protocols.engine.model_source import source_of
 from probelight.protocols.engine.model_types import TRANSFORMER
-from probelight.protocols.engine.models import check_scorer, refuse_untrained
+from probelight.protocols.engine.models import check_scorer, loaded_scorer, refuse_untrained
+from probelight.protocols.engine.predictions import near_tie_notices, score_notices
 from probelight.protocols.engine.settings import (
     DEFAULT_FILE,
     DEFAULT_MODEL,
@@ -30,11 +33,28 @@ from probelight.protocols.jobs.context import (
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.run import run_jobs, unfinished
-from probelight.protocols.zero_shot.data import LoadedSet, checksums, load_sets, own_configs
-from probelight.protocols.zero_shot.jobs import PROTOCOL, zero_shot_job
+from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.run import run_command
+from probelight.protocols.zero_shot.measures import (
+    pair_notices,
+    pair_rows,
+    paradigm_rows,
+    rank_rows,
+    zero_shot_rows,
+)
+from probelight.protocols.zero_shot.sets import (
+    LoadedSet,
+    checksums,
+    load_sets,
+    own_configs,
+    read_set,
+)
+from probelight.results.provenance import check_data, data_files
+from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import CommandFolder
+from probelight.results.run_folder import RunFolder
+
+PROTOCOL = "zero_shot"
 
 
 @command(
@@ -95,9 +115,11 @@ def zero_shot(
             "for the rank of a word at"
         )
     _refuse_rules(rules, sets)
+    first, *others = (model.config() for model in chosen)
     config = {
         "command": "zero-shot",
-        **_asked_of(chosen),
+        # Of one model the config is as it was before there could be several.
+        **({"models": [first, *others]} if others else {"model": first}),
         "probes": [
             {"name": one.name, "split": one.split, "sha256": checksums(one.data)} for one in sets
         ],
@@ -105,13 +127,15 @@ def zero_shot(
         **({"ranks": True} if ranks else {}),
         **({"scoring": rules} if rules else {}),
     }
-    folder = CommandFolder(Path(output_dir), config, [one.data for one in sets])
-    context = RunContext(trainer, mirror=mirror, engine=engine)
-    score_sets(folder, sets, chosen, context, ranks, rules)
-    from probelight.reports.terminal import print_tables
-
-    print_tables(folder.path, PROTOCOL)
-    return folder.rows()
+    return run_command(
+        output_dir,
+        config,
+        zero_shot_jobs(sets, chosen, trainer, ranks, rules),
+        RunContext(trainer, mirror=mirror, own=own_configs(sets), engine=engine),
+        files=[one.data for one in sets],
+        table=PROTOCOL,
+        check=partial(check_models, sets=sets),
+    )
 
 
 def chosen_rules(scoring: str | list[str]) -> list[str]:
@@ -143,50 +167,135 @@ def _refuse_rules(rules: Sequence[str], sets: Sequence[LoadedSet]) -> None:
         )
 
 
-def score_sets(
-    folder: CommandFolder,
+def zero_shot_jobs(
     sets: Sequence[LoadedSet],
     models: Sequence[ModelSettings],
-    context: RunContext,
+    trainer: TrainerSettings,
     ranks: bool = False,
-    scoring: Sequence[str] = (),
-) -> None:
-    """Scores each set with each model in a run of its own.
+    rules: Sequence[str] = (),
+) -> list[Job]:
+    """Return the jobs that score each set with each model.
 
-    That every model loads and reads every set's candidates is checked before the first is scored.
+    Those of one model and setup come one after the other, so that it is loaded once for them.
+
+    Args:
+        sets: The sets.
+        models: The models.
+        trainer: How they are run; its precision changes numbers.
+        ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
+        rules: Scoring rules by which the choices are scored as well.
     """
-    context = replace(context, own=own_configs(sets))
-    asked = [
-        (model, one, zero_shot_job(model, one, context.trainer, ranks, scoring))
-        for model in models
-        for one in sets
-    ]
-    plan = [job for *_, job in asked]
-    missing = {job.key for job in unfinished(plan, folder)}
-    for model, one, job in asked:
-        if job.key not in missing:
-            context.say(f"{one.name}, {model.label}: complete")
+    jobs = []
     for model in models:
-        own = [(one.data, job.key) for whose, one, job in asked if whose == model]
-        _check(model, [data for data, key in own if key in missing], scoring)
-    run_jobs(plan, folder, context)
+        for loaded in sorted(sets, key=lambda one: one.data.config.setup):
+            probe = loaded.data.config
+            domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
+            config = {
+                "protocol": PROTOCOL,
+                "model": model.config(),
+                "probe": loaded.name,
+                "split": loaded.split,
+                "data": checksums(loaded.data),
+                "precision": trainer.precision,
+                **({"ranks": True} if ranks else {}),
+                **({"scoring": list(rules)} if rules else {}),
+                **({"domain_stem": domain_stem} if "pmi" in rules else {}),
+            }
+            name = f"zero-shot-{loaded.name}-{model.label}"
+            jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
+    return jobs
 
 
-def _check(model: ModelSettings, sets: Sequence[ProbeData], scoring: Sequence[str]) -> None:
-    if scoring and model.kind == TRANSFORMER and any(d.config.setup == "mc_qa" for d in sets):
-        from probelight.models.pair_choice import answers_questions
+def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
+    """Refuse what a model cannot answer of the missing jobs, before the first set is scored.
 
-        if answers_questions(model.name_or_path, model.revision):
-            raise UsageError(
-                f"{model.label} answers questions with the head that it was fine-tuned with, which "
-                "gives one number a choice and no log-likelihoods; give it without --scoring"
-            )
-    for setup in dict.fromkeys(data.config.setup for data in sets):
-        records = [data.records for data in sets if data.config.setup == setup]
+    Raises:
+        UsageError: If a model answers with a fine-tuned head, which scoring rules cannot use.
+        PretrainedError: If there is no such model, or it is of another type.
+        RecordError: If a model cannot read a set's candidates.
+    """
+    data = {(one.name, one.split): one.data for one in sets}
+    asked: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
+    for job in missing:
+        model, own = ModelSettings(**job.config["model"]), data[_set_of(job.config)]
+        asked.setdefault((model, own.config.setup), []).append(own.records)
+        if job.config.get("scoring") and model.kind == TRANSFORMER and own.config.setup == "mc_qa":
+            from probelight.models.pair_choice import answers_questions
+
+            if answers_questions(model.name_or_path, model.revision):
+                raise UsageError(
+                    f"{model.label} answers questions with the head that it was fine-tuned with, "
+                    "which gives one number a choice and no log-likelihoods; give it without "
+                    "--scoring"
+                )
+    for (model, setup), records in asked.items():
         check_scorer(model, setup, records)
 
 
-def _asked_of(models: Sequence[ModelSettings]) -> dict[str, Any]:
-    """What a config says of the models; of one as before there could be several."""
-    first, *others = (model.config() for model in models)
-    return {"models": [first, *others]} if others else {"model": first}
+def _set_of(config: Mapping[str, Any]) -> tuple[str, str]:
+    return config["probe"], config["split"]
+
+
+def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of one model and set (Talmor 2020, section 3).
+
+    MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
+    here answers with its head, any other with the pseudo-log-likelihood of each answer behind its
+    question (Salazar et al. 2020).
+
+    Raises:
+        UsageError: If the set is another one than when the run was planned.
+    """
+    # Only now: they import torch.
+    from probelight.models.vocabulary import candidate_ranks
+    from probelight.protocols.engine.evaluation import ask, predict
+    from probelight.protocols.zero_shot.rules import Stems, panel_of
+
+    model, (name, split) = ModelSettings(**config["model"]), _set_of(config)
+    loaded = read_set(context, name, split)
+    check_data(config["data"], [loaded])
+    setup, group_by = loaded.config.setup, loaded.config.group_by
+    scorer = loaded_scorer(context, model, setup)
+    predictions = predict(scorer, {name: loaded.records}, context.trainer)[name]
+    row = replace(
+        model.row,
+        protocol=PROTOCOL,
+        probe=loaded.config.name,
+        control="standard",
+        mode=scorer.mode,
+        num_train=0,
+        split=split,
+    )
+    notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
+    notices += near_tie_notices(predictions)
+    notices += pair_notices(predictions.records)
+    pairs = setup == "minimal_pair"
+    rows = (pair_rows if pairs else zero_shot_rows)(predictions, loaded, row)
+    if config.get("ranks") and setup == "mc_mlm":
+        question, scored = candidate_ranks(scorer), {name: predictions.records}
+        ranks = ask(scorer, question, scored, context.trainer)[name]
+        rows += rank_rows(ranks, groups_of(ranks.records, group_by), row)
+        notices += [notice for notice in ranks.notices if notice not in notices]
+    run.write_metrics(rows)
+    # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
+    rules = config.get("scoring") or (("mean_token",) if pairs else ())
+    stems = Stems.of(setup, config.get("domain_stem", ""))
+    panel = panel_of(scorer, predictions, rules, stems, context.trainer)
+    groups = groups_of(predictions.records, group_by)
+    rows += panel.rows(groups, row)
+    if pairs:
+        for rule, by_rule in panel.by_rule.items():
+            rows += paradigm_rows(by_rule, group_by, replace(row, mode=rule))
+    notices += [notice for notice in panel.notices if notice not in notices]
+    run.write_lines("predictions.jsonl", panel.lines(groups))
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=name,
+        rows=tuple(rows),
+        counts={"items": len(loaded.records), "scored": len(predictions.records)},
+        notices=tuple(notices),
+        data=data_files([loaded]),
+        model_sha256=scorer.fingerprint(),
+        source=source_of(model),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,7 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.zero_shot.pairs import pair_notices, pair_rows, rule_rows
-from probelight.protocols.zero_shot.panel import Panel
+from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, paradigm_rows
 from probelight.results.row import Row
 from tests.fixtures.rows import read_results
 
@@ -45,8 +45,9 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
     ]
     means = Predictions("pairs", PAIRS, scores)
     assert (scores[0], scores[5]) == ([-2, -2], [-2, -3])
-    row, panel = Row(model="m", mode="sums"), Panel(SUMS, {"mean_token": means})
-    rows = pair_rows(SUMS, probe(None), row) + rule_rows(panel, None, row)
+    row = Row(model="m", mode="sums")
+    by_mean = paradigm_rows(means, None, replace(row, mode="mean_token"))
+    rows = [*pair_rows(SUMS, probe(None), row), *by_mean]
     values = {(r.mode, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)
     assert values == {

@@ -7,7 +7,7 @@ import pytest
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.zero_shot.ranks import rank_rows
+from probelight.protocols.zero_shot.measures import rank_rows
 from probelight.results.row import Row
 from tests.fixtures.rows import read_results
 

@@ -8,7 +8,7 @@ from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.zero_shot.rows import zero_shot_rows
+from probelight.protocols.zero_shot.measures import zero_shot_rows
 from probelight.results.row import Row
 
 

@@ -14,10 +14,9 @@ from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.zero_shot.data import load_sets
-from probelight.protocols.zero_shot.jobs import zero_shot_job
-from probelight.protocols.zero_shot.rows import zero_shot_rows
-from probelight.protocols.zero_shot.run import score_set
+from probelight.protocols.zero_shot.command import score_set, zero_shot_jobs
+from probelight.protocols.zero_shot.measures import zero_shot_rows
+from probelight.protocols.zero_shot.sets import load_sets
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -66,7 +65,7 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
 def test_a_set_that_changed_behind_the_plan_is_refused(tmp_path: Path) -> None:
     context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
     [one] = load_sets("age_small", DEFAULT_FILE, None, None)
-    job = zero_shot_job(ModelSettings(), one, context.trainer)
+    [job] = zero_shot_jobs([one], [ModelSettings()], context.trainer)
     config = {**job.config, "data": ["0" * 64]}
     run = RunFolder(tmp_path / "runs", job.name, config)
     with pytest.raises(UsageError, match="changed since it was planned"):

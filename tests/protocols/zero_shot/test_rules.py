@@ -21,7 +21,7 @@ from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.context import TrainerSettings
 from probelight.protocols.zero_shot.command import chosen_rules
-from probelight.protocols.zero_shot.panel import Panel, Stems, panel_of
+from probelight.protocols.zero_shot.rules import Panel, Stems, panel_of
 from probelight.results.row import Row
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -161,7 +161,7 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
-    from probelight.protocols.zero_shot import panel as module
+    from probelight.protocols.zero_shot import rules as module
 
     given: list[dict[str, Any]] = []
     whole = module.ask

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -16,7 +15,7 @@ from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_name
 from probelight.probes.record import Setup
 from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, told_setup
 from probelight.protocols.engine.settings import FileSettings, listed, own_choices
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 
 EVALUATION_SPLITS = ("dev", "test")
 
@@ -82,11 +81,10 @@ def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
     return {one.name: one.data.config for one in sets if one.is_own}
 
 
-def read_set(name: str, split: str, context: RunContext) -> ProbeData:
-    """A set as a run's config names it, read once by a process."""
-    probe, mirror = context.probe(name), context.mirror
-    read = partial(load_probe, probe, split or FILE_SPLIT, mirror=mirror, pairs=True)
-    return context.remembered(f"set {name} {split}", mirror, read)
+@kept(most=None)
+def read_set(context: RunContext, name: str, split: str) -> ProbeData:
+    """Return a set as a run's config names it, read once for all models."""
+    return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
 
 
 def checksums(data: ProbeData) -> list[str]:

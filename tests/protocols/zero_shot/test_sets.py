@@ -10,7 +10,7 @@ from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import FileSettings
 from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.zero_shot.data import checksums, load_sets, own_configs, read_set
+from probelight.protocols.zero_shot.sets import checksums, load_sets, own_configs, read_set
 
 NONE = FileSettings()
 
@@ -66,7 +66,7 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
         planned = RunContext(mirror=mirror, own=own_configs(sets))
         context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
         for one in sets:
-            read = read_set(one.name, one.split, context)
+            read = read_set(context, one.name, one.split)
             assert (read.records, read.notices) == (one.data.records, one.data.notices)
             assert (read.config.name, checksums(read)) == (
                 one.data.config.name,
