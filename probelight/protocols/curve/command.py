@@ -7,7 +7,6 @@ of heads on a frozen encoder, one a (N, control, seed) of a whole network that i
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -52,7 +51,6 @@ from probelight.results.provenance import check_data
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 
-RUNNER = "probelight.protocols.curve.command:run_job"
 DEFAULT_GRID = CurveSettings()
 
 
@@ -248,7 +246,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
         }
         if drawn:
             config |= {**drawn, "seeds": settings.seeds}
-        jobs.append(Job(f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}", config, RUNNER))
+        jobs.append(Job(f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}", config, run_job))
     for mode in (mode for mode in curve.modes if mode != FULL):
         for size in sizes:
             config = {
@@ -263,7 +261,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
             else:
                 config["fit"] = asdict(curve.fit)
             name = f"curve-{data.config.name}-{mode}-{size}-{model.label}"
-            jobs.append(Job(name, {**config, **drawn}, RUNNER))
+            jobs.append(Job(name, {**config, **drawn}, run_job))
     return jobs
 
 
@@ -286,7 +284,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 "data": [file.sha256 for file in stage.facts.files],
                 "curve": curve.config(),
             }
-            first_stages[control] = Job(f"first-stage-{name}-{own}-{label}", config, RUNNER)
+            first_stages[control] = Job(f"first-stage-{name}-{own}-{label}", config, run_job)
     jobs = {job.key: job for job in first_stages.values()}  # controls may share one
     level = (curve.rows.sizes[0], STANDARD, settings.seeds[0])
     for size in curve.rows.sizes:
@@ -312,34 +310,27 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                         "run": first.key,
                     }
                 name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
-                job = Job(name, config, RUNNER, needs)
+                job = Job(name, config, run_job, needs)
                 jobs[job.key] = job
     return list(jobs.values())
 
 
-def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make one run of a curve, or go on with it.
 
     Raises:
         UsageError: If the data is another one than when the run was planned.
     """
-    began = time.perf_counter()
-    record = _record(run, config, Curve.of(config, context))
-    run.finish(replace(record, seconds=round(time.perf_counter() - began, 3)))
-    if config.get("mode") == FULL:
-        forget_states(run)
-
-
-def _record(run: RunFolder, config: Mapping[str, Any], curve: Curve) -> RunRecord:
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.curve.fine_tuning import train_facts, train_point
     from probelight.protocols.curve.heads import score_untrained, train_heads
 
+    curve = Curve.of(config, context)
     if config["protocol"] == FIRST_STAGE:
         stage = curve.first_stage
         assert stage is not None
         check_data(config["data"], [stage.facts])
-        return train_facts(run, curve.model, stage, config["control"], curve.context)
+        return train_facts(run, curve.model, stage, config["control"], context)
     check_data(config["data"], curve.data.files)
     if config["mode"] == UNTRAINED:
         return score_untrained(run, curve)
@@ -349,4 +340,11 @@ def _record(run: RunFolder, config: Mapping[str, Any], curve: Curve) -> RunRecor
     if first_stage := config.get("first_stage"):
         start = RunFolder.at(run.path.parent / first_stage["run"]).best_dir
     point = {name: config[name] for name in ("size", "control", "seed", "with_levels")}
-    return train_point(run, curve, **point, start=start)
+    record = train_point(run, curve, **point, start=start)
+
+    def remove_states(end: RunRecord | BaseException) -> None:
+        if isinstance(end, RunRecord):
+            forget_states(run)
+
+    run.listeners.append(remove_states)  # once result.json is there
+    return record

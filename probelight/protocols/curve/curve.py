@@ -27,7 +27,7 @@ from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for
 from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import model_type_of, trained_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 
 Mode = HeadMode | Literal["full"]
 
@@ -105,17 +105,10 @@ class Curve:
         """How the model is trained on the probe; nothing where it cannot answer it."""
         return traced_modes(self.model, self.data.setup, self.settings)
 
-    @property
+    @cached_property
     def data(self) -> CurveData:
-        """The probe's rows, the same for all models.
-
-        Raises:
-            ConfigError: If the probe declares nothing that a control could go by.
-            NonsenseError: If no meaningless words suit all models.
-            RecordError: If a control does not fit a row.
-        """
-        key = (self.models, self.settings, self.options)
-        return self.context.remembered(f"curve data {self.probe}", key, self._shared_rows)
+        """The probe's rows, the same for all models; see `shared_rows`."""
+        return shared_rows(self.context, self.probe, self.models, self.settings, self.options)
 
     @cached_property
     def rows(self) -> CurveData:
@@ -136,28 +129,7 @@ class Curve:
             return None
         # Without patience: no row of the facts is held out.
         fit = replace(self.fit, patience=None)
-        return FirstStage(kept_facts(name, self.context), fit, self.settings.seeds[0])
-
-    def _shared_rows(self) -> CurveData:
-        """Return the rows that every model can pose, with words for every control."""
-        data = probe_rows(self.probe, self.settings, self.options, self.context)
-        controls = self.settings.controls
-        replaced = {CONTROLS[name].replaces for name in controls if name != STANDARD}
-        if "the candidates" in replaced:
-            data = replace(data, nonsense=nonsense_for(data.config, self.models))
-        for control in controls:
-            data.under(control)
-        data = only_posed(data, self.models, controls)
-        name = self.options.first_stage
-        if name is None or data.setup != "mc_qa":
-            return data
-        known = {group_of(record, "stem") for record in kept_facts(name, self.context).records}
-        shared = sum(group_of(record, "stem") in known for record in data.evaluation)
-        if not shared:
-            return data
-        num_rows = len(data.evaluation)
-        notice = f"{shared} of {num_rows} measured questions are in the first stage too"
-        return replace(data, notices=(*data.notices, notice))
+        return FirstStage(first_stage_facts(self.context, name), fit, self.settings.seeds[0])
 
 
 def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) -> list[Mode]:
@@ -170,20 +142,53 @@ def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) ->
     return [mode for mode in settings.modes if mode in heads]
 
 
-def probe_rows(
-    probe: str, settings: CurveSettings, options: ProbeOptions, context: RunContext
+@kept(most=None)
+def shared_rows(
+    context: RunContext,
+    probe: str,
+    models: Sequence[ModelSettings],
+    settings: CurveSettings,
+    options: ProbeOptions,
 ) -> CurveData:
-    """Return a probe's rows as the files have them, read once by a process."""
+    """Return the rows of a probe that every model can pose, with words for every control.
 
-    def load() -> CurveData:
-        return load_curve_data(context.probe(probe), settings, options, context.mirror)
+    Raises:
+        ConfigError: If the probe declares nothing that a control could go by.
+        NonsenseError: If no meaningless words suit all models.
+        RecordError: If a control does not fit a row.
+    """
+    data = probe_rows(context, probe, settings, options)
+    controls = settings.controls
+    replaced = {CONTROLS[name].replaces for name in controls if name != STANDARD}
+    if "the candidates" in replaced:
+        data = replace(data, nonsense=nonsense_for(data.config, models))
+    for control in controls:
+        data.under(control)
+    data = only_posed(data, models, controls)
+    if options.first_stage is None or data.setup != "mc_qa":
+        return data
+    facts = first_stage_facts(context, options.first_stage).records
+    known = {group_of(record, "stem") for record in facts}
+    shared = sum(group_of(record, "stem") in known for record in data.evaluation)
+    if not shared:
+        return data
+    num_rows = len(data.evaluation)
+    notice = f"{shared} of {num_rows} measured questions are in the first stage too"
+    return replace(data, notices=(*data.notices, notice))
 
-    return context.remembered(f"curve rows {probe}", (settings, options), load)
+
+@kept(most=None)
+def probe_rows(
+    context: RunContext, probe: str, settings: CurveSettings, options: ProbeOptions
+) -> CurveData:
+    """Return a probe's rows as the files have them."""
+    return load_curve_data(context.probe(probe), settings, options, context.mirror)
 
 
-def kept_facts(name: str, context: RunContext) -> ProbeData:
-    """Return the facts of a first stage, read once by a process."""
-    return context.remembered("facts", name, lambda: load_facts(name, context.mirror))
+@kept(most=1)
+def first_stage_facts(context: RunContext, name: str) -> ProbeData:
+    """Return the facts of a first stage."""
+    return load_facts(name, context.mirror)
 
 
 def load_facts(name: str, mirror: str | None) -> ProbeData:
@@ -217,7 +222,7 @@ def check_rows(
     """
     num_curves, setups = 0, set()
     for name in probes:
-        data = probe_rows(name, settings, options, context)
+        data = probe_rows(context, name, settings, options)
         setups.add(data.setup)
         for model in models:
             if model_type_of(model).heads and data.setup == "mc_qa":
@@ -308,17 +313,17 @@ def only_posed(
         for control in controls:
             for places, records in zip(unposed, data.under(control), strict=True):
                 places |= {skipped.position for skipped in encoder.encode(records).skipped}
-    notices, kept = list(data.notices), []
+    notices, posed = list(data.notices), []
     for name, rows, places in zip(
         ("train", "measured"), (data.train, data.evaluation), unposed, strict=True
     ):
-        kept.append(tuple(row for place, row in enumerate(rows) if place not in places))
+        posed.append(tuple(row for place, row in enumerate(rows) if place not in places))
         if places:
             notices.append(
                 f"{len(places)} of {len(rows)} {name} rows left out: a candidate is not one piece "
                 "in every model compared"
             )
-    train, evaluation = kept
+    train, evaluation = posed
     if not train or not evaluation:
         raise UsageError(
             f"{data.config.name}: no row has candidates of one piece in all models compared"

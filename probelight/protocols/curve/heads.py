@@ -43,7 +43,8 @@ from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.model_types import MODEL_TYPES, TRANSFORMER
 from probelight.protocols.engine.models import model_type_of, module_for, scorer_for
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings, kept
 from probelight.results.record import CurveFacts, RunRecord
 from probelight.results.run_folder import RunFolder
 
@@ -80,9 +81,7 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
 
 def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunRecord:
     """Train all seeds and controls of a (mode, N) together and measure them; N = 0 trains none."""
-    # All points of a curve are trained on the same features.
-    key = (curve.probe, curve.model, curve.models, curve.settings, curve.options)
-    probe = curve.context.remembered("curve features", key, lambda: _encode_curve(curve))
+    probe = encode_curve(curve.context, curve)
     measured = probe.point(mode, size)
     rate = stopping = None
     if size and model_type_of(curve.model).is_pretrained:
@@ -100,39 +99,50 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
     return write_point(run, curve.rows, point, measured, record)
 
 
-def frozen_scorer(curve: Curve, seed: int) -> Scorer:
-    """Return the scorer that a curve's features are of; its random weights, if any, of the seed.
+@kept(most=1)
+def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
+    """Encode all texts of a curve, whose points are all trained on the same features.
 
-    That of the first seed is kept: the model's next probe is read with the same weights.
+    The texts are read by the frozen model, or by each draw of its random weights.
     """
-
-    def load() -> Scorer:
-        return scorer_for(curve.model, "mc_mlm", seed)
-
-    if seed != curve.settings.seeds[0]:
-        return load()
-    return curve.context.remembered("frozen scorer", (curve.model, seed), load)
-
-
-def _encode_curve(curve: Curve) -> CurveProbe:
-    """Encode all texts of a curve by its frozen model, or by each draw of its random weights."""
-    model, context, settings = curve.model, curve.context, curve.settings
+    model, settings = curve.model, curve.settings
     device, first = device_of(context.trainer), settings.seeds[0]
     words = candidate_words(curve.rows, settings) if model_type_of(model).heads else None
 
     def draw(seed: int) -> Frozen:
-        if words is not None:
-            scorer = frozen_scorer(curve, seed)
-            scorer.network.to(device)
-            return FrozenFeatures(scorer, words)
-        return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
+        if words is None:
+            return frozen_module(model, seed).to(device)
+        scorer = frozen_scorer(curve, seed)
+        scorer.network.to(device)
+        return FrozenFeatures(scorer, words)
 
-    if words is not None:
-        module = draw(first)
-    else:  # the next probe of the model is read with the same weights
-        module = context.remembered("frozen module", (model, first), lambda: draw(first))
+    module = draw(first) if words is not None else first_module(context, model, first).to(device)
     redraw = draw if model.random_weights else None
     return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw)
+
+
+def frozen_scorer(curve: Curve, seed: int) -> Scorer:
+    """Return the scorer that a curve's features are of; its random weights, if any, of the seed."""
+    if seed == curve.settings.seeds[0]:
+        return first_scorer(curve.context, curve.model, seed)
+    return scorer_for(curve.model, "mc_mlm", seed)
+
+
+@kept(most=1)
+def first_scorer(context: RunContext, model: ModelSettings, seed: int) -> Scorer:
+    """Return the scorer of the first seed, with which the model's next probe is read too."""
+    return scorer_for(model, "mc_mlm", seed)
+
+
+@kept(most=1)
+def first_module(context: RunContext, model: ModelSettings, seed: int) -> ChoiceModule:
+    """Return the module of the first seed, with which the model's next probe is read too."""
+    return frozen_module(model, seed)
+
+
+def frozen_module(model: ModelSettings, seed: int) -> ChoiceModule:
+    """Return a module whose heads are trained, with random weights, if any, of a seed."""
+    return module_for(model, "mc_mlm", mode="mlp", seed=seed)
 
 
 def device_of(trainer: TrainerSettings) -> torch.device:

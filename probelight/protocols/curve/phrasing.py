@@ -6,11 +6,10 @@ rows, so that the rows measured had no say, and all phrasings are reported.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import UsageError
 from probelight.probes.controls import STANDARD
@@ -21,14 +20,15 @@ from probelight.protocols.engine.model_source import source_of
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import accuracy_row, score_notices, tied_row
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 
-RUNNER = "probelight.protocols.curve.phrasing:score_phrasing"
+if TYPE_CHECKING:
+    from probelight.models.scorer import Scorer
 
 
 def best_phrasing(
@@ -52,7 +52,7 @@ def best_phrasing(
     """
     judges = [m for m in models if m.role == "model"]
     for name in names:
-        probe = load_phrasing(name, split, context).config
+        probe = load_phrasing(context, name, split).config
         if probe.setup != "mc_mlm":
             raise UsageError(f"--phrasings: {probe.name} is no mc_mlm probe")
     if not judges:
@@ -60,7 +60,7 @@ def best_phrasing(
     jobs = []
     for model in judges:
         for name in names:
-            data = load_phrasing(name, split, context)
+            data = load_phrasing(context, name, split)
             config = {
                 "protocol": PROTOCOL,
                 "phrasing": name,
@@ -69,7 +69,7 @@ def best_phrasing(
                 "split": split,
                 "data": [file.sha256 for file in data.files],
             }
-            jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, RUNNER))
+            jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, score_phrasing))
     run_jobs(jobs, folder, context)
     scores: dict[str, list[float]] = {name: [] for name in names}
     for job in jobs:
@@ -83,14 +83,19 @@ def best_phrasing(
     return best
 
 
-def load_phrasing(name: str, split: str, context: RunContext) -> ProbeData:
-    """Return a phrasing's rows, read once by a process."""
-    mirror = context.mirror
-    place = f"phrasing {name}"
-    return context.remembered(place, split, lambda: load_probe(name, split, mirror=mirror))
+@kept(most=None)
+def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
+    """Return the rows of a phrasing."""
+    return load_probe(name, split, mirror=context.mirror)
 
 
-def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+@kept(most=1)
+def load_scorer(context: RunContext, model: ModelSettings) -> Scorer:
+    """Return a model that answers all phrasings."""
+    return scorer_for(model, "mc_mlm")
+
+
+def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Score one phrasing by one model, zero-shot.
 
     Raises:
@@ -98,12 +103,11 @@ def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContex
     """
     from probelight.protocols.engine.evaluation import predict
 
-    start = time.perf_counter()
     model, split = ModelSettings(**config["model"]), config["split"]
-    data = load_phrasing(config["phrasing"], split, context)
+    data = load_phrasing(context, config["phrasing"], split)
     check_data(config["data"], [data])
     probe = data.config.name
-    scorer = context.remembered("phrasing scorer", model, lambda: scorer_for(model, "mc_mlm"))
+    scorer = load_scorer(context, model)
     predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
     groups = groups_of(predictions.records, data.config.group_by)
     row = replace(
@@ -116,17 +120,14 @@ def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContex
         split=split,
     )
     run.write_lines("predictions.jsonl", predictions.rows(groups))
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=model.label,
-            probe=probe,
-            rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
-            counts={"train": len(data.records), "scored": len(predictions.records)},
-            notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
-            data=data_files([data]),
-            source=source_of(model),
-            model_sha256=scorer.fingerprint(),
-            seconds=round(time.perf_counter() - start, 3),
-        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=probe,
+        rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
+        counts={"train": len(data.records), "scored": len(predictions.records)},
+        notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
+        data=data_files([data]),
+        source=source_of(model),
+        model_sha256=scorer.fingerprint(),
     )

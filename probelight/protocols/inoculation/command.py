@@ -112,7 +112,7 @@ def inoculate(
     model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
     subject = Subject(model, original, probe)
-    parts = parts_of(subject, context)
+    parts = parts_of(context, subject)
     if dose is None:
         dose = min(DEFAULT_DOSE, len(parts.probe.train))
         if dose < DEFAULT_DOSE:
@@ -199,7 +199,7 @@ def original_task(
     """
     model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, engine=engine)
-    splits = original_splits(original, context)
+    splits = original_splits(context, original)
     for notice in splits.notices:
         print(notice)
     config = {"command": "original", **original_config(model, original, splits, trainer)}

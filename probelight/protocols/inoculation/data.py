@@ -24,7 +24,7 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 
@@ -104,20 +104,10 @@ class Parts(NamedTuple):
     original: Splits
 
 
-def parts_of(subject: Subject, context: RunContext) -> Parts:
+def parts_of(context: RunContext, subject: Subject) -> Parts:
     """Return the items of a probe and of an original task."""
-    return Parts(probe_splits(subject.probe, context), original_splits(subject.original, context))
-
-
-def original_splits(task: OriginalTask, context: RunContext) -> Splits:
-    """Return train, selection, reserved and report items of the original task, read once."""
-    return context.remembered("original task", task, lambda: _original_splits(task, context))
-
-
-def probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
-    """Return the pool of doses, selection and report items of the probe, read once."""
-    key = asdict(probe)
-    return context.remembered("inoculated probe", key, lambda: _probe_splits(probe, context))
+    probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
+    return Parts(probe_splits(context, probe), original_splits(context, subject.original))
 
 
 class _Division:
@@ -163,8 +153,9 @@ _INSTEAD = {
 }
 
 
-def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
-    """Read an original task's files and divide them."""
+@kept(most=1)
+def original_splits(context: RunContext, task: OriginalTask) -> Splits:
+    """Return train, selection, reserved and report items of the original task."""
     train, selection, reserved, report = [], [], [], []
     train_files, report_files, notices = [], [], []
     for name in task.sets:
@@ -209,7 +200,7 @@ def _original_splits(task: OriginalTask, context: RunContext) -> Splits:
     )
 
 
-def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Splits:
+def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Splits:
     """Return train and selection items of what is trained before the original task."""
     files = tuple(load_probe(name, stage.train_split, mirror=context.mirror) for name in stage.sets)
     train, selection, notices = [], [], []
@@ -228,8 +219,9 @@ def first_stage_splits(stage: FirstStage, seed: int, context: RunContext) -> Spl
     )
 
 
-def _probe_splits(probe: InoculatedProbe, context: RunContext) -> Splits:
-    """Read a probe's files and divide them."""
+@kept(most=1)
+def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
+    """Return the pool of doses, selection and report items of the probe."""
     source = context.probe(probe.name)
     mirror, one = context.mirror, "one of them"
     train = load_probe(source, probe.train_split, mirror=mirror, option=f"probe.train_split {one}")

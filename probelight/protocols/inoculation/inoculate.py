@@ -37,6 +37,7 @@ from probelight.protocols.engine.predictions import (
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit_choices
 from probelight.protocols.inoculation.data import (
+    Parts,
     Splits,
     items_of,
     padded_num_choices,
@@ -67,7 +68,7 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 from probelight.results.provenance import changed_since, check_data, data_files
 from probelight.results.record import InoculationFacts, RunRecord
 from probelight.results.row import Row
@@ -125,15 +126,12 @@ class InoculationRun:
         self.model = settings_from(ModelSettings, config["model"])
         self.task = settings_from(OriginalTask, config["original"])
         self.probe = settings_from(InoculatedProbe, config["probe"])
-        self.parts = parts_of(Subject(self.model, self.task, self.probe), context)
+        self.subject = Subject(self.model, self.task, self.probe)
+        self.parts = parts_of(context, self.subject)
         probe, original = self.parts
         check_data(config["data"], [*probe.files, *original.files])
         self.probe_name = probe.files[0].config.name
-        self.selected: Sets = {
-            SELECTED_PROBE: probe.selection,
-            SELECTED_ORIGINAL: original.selection,
-        }
-        self.reported: Sets = {REPORTED_PROBE: probe.report, REPORTED_ORIGINAL: original.report}
+        self.selected, self.reported = selected_sets(self.parts), reported_sets(self.parts)
 
     def inoculate(self) -> RunRecord:
         """Score, train with the one setting there is, and report."""
@@ -225,9 +223,7 @@ class InoculationRun:
         """Score all items before inoculation, once: a resumed run reads what is kept."""
         if self.run.read(BEFORE_FILE) is not None:
             return self.kept_before(self.run)
-        key = (original_dir, self.model, self.task, self.probe)  # same for all doses of a command
-        sets = {**self.selected, **self.reported}
-        scored = self.context.remembered("before", key, lambda: self.score(original_dir, sets))
+        scored = scores_before(self.context, self.subject, original_dir)
         keep_scores(self.run, scored)
         # Not read again: of a DDP run's processes one writes, and the others may be faster.
         return scored
@@ -238,10 +234,14 @@ class InoculationRun:
 
     def train(self, original_dir: Path, setting: Setting, before: Scored) -> Inoculated:
         """Inoculate with a dose and keep the best epoch."""
-        module = Inoculation(self.module(original_dir), learning_rate=setting.learning_rate)
+        original = load_module(self.subject, self.parts, original_dir)
+        module = Inoculation(original, learning_rate=setting.learning_rate)
         items = items_of(self.parts, setting)
-        items[: setting.dose] = self.posed(PROBE, items[: setting.dose])
-        watched = {one.task: self.posed(one.task, own) for one, own in self.selected.items()}
+        items[: setting.dose] = posed(self.subject, self.parts, PROBE, items[: setting.dose])
+        watched = {
+            one.task: posed(self.subject, self.parts, one.task, records)
+            for one, records in self.selected.items()
+        }
         keep = AggregateCheckpoint(self.run.best_dir)
         start = {f"val/{one.task}_accuracy": before[one].accuracy for one in self.selected}
         interpretable = cost_interpretable(self.parts.original, before[REPORTED_ORIGINAL])
@@ -269,7 +269,7 @@ class InoculationRun:
         """
         setting, probe = chosen.setting, self.parts.probe
         before_reported = {one: before[one] for one in self.reported}
-        after = self.score(chosen.checkpoint, self.reported)
+        after = score(self.context, self.subject, self.parts, chosen.checkpoint, self.reported)
         self.run.write_lines(
             "predictions.jsonl",
             self.prediction_lines(before_reported, "_before") + self.prediction_lines(after),
@@ -313,30 +313,6 @@ class InoculationRun:
         record = self.completed(record, chosen.checkpoint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
-    def score(self, folder: Path, sets: Sets) -> dict[ScoredSet, Predictions]:
-        """Score sets by the model in a folder, with the items as they were before any control."""
-        scorer = TrainedScorer(self.module(folder))
-        posed = {one.text: self.posed(one.task, records) for one, records in sets.items()}
-        scored = predict(scorer, posed, self.context.trainer)
-        if self.probe.control == STANDARD:
-            return {one: scored[one.text] for one in sets}
-        # Groups and relatives go by the question, whatever the model saw of it.
-        return {one: replace(scored[one.text], records=own) for one, own in sets.items()}
-
-    def module(self, folder: Path) -> ChoiceModule:
-        """Return the model in a folder, which pads its questions as the run's config says."""
-        module = saved_module(folder)
-        # Whatever a folder of an earlier version was saved with.
-        module.num_choices = padded_num_choices(self.task.num_choices, self.parts)
-        return module
-
-    def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
-        """Return items as the model is given them: those of the probe under its control."""
-        if task != PROBE or self.probe.control == STANDARD:
-            return records
-        change, config = control_named(self.probe.control).change, self.parts.probe.files[0].config
-        return [change(record, config, {}) for record in records]
-
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[dict[str, Any]]:
         """Return lines of predictions.jsonl, with the items as the model was given them.
 
@@ -350,8 +326,9 @@ class InoculationRun:
             named = {"set": f"{one.text}{ending}"}
             if self.probe.control != STANDARD and one.task == PROBE:
                 named["control"] = self.probe.control
-            posed = replace(predictions, records=self.posed(one.task, predictions.records))
-            lines += [{**line, **named} for line in posed.rows(groups)]
+            records = posed(self.subject, self.parts, one.task, predictions.records)
+            as_given = replace(predictions, records=records)
+            lines += [{**line, **named} for line in as_given.rows(groups)]
         return lines
 
     def splits_of(self, task: str) -> Splits:
@@ -402,6 +379,57 @@ class InoculationRun:
                 "original_report": len(original.report),
             },
         )
+
+
+def selected_sets(parts: Parts) -> Sets:
+    """Return what checkpoints are chosen with."""
+    return {
+        SELECTED_PROBE: parts.probe.selection,
+        SELECTED_ORIGINAL: parts.original.selection,
+    }
+
+
+def reported_sets(parts: Parts) -> Sets:
+    """Return what is reported."""
+    return {REPORTED_PROBE: parts.probe.report, REPORTED_ORIGINAL: parts.original.report}
+
+
+@kept(most=1)
+def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
+    """Score all items by the original-task model, once for all doses of a command."""
+    parts = parts_of(context, subject)
+    sets = {**selected_sets(parts), **reported_sets(parts)}
+    return score(context, subject, parts, original_dir, sets)
+
+
+def score(
+    context: RunContext, subject: Subject, parts: Parts, folder: Path, sets: Sets
+) -> dict[ScoredSet, Predictions]:
+    """Score sets by the model in a folder, with the items as they were before any control."""
+    scorer = TrainedScorer(load_module(subject, parts, folder))
+    given = {one.text: posed(subject, parts, one.task, records) for one, records in sets.items()}
+    scored = predict(scorer, given, context.trainer)
+    if subject.probe.control == STANDARD:
+        return {one: scored[one.text] for one in sets}
+    # Groups and relatives go by the question, whatever the model saw of it.
+    return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
+
+
+def load_module(subject: Subject, parts: Parts, folder: Path) -> ChoiceModule:
+    """Return the model in a folder, which pads its questions as the run's config says."""
+    module = saved_module(folder)
+    # Whatever a folder of an earlier version was saved with.
+    module.num_choices = padded_num_choices(subject.original.num_choices, parts)
+    return module
+
+
+def posed(subject: Subject, parts: Parts, task: str, records: Sequence[Record]) -> Sequence[Record]:
+    """Return items as the model is given them: those of the probe under its control."""
+    name = subject.probe.control
+    if task != PROBE or name == STANDARD:
+        return records
+    change, config = control_named(name).change, parts.probe.files[0].config
+    return [change(record, config, {}) for record in records]
 
 
 def _encoding_notices(scored: Scored) -> list[str]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -46,8 +45,6 @@ from probelight.protocols.jobs.job import Job
 from probelight.results.provenance import data_files
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
-
-RUNNER = "probelight.protocols.inoculation.jobs:run_job"
 
 Config = dict[str, Any]
 
@@ -87,7 +84,7 @@ class SubjectJobs:
     """
 
     def __init__(self, subject: Subject, context: RunContext) -> None:
-        self.parts = parts_of(subject, context)
+        self.parts = parts_of(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
         self.checkpoint = subject.original.checkpoint_sums()
         self.probe_name = self.parts.probe.files[0].config.name
@@ -125,7 +122,7 @@ class SubjectJobs:
         return Job(
             name,
             {**self._config, **config},
-            RUNNER,
+            run_job,
             needs=tuple(job.key for job in needs or self.originals[-1:]),
             num_steps=num_steps,
             weights_bytes=self._weights_bytes,
@@ -150,7 +147,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
     size, trainer = weights_bytes(model), context.trainer
     first = []
     if task.first is not None:
-        splits = first_stage_splits(task.first, task.seed, context)
+        splits = first_stage_splits(context, task.first, task.seed)
         config = {
             "protocol": FIRST,
             "model": model.config(),
@@ -161,12 +158,12 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         }
         steps = task.first.epochs * math.ceil(len(splits.train) / task.first.batch_size)
         name = f"{FIRST}-{task.first.name}-{model.label}"
-        first = [Job(name, config, RUNNER, num_steps=steps, weights_bytes=size)]
-    splits, needs = original_splits(task, context), tuple(job.key for job in first)
+        first = [Job(name, config, run_job, num_steps=steps, weights_bytes=size)]
+    splits, needs = original_splits(context, task), tuple(job.key for job in first)
     config = {**original_config(model, task, splits, trainer), "model_run": list(needs)}
     steps = task.epochs * math.ceil(len(splits.train) / task.batch_size)
     name = f"{ORIGINAL_TASK}-{task.name}-{model.label}"
-    return [*first, Job(name, config, RUNNER, needs, steps, size)]
+    return [*first, Job(name, config, run_job, needs, steps, size)]
 
 
 def original_config(
@@ -223,19 +220,13 @@ def weights_bytes(model: ModelSettings) -> int:
     return 4 * num_weights
 
 
-def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Run one job to its end, or go on with it.
 
     Raises:
         FileNotFoundError: If a run that it needs is not finished.
         UsageError: If the data, or a given model, is another one than when it was planned.
     """
-    began = time.perf_counter()
-    record = _record(run, config, context)
-    run.finish(replace(record, seconds=round(time.perf_counter() - began, 3)))
-
-
-def _record(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     # Only now: what trains imports torch and Lightning, which takes seconds.
     from probelight.protocols.inoculation.inoculate import InoculationRun
     from probelight.protocols.inoculation.original_task import run_first_stage, run_original

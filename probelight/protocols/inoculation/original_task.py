@@ -55,7 +55,7 @@ def run_first_stage(run: RunFolder, config: Mapping[str, Any], context: RunConte
         num_choices=config["num_choices"],
         seed=config["seed"],
     )
-    splits = first_stage_splits(stage, task.seed, context)
+    splits = first_stage_splits(context, stage, task.seed)
     check_data(config["data"], splits.files)
     return train_first_stage(
         run, settings_from(ModelSettings, config["model"]), task, splits, context
@@ -66,7 +66,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     """Make the run of an original task from its config."""
     model = settings_from(ModelSettings, config["model"])
     task = settings_from(OriginalTask, config["original"])
-    splits = original_splits(task, context)
+    splits = original_splits(context, task)
     check_data(config["data"], splits.files)
     before = [finished_run(run, key).best_dir for key in config["model_run"]]
     return train_original(run, model, task, splits, before[0] if before else None, context)

@@ -188,8 +188,8 @@ def plan(
 def _item_sets(grid: SweepGrid, row: SweepRow, context: RunContext) -> list[tuple[str, int, int]]:
     """Return names, items and seeds of the sets that a row is selected and reported on."""
     sets = {
-        row.probe.name: probe_splits(row.probe, context),
-        row.original: original_splits(grid.originals[row.original], context),
+        row.probe.name: probe_splits(context, row.probe),
+        row.original: original_splits(context, grid.originals[row.original]),
     }
     return [
         (f"{name} {split}", len(items), len(row.seeds))

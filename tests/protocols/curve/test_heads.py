@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from probelight.io.errors import RecordError
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
-from probelight.protocols.curve.command import curve_jobs, run_job
+from probelight.protocols.curve.command import curve_jobs
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import CurveData, load_curve_data
 from probelight.protocols.curve.heads import CurveProbe, device_of, encode, refuse_unposed
@@ -22,6 +22,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import make_run
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 
@@ -124,7 +125,7 @@ def records(
     runs = []
     for job in curve_jobs(curve):
         run = RunFolder(folder, job.name, job.config)
-        run_job(run, job.config, context)
+        make_run(job.runner, run, job.config, context)
         runs.append(run.result())
     return [run for run in runs if run is not None]
 

@@ -18,7 +18,7 @@ from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fres
 from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.lightning_modules.optimization import slanted_triangular
 from probelight.probes.record import Record
-from probelight.protocols.curve.command import curve_jobs, run_job, trace_curves
+from probelight.protocols.curve.command import curve_jobs, trace_curves
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import load_curve_data
 from probelight.protocols.curve.heads import CurveProbe, candidate_words
@@ -27,6 +27,7 @@ from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import make_run
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 
@@ -175,7 +176,7 @@ def records_of(
     found = {}
     for job in curve_jobs(curve):
         run = RunFolder(folder, job.name, job.config)
-        run_job(run, job.config, context)
+        make_run(job.runner, run, job.config, context)
         record = run.result()
         assert record is not None
         found[f"{job.config['mode']} {job.config['num_train']}"] = record

@@ -37,7 +37,7 @@ def context(tiny_probes: Path) -> RunContext:
 def test_the_parts_of_the_original_task_share_no_cluster(
     task: OriginalTask, context: RunContext
 ) -> None:
-    splits = original_splits(task, context)
+    splits = original_splits(context, task)
     parts = (splits.train, splits.selection, splits.reserved, splits.report)
     assert [len(part) for part in parts] == [32, 8, 24, 16]  # 40, 10, 30 and 20% of 80
     clusters = [{record.meta["cluster"] for record in part} for part in parts]
@@ -48,7 +48,7 @@ def test_doses_are_nested_and_leave_the_selection_alone(
     tiny_probes: Path, context: RunContext
 ) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(probe, context)
+    splits = probe_splits(context, probe)
     small, large = dose_of(splits, 10, 0), dose_of(splits, 30, 0)
     assert large[:10] == small
     selected = {record.meta["cluster"] for record in splits.selection}
@@ -61,15 +61,15 @@ def test_doses_are_nested_and_leave_the_selection_alone(
 
 def test_few_items_are_divided_and_it_is_said(tiny_probes: Path, context: RunContext) -> None:
     name = str(tiny_probes / "second.yaml")
-    splits = probe_splits(InoculatedProbe(name), context)  # 80 items, and 500 by default
+    splits = probe_splits(context, InoculatedProbe(name))  # 80 items, and 500 by default
     assert [len(splits.selection), len(splits.train)] == [16, 64]  # a fifth
     assert splits.notices == (
         "second: 16 of its 80 items are kept for selection, as they are too few for the default "
         "(probe.selection_items 500)",
     )
     with pytest.raises(UsageError, match=r"selection_items 80: second has 80 items .* such as 16"):
-        probe_splits(InoculatedProbe(name, selection_items=80), context)
-    assert not probe_splits(InoculatedProbe(name, selection_items=16), context).notices
+        probe_splits(context, InoculatedProbe(name, selection_items=80))
+    assert not probe_splits(context, InoculatedProbe(name, selection_items=16)).notices
 
 
 def test_an_original_task_of_few_items(
@@ -92,7 +92,7 @@ def test_an_original_task_of_few_items(
             f"files: {{train: {name}.jsonl}}\n"
         )
     four, one = map(str, paths)
-    splits = original_splits(OriginalTask("few", [four], selection_share=0.05), context)
+    splits = original_splits(context, OriginalTask("few", [four], selection_share=0.05))
     parts = (splits.train, splits.selection, splits.reserved, splits.report)
     assert [len(part) for part in parts] == [2, 2, 2, 2]  # a cluster each
     # 0.05 of the 8 items are 0.4, which is nearer to no cluster than to one.
@@ -100,14 +100,14 @@ def test_an_original_task_of_few_items(
         "four: original.selection_share 0.05: 2 of 6 items in place of a share of 0.0625",
     )
     with pytest.raises(UsageError, match=r"original\.report_share 0\.2: of the 2 items of one"):
-        original_splits(OriginalTask("few", [one]), context)
+        original_splits(context, OriginalTask("few", [one]))
     none = OriginalTask("few", [four], reserved_share=0.0)
-    assert original_splits(none, context).reserved == ()
+    assert original_splits(context, none).reserved == ()
 
 
 def test_paper_selection_chooses_on_what_it_reports(tiny_probes: Path, context: RunContext) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection="paper")
-    splits = probe_splits(probe, context)
+    splits = probe_splits(context, probe)
     assert splits.selection == splits.report
     assert len(splits.train) == 80
 
@@ -117,7 +117,7 @@ def test_a_probe_without_a_report_file_keeps_whole_clusters_of_its_train_file(
 ) -> None:
     name = str(tiny_probes / "second.yaml")
     probe = InoculatedProbe(name, report_split=None, report_share=0.25, selection_items=20)
-    splits = probe_splits(probe, context)
+    splits = probe_splits(context, probe)
     parts = (splits.report, splits.selection, splits.train)
     assert [len(part) for part in parts] == [20, 20, 40]
     clusters = [{record.meta["cluster"] for record in part} for part in parts]
@@ -128,7 +128,7 @@ def test_reserved_sets_are_kept_for_add_some_as_a_whole(
     task: OriginalTask, tiny_probes: Path, context: RunContext
 ) -> None:
     other = replace(task, reserved_sets=[str(tiny_probes / "second.yaml")])
-    splits = original_splits(other, context)
+    splits = original_splits(context, other)
     # The share of 30% stays with the training items: 80 - 16 reported - 8 selected.
     assert [len(splits.train), len(splits.reserved)] == [56, 80]
     assert {r.meta["source_set"] for r in splits.reserved} == {"second"}
@@ -137,14 +137,14 @@ def test_reserved_sets_are_kept_for_add_some_as_a_whole(
 def test_groups_are_those_that_splits_keep_together(
     task: OriginalTask, context: RunContext
 ) -> None:
-    splits = original_splits(task, context)
+    splits = original_splits(context, task)
     groups = splits.groups(splits.report)
     assert groups == [f"first: {record.meta['cluster']}" for record in splits.report]
     assert len(set(groups)) == len(groups) / 2  # two questions a cluster, none parted
 
 
 def test_add_some_takes_reserved_items(task: OriginalTask, context: RunContext) -> None:
-    splits = original_splits(task, context)
+    splits = original_splits(context, task)
     assert add_some(splits, 10, "none", 0) == []
     assert {r.id for r in add_some(splits, 12, "x2", 0)} == {r.id for r in splits.reserved}
     assert len(add_some(splits, 10, "x1", 0)) == 10
@@ -154,7 +154,7 @@ def test_add_some_takes_reserved_items(task: OriginalTask, context: RunContext) 
 
 def test_overlap_with_the_train_file_is_by_group(tiny_probes: Path, context: RunContext) -> None:
     probe = InoculatedProbe(str(tiny_probes / "second.yaml"), selection_items=20)
-    splits = probe_splits(probe, context)
+    splits = probe_splits(context, probe)
     assert [len(files) for files in (splits.train_files, splits.report_files)] == [1, 1]
     assert not any(splits.not_in_train(splits.train + splits.selection))
     assert all(splits.not_in_train(splits.report))
@@ -167,7 +167,7 @@ def test_overlap_with_the_file_of_another_set_is_by_stem(
     tiny_probes: Path, context: RunContext
 ) -> None:
     sets = [str(tiny_probes / f"{name}.yaml") for name in ("first", "second")]
-    splits = original_splits(OriginalTask("both", sets, report_sets=sets), context)
+    splits = original_splits(context, OriginalTask("both", sets, report_sets=sets))
     first, second = splits.report[0], splits.report[-1]
     assert (first.meta["source_set"], second.meta["source_set"]) == ("first", "second")
     assert splits.not_in_train([first, second]) == [True, True]

@@ -16,6 +16,7 @@ from probelight.io.errors import UsageError
 from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.protocols.inoculation.inoculate import (
     BEFORE_FILE,
     InoculationRun,
@@ -28,7 +29,7 @@ from probelight.protocols.inoculation.rows import REPORT, SELECTED_PROBE
 from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, make_run
 from probelight.results.record import InoculationFacts, RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.inoculation.conftest import TRAINER, under, with_a_line_less
@@ -38,7 +39,7 @@ def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, RunRec
     for cell in cells:
         run = RunFolder(output_dir / "runs", cell.name, json.loads(json.dumps(cell.config)))
         assert run.key == cell.key
-        run_job(run, run.config, under(mirror))
+        make_run(cell.runner, run, run.config, under(mirror))
     paths = output_dir.glob("runs/*/result.json")
     return {path.parent.name: RunRecord.read(path) for path in paths}
 
@@ -196,7 +197,7 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
         one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
         for one, records in {**run.selected, **run.reported}.items()
     }
-    monkeypatch.setattr(run, "score", lambda folder, sets: scored)
+    monkeypatch.setattr(inoculations, "score", lambda *_: scored)
     # Of the processes the first one writes; another need not wait for it.
     assert run.before(tmp_path) == scored
     assert (folder / BEFORE_FILE).exists() == (rank == 0)

@@ -59,7 +59,7 @@ def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
 def test_the_best_epoch_is_kept_and_reported_on_other_items(
     run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
 ) -> None:
-    splits = original_splits(task, context)
+    splits = original_splits(context, task)
     record = train_original(run, model, task, splits, None, context)
     assert record.counts == {"train": 32, "selection": 8, "reserved": 24, "report": 16}
     selection = of(record, "selection")
@@ -80,7 +80,7 @@ def test_the_score_without_relatives_stands_beside_where_some_have_one(
     run: RunFolder, model: ModelSettings, task: OriginalTask, context: RunContext
 ) -> None:
     files = replace(task, report_sets=task.sets, epochs=1)
-    splits = original_splits(files, context)
+    splits = original_splits(context, files)
     first = splits.report[0]
     meta = {**first.meta, "cluster": splits.train[0].meta["cluster"]}
     leaked = replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
@@ -96,8 +96,8 @@ def test_the_task_begins_with_the_model_of_its_first_stage(
     stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
     own = replace(task, first=stage, learning_rate=0.0, epochs=1)
     splits: dict[str, Splits] = {
-        "first": first_stage_splits(stage, task.seed, context),
-        "original": original_splits(own, context),
+        "first": first_stage_splits(context, stage, task.seed),
+        "original": original_splits(context, own),
     }
     runs = {name: RunFolder(tmp_path / "runs", name, {}) for name in splits}
     first = train_first_stage(runs["first"], model, own, splits["first"], context)
