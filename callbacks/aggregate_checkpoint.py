@@ -203,7 +203,7 @@ class FinalCheckpoint(pl.Callback):
 
 
 def is_sharded(trainer: pl.Trainer) -> bool:
-    """Whether each process has only a part of the weights."""
+    """Return whether each process has only a part of the weights."""
     return isinstance(trainer.strategy, FSDPStrategy)
 
 

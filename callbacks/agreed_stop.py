@@ -21,7 +21,7 @@ from probelight.io.stop_signals import STOP
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """What Lightning runs in this block ends as it should when the process is told to stop.
+    """End what Lightning runs in this block as it should when the process is told to stop.
 
     Raises:
         SIGTERMException: Behind a fit that had got SIGTERM too late to stop before its end.
@@ -52,29 +52,29 @@ class AgreedStop(pl.Callback):
     """
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Puts itself between the signal and Lightning."""
+        """Put itself between the signal and Lightning."""
         leave_sigterm_alone(trainer)
         if stage == "fit":
             STOP.hold()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
-        """Stops behind an optimiser step, not between its micro-batches."""
+        """Stop behind an optimiser step, not between its micro-batches."""
         if stepped(trainer):
             self._agree(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Stops behind the validation."""
+        """Stop behind the validation."""
         self._agree(trainer)
 
     def on_validation_batch_end(self, trainer: pl.Trainer, *_: Any, **__: Any) -> None:
-        """Stops in the middle of a validation, if this process is the only one."""
+        """Stop in the middle of a validation, if this process is the only one."""
         if trainer.world_size == 1 and trainer.state.fn == "fit" and STOP.terminated:
             end_by_sigterm(trainer)
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Lets the processes end one after another, or all at once where nothing is saved."""
+        """Let the processes end one after another, or all at once where nothing is saved."""
         launcher = trainer.strategy.launcher
         if launcher is None or not hasattr(launcher, "procs") or not isinstance(exception, _STOPS):
             return

@@ -24,17 +24,17 @@ class InoculationCost(pl.Callback):
         self.interpretable = interpretable
 
     def summary(self, best: Scores | None) -> dict[str, float]:
-        """What the kept epoch scored and cost on the selection splits: a run's last word on it."""
+        """Return what the kept epoch scored and cost on the selection splits, for W&B's summary."""
         if best is None:
             return {}
         scores = {name: best[name] for name in (PROBE, ORIGINAL, AGGREGATE)}
-        said = {"best_epoch": best["epoch"], "cost_interpretable": float(self.interpretable)}
+        scores |= {"best_epoch": best["epoch"], "cost_interpretable": float(self.interpretable)}
         if self.interpretable:
-            said[COST] = self.before[ORIGINAL] - best[ORIGINAL]
-        return {**scores, **said}
+            scores[COST] = self.before[ORIGINAL] - best[ORIGINAL]
+        return scores
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Logs where the model stood before the first step."""
+        """Log where the model stood before the first step."""
         if trainer.global_step == 0:
             names = {"probe": PROBE, "original": ORIGINAL}
             values = {f"before/{k}_accuracy": self.before[v] for k, v in names.items()}
@@ -42,7 +42,7 @@ class InoculationCost(pl.Callback):
                 logger.log_metrics(values, 0)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Logs the cost on the selection split of the original task."""
+        """Log the cost on the selection split of the original task."""
         if trainer.sanity_checking or ORIGINAL not in trainer.callback_metrics:
             return
         if not self.interpretable:

@@ -31,7 +31,7 @@ class LearningCurve(pl.Callback):
         return epochs * self.num_train + min(steps * self.batch_size, self.num_train)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Logs the point of the curve that this validation is."""
+        """Log the point of the curve that this validation is."""
         if trainer.sanity_checking:
             return
         points: dict[str, Any] = {

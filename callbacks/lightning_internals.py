@@ -23,17 +23,17 @@ class _WithoutSigterm(_SignalConnector):
 
 
 def leave_sigterm_alone(trainer: pl.Trainer) -> None:
-    """Takes SIGTERM from Lightning, whose handler talks to other processes from the signal."""
+    """Take SIGTERM from Lightning, whose handler talks to other processes from the signal."""
     trainer._signal_connector = _WithoutSigterm(trainer)
 
 
 def end_by_sigterm(trainer: pl.Trainer) -> None:
-    """Lets Lightning raise `SIGTERMException` where it next looks, as if it had got the signal."""
+    """Let Lightning raise `SIGTERMException` where it next looks, as if it had got the signal."""
     trainer._signal_connector.received_sigterm = True
 
 
 def forget_processes(trainer: pl.Trainer) -> None:
-    """Lets the processes that Lightning started for a run end one after another.
+    """Let the processes that Lightning started for a run end one after another.
 
     As long as it knows of them, the launcher kills this process when another has ended.
     """
@@ -41,7 +41,7 @@ def forget_processes(trainer: pl.Trainer) -> None:
 
 
 def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
-    """Makes Lightning's counts those of a run that made the same steps of other batches.
+    """Make Lightning's counts those of a run that made the same steps of other batches.
 
     Args:
         trainer: It has loaded a state from the end of a step.
@@ -57,5 +57,5 @@ def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
 
 
 def stepped(trainer: pl.Trainer) -> bool:
-    """Whether the last training batch ended an optimiser step: no gradients are accumulated."""
+    """Return whether the last training batch ended an optimiser step: no gradients wait."""
     return not trainer.fit_loop.epoch_loop._should_accumulate()

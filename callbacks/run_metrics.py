@@ -61,12 +61,12 @@ class RunMetrics(Logger):
         return tuple(self._rows)
 
     def resume_from(self, step: int) -> None:
-        """Forgets what was logged at or behind `step`: it is logged again."""
+        """Forget what was logged at or behind `step`: it is logged again."""
         self._rows = [row for row in self._rows if row[0] < step]
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Adds values of one step."""
+        """Add values of one step."""
         values = dict(metrics)
         epoch = values.pop("epoch", "")
         epoch_text = str(int(epoch)) if epoch != "" else ""
@@ -80,13 +80,13 @@ class RunMetrics(Logger):
 
     @rank_zero_only
     def save(self) -> None:
-        """Writes the file."""
+        """Write the file."""
         write_metrics(self.path, self._rows)
         self._written_at = time.monotonic()
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
-        """Writes the file at the end of a run, whatever the end."""
+        """Write the file at the end of a run, whatever the end."""
         self.save()
 
 
@@ -106,7 +106,7 @@ class StepMetrics(pl.Callback):
         self.every = every
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Tells Lightning how often to log."""
+        """Tell Lightning how often to log."""
         steps, lightning = trainer.estimated_stepping_batches, cast(Any, trainer)
         # An attribute that Lightning reads at each step, and that its class does not declare.
         lightning.log_every_n_steps = log_every(steps) if self.every is None else self.every
@@ -114,7 +114,7 @@ class StepMetrics(pl.Callback):
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Logs the rate of the step that is about to be taken."""
+        """Log the rate of the step that is about to be taken."""
         every = cast(Any, trainer).log_every_n_steps
         if not every or (trainer.global_step + 1) % every:
             return

@@ -58,17 +58,17 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     @classmethod
     def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Self:
-        """Loads a state, whatever module this class was in when it was saved."""
+        """Load a state, whatever module this class was in when it was saved."""
         name = f"{cls.__module__}.{cls.__qualname__}"
         return super().load_from_checkpoint(*args, **{"_class_path": name, **kwargs})
 
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
-        """Logits (B, K) of the choices, -inf where `choice_mask` is False."""
+        """Return logits (B, K) of the choices, -inf where `choice_mask` is False."""
 
     @abstractmethod
     def encoder(self) -> ChoiceEncoder:
-        """The half that turns records into batches for this model."""
+        """Return the encoder that turns records into batches for this model."""
 
     @property
     def evaluation_names(self) -> list[str]:
@@ -157,7 +157,7 @@ class ChoiceModule(pl.LightningModule, ABC):
     def predict_step(
         self, batch: Batch, batch_idx: int, dataloader_idx: int = 0
     ) -> dict[str, Tensor]:
-        """Scores of every choice, see `batch_scores`."""
+        """Return the scores of every choice, see `batch_scores`."""
         return batch_scores(batch, self(batch))
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:

@@ -38,18 +38,18 @@ class Inoculation(ChoiceModule):
         self.task = task
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Logits (B, K) of the task's module."""
+        """Return logits (B, K) of the task's module."""
         logits: Tensor = self.task(batch)
         return logits
 
     def encoder(self) -> ChoiceEncoder:
-        """The task's own text encoder."""
+        """Return the task's own text encoder."""
         return self.task.encoder()
 
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Writes the inoculated model in the task's own form, without the objective.
+        """Write the inoculated model in the task's own form, without the objective.
 
         Args:
             folder: The folder.
@@ -59,7 +59,7 @@ class Inoculation(ChoiceModule):
         self.task.save_pretrained(folder, **options)  # type: ignore[operator]
 
     def on_validation_epoch_end(self) -> None:
-        """Logs the aggregate of the two accuracies."""
+        """Log the aggregate of the two accuracies."""
         scores = self.trainer.callback_metrics
         names = [f"val/{name}_accuracy" for name in (PROBE, ORIGINAL)]
         missing = [name for name in names if name not in scores]

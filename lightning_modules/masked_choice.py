@@ -116,7 +116,7 @@ class MaskedChoice(ChoiceModule):
         return "mode zero_shot trains nothing; choose mlp, linear or full"
 
     def train(self, mode: bool = True) -> MaskedChoice:
-        """Sets the mode; a frozen encoder stays in eval mode, so its h has no dropout."""
+        """Set the mode; a frozen encoder stays in eval mode, so its h has no dropout."""
         super().train(mode)
         if self.encoder_is_frozen:
             self.head.encoder.eval()
@@ -126,7 +126,7 @@ class MaskedChoice(ChoiceModule):
         return self.masked.encoder()
 
     def features(self, batch: Batch) -> Tensor:
-        """The encoder's output h (B, H) at the mask of each item."""
+        """Return the encoder's output h (B, H) at the mask of each item."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.encoder_is_frozen):
             return self.masked.features(batch)
 
@@ -134,11 +134,11 @@ class MaskedChoice(ChoiceModule):
         return self.masked.choice_logits(self.features(batch), batch)
 
     def vocabulary_logits(self, batch: Batch) -> Tensor:
-        """Logits (B, V) of the whole vocabulary, for the ranks of candidates in it."""
+        """Return logits (B, V) of the whole vocabulary, for the ranks of candidates in it."""
         return self.head.full_logits(self.features(batch))
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Writes model and tokenizer, loadable by `AutoModelForMaskedLM.from_pretrained`.
+        """Write model and tokenizer, loadable by `AutoModelForMaskedLM.from_pretrained`.
 
         The folder appears whole or not at all; one that is there is replaced.
         """

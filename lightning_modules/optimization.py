@@ -38,7 +38,7 @@ def adamw(
     schedule: Callable[[int], float],
     fused: bool = True,
 ) -> dict[str, Any]:
-    """AdamW whose rate is a share of the peak rate by step; for `configure_optimizers`."""
+    """Return AdamW whose rate is a share of the peak rate by step; for `configure_optimizers`."""
     groups = adamw_groups(module, weight_decay)
     optimizer = AdamW(groups, lr=learning_rate, betas=(0.9, 0.98), fused=fused)
     scheduler = {"scheduler": LambdaLR(optimizer, schedule), "interval": "step"}
@@ -63,7 +63,7 @@ def slanted_triangular(total_steps: int, warmup_share: float = 0.06) -> Callable
 
 
 def halved_on_plateau(optimizer: Optimizer, monitor: str | None) -> dict[str, Any]:
-    """Halves the rate after each epoch that did not raise a metric (the baselines of Talmor 2020).
+    """Halve the rate after each epoch that did not raise a metric (the baselines of Talmor 2020).
 
     Args:
         optimizer: The optimiser.
@@ -81,5 +81,5 @@ def halved_on_plateau(optimizer: Optimizer, monitor: str | None) -> dict[str, An
 
 
 def halving(optimizer: Optimizer) -> ReduceLROnPlateau:
-    """The scheduler of the authors' baselines: half the rate after each epoch that is no better."""
+    """Return the authors' scheduler: half the rate after each epoch that is no better."""
     return ReduceLROnPlateau(optimizer, mode="max", factor=0.5, patience=0)

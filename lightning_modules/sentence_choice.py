@@ -88,7 +88,7 @@ class SentenceChoice(ChoiceModule):
         return self.pairs.encoder()
 
     def features(self, batch: Batch) -> Tensor:
-        """What the head reads of each distinct pair (P, H), see `PairChoice.features`."""
+        """Return what the head reads of each distinct pair (P, H), see `PairChoice.features`."""
         return self.pairs.features(batch)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -97,7 +97,7 @@ class SentenceChoice(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Writes encoder, head and tokenizer without pickle.
+        """Write encoder, head and tokenizer without pickle.
 
         `AutoModel.from_pretrained(folder)` loads the encoder, `from_folder` all of it; with the
         head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. The folder
@@ -120,7 +120,7 @@ class SentenceChoice(ChoiceModule):
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> SentenceChoice:
-        """The module that `save_pretrained`, or transformers' own for multiple choice, wrote.
+        """Load what `save_pretrained`, or transformers' own class for multiple choice, wrote.
 
         Args:
             folder: The folder.
@@ -138,6 +138,6 @@ class SentenceChoice(ChoiceModule):
 
 
 def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The weights of a submodule under its own names."""
+    """Return the weights of a submodule under its own names."""
     named = ((name, value) for name, value in state_dict.items() if name.startswith(prefix))
     return {name.removeprefix(prefix): value for name, value in named}

@@ -226,7 +226,7 @@ class CharacterCNN(nn.Module):
                 self.register_buffer(name.replace("/", "_"), value)
 
     def forward(self, characters: Tensor) -> Tensor:
-        """(L, P) from (L, M)."""
+        """Return vectors (L, P) of words of characters (L, M)."""
         given = F.embedding(characters, self.char_embed)[:, None]  # type: ignore[arg-type]
         groups = []
         for i in range(self._num_groups):
@@ -271,7 +271,7 @@ class ProjectedLSTM(nn.Module):
         self.register_buffer("projection", weights[f"{name}/W_P_0"])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(L, P) from (L, P)."""
+        """Return states (L, P) of inputs (L, P)."""
         size = inputs.shape[1]
         given = inputs @ self.gates[:size] + self.bias
         recurrent = self.gates[size:]

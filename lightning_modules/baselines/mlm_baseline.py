@@ -55,15 +55,15 @@ class WordHead(nn.Module):
         return self.decoder.bias
 
     def transform_steps(self) -> Iterator[Callable[[Tensor], Tensor]]:
-        """The modules and functions of the hidden layer, in order."""
+        """Return the modules and functions of the hidden layer, in order."""
         yield from (self.dense, F.gelu, self.layer_norm)
 
     def transform(self, h: Tensor) -> Tensor:
-        """The head's hidden layer: (..., H) -> (..., H)."""
+        """Return the head's hidden layer: (..., H) -> (..., H)."""
         return reduce(lambda value, step: step(value), self.transform_steps(), h)
 
     def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
-        """Logits (B, K) of the candidates (B, K) at h (B, H)."""
+        """Return logits (B, K) of the candidates (B, K) at h (B, H)."""
         rows = F.embedding(candidate_ids, self.weight)
         return torch.einsum("be,bke->bk", self.transform(h), rows) + self.bias[candidate_ids]
 
@@ -142,7 +142,7 @@ class MLMBaseline(WordModule):
         return WordMaskedEncoder(self.words, self.head.decoder, self.num_tokens)
 
     def features(self, batch: Batch) -> Tensor:
-        """The vectors of the words of each item, side by side: (B, H)."""
+        """Return the vectors of the words of each item, side by side: (B, H)."""
         return F.embedding(batch["input_ids"], self.words.weight).flatten(1)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -150,7 +150,7 @@ class MLMBaseline(WordModule):
         return mask_choices(logits, batch["choice_mask"])
 
     def fresh_head(self, seed: int) -> WordHead:
-        """A head with first weights of its own seed, and a row for each word that is known here."""
+        """Return a head with first weights of its own seed, and a row for each word known here."""
         head = WordHead(self.head.dense.in_features, seed)
         head.decoder.ids(self.head.decoder.words[1:])  # the first one is the padding
         return head.to(self.device)

@@ -45,7 +45,7 @@ from probelight.models.networks import own_random_state
 
 
 class PartialInput(PairModule):
-    """What the three have in common: r_s and the weights w that read it.
+    """The base of the three: r_s and the weights w that read it.
 
     Args:
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
@@ -115,15 +115,15 @@ class PartialInput(PairModule):
 
     @abstractmethod
     def logits(self, batch: Batch) -> Tensor:
-        """(B, K); what stands where an item has no such choice means nothing."""
+        """Return logits (B, K); they mean nothing where an item has no such choice."""
 
     def represent(self, ids: Tensor) -> Tensor:
-        """r_s (N, H) of texts (N, L); 0 of a text without tokens."""
+        """Return r_s (N, H) of texts (N, L); 0 of a text without tokens."""
         vectors, mask = self.words.read(ids)
         return largest(self.read(self.drop(vectors), mask), mask)
 
     def attend(self, first: Tensor, second: Tensor) -> Tensor:
-        """Att(u, v), (...) of vectors (..., H) that broadcast to each other."""
+        """Return Att(u, v), (...), of vectors (..., H) that broadcast to each other."""
         for_first, for_second, for_both, for_distance = self.weigh.weight[0].chunk(4)
         alone = first @ for_first + second @ for_second
         return alone + (first * second) @ for_both + (first - second).abs() @ for_distance

@@ -52,7 +52,7 @@ class VecSimilarity(Scorer):
         return self.words.origin.sha256 or ""
 
     def _answer(self, batch: Batch) -> Tensor:
-        """(B, K) scores."""
+        """Return scores (B, K)."""
         questions = self._mean_direction(batch["question_ids"])[batch["pair_question"].cpu()]
         answers = self._mean_direction(batch["answer_ids"])[batch["pair_answer"].cpu()]
         scores = (questions * answers).sum(dim=-1).float().to(batch["pair_index"].device)  # (P,)
@@ -60,7 +60,7 @@ class VecSimilarity(Scorer):
 
     @torch.no_grad()
     def _mean_direction(self, ids: Tensor) -> Tensor:
-        """(N, D) means of the unit vectors of texts (N, L).
+        """Return means (N, D) of the unit vectors of texts (N, L).
 
         In double precision on the CPU, so that the padding of a batch decides no tie.
         """
@@ -74,7 +74,7 @@ class VecSimilarity(Scorer):
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """The scorer for questions with answers, and for sentences whose mask they fill.
+    """Return the scorer for questions with answers, and for sentences whose mask they fill.
 
     Raises:
         UsageError: If the setup has no answers to compare with a question, or random weights are
@@ -86,7 +86,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
-    """Refuses what `load` would, without reading all of the vectors.
+    """Refuse what `load` would, without reading all of the vectors.
 
     Raises:
         UsageError: As `load`.

@@ -1,4 +1,4 @@
-"""What a folder says of the baseline saved in it; read without torch, so that plans are quick."""
+"""The settings of a saved baseline; read without torch, so that plans are quick."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FORMAT = 1
 
 
 def is_word_folder(folder: str | Path) -> bool:
-    """Whether this is a folder that `WordModule.save_pretrained` wrote."""
+    """Return whether this is a folder that `WordModule.save_pretrained` wrote."""
     return (user_path(folder) / WORD_SETTINGS).is_file()
 
 
 def word_settings(folder: str | Path) -> dict[str, Any]:
-    """The settings in a folder that `WordModule.save_pretrained` wrote, its `kind` among them.
+    """Read the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`.
 
     Raises:
         PretrainedError: If there are none, or they cannot be read.

@@ -27,7 +27,7 @@ _EPSILON = 1e-12  # BERT's
 
 
 def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
-    """The dense map (H -> H) and the norm of a hidden layer, between which GELU stands.
+    """Return the dense map (H -> H) and the norm of a hidden layer, between which GELU stands.
 
     Args:
         size: H.
@@ -59,12 +59,12 @@ class FeatureHead:
         self._steps = tuple(hidden_layer)
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
-        """The modules and functions of the hidden layer, in order."""
+        """Return the modules and functions of the hidden layer, in order."""
         return self._steps
 
 
 class FrozenFeatures(nn.Module):
-    """What a curve reads of a language model that is not trained, and begins its heads with.
+    """A language model that is not trained: its features, and the heads that a curve begins with.
 
     The head of mode `linear` is `head`, whose rows begin as `Scorer.word_rows` has them. These
     models have no transform that was pre-trained before their rows, as masked LMs have: that of
@@ -94,21 +94,21 @@ class FrozenFeatures(nn.Module):
         return self.head.weight.device
 
     def encoder(self) -> ChoiceEncoder:
-        """What poses records, with the places of their candidates among the words."""
+        """Return the encoder of records, with the places of their candidates among the words."""
         from probelight.encoding.candidates import NumberedEncoder
 
         return NumberedEncoder(self.question.encoder, self.words)
 
     def features(self, batch: Batch) -> Tensor:
-        """The model's output (B, H)."""
+        """Return the model's output (B, H)."""
         return self.question.answer(batch)
 
     def fresh_head(self, seed: int) -> FeatureHead:
-        """The head of mode `mlp`, whose hidden layer has the first weights of a seed."""
+        """Return the head of mode `mlp`, whose hidden layer has the first weights of a seed."""
         weight, bias = self.head.weight, self.head.bias
         dense, norm = fresh_hidden_layer(weight.shape[1], seed)
         return FeatureHead(weight, bias, (dense.to(self.device), F.gelu, norm.to(self.device)))
 
     def fingerprint(self) -> str:
-        """The sha256 of the model's weights, as hex."""
+        """Return the sha256 of the model's weights, as hex."""
         return self.scorer.fingerprint()

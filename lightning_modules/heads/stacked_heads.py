@@ -43,7 +43,7 @@ class CachedItems:
         return len(self.labels)
 
     def at(self, rows: Tensor) -> CachedItems:
-        """Some of the items."""
+        """Return some of the items."""
         columns = (self.features, self.candidates, self.choice_mask, self.labels)
         return CachedItems(*(column[rows] for column in columns))
 
@@ -62,7 +62,7 @@ class Head(Protocol):
         ...
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
-        """The modules and functions of the hidden layer, in order."""
+        """Return the modules and functions of the hidden layer, in order."""
         ...
 
 
@@ -85,7 +85,7 @@ class HeadRows:
         self._steps = copy.deepcopy(list(head.transform_steps()))
 
     def transform_steps(self) -> Iterable[Callable[[Tensor], Tensor]]:
-        """The modules and functions of the hidden layer, in order."""
+        """Return the modules and functions of the hidden layer, in order."""
         return self._steps
 
 
@@ -131,7 +131,7 @@ class StackedHeads:
 
     @torch.no_grad()
     def scores(self, evaluation: Sequence[CachedItems]) -> Tensor:
-        """(R, M, K) scores of run r on `evaluation[r]`, on the CPU."""
+        """Return scores (R, M, K) of run r on `evaluation[r]`, on the CPU."""
         tables: dict[tuple[int, int], Tensor] = {}
         scores = []
         for run, items in enumerate(evaluation):
@@ -145,12 +145,12 @@ class StackedHeads:
         return torch.stack(scores)
 
     def transformed(self, features: Tensor, parameters: Parameters, copy: int) -> Tensor:
-        """(N, E) from h (N, H), by one of the copies in some parameters."""
+        """Return z (N, E) of h (N, H), by one of the copies in some parameters."""
         own = {name: value[copy : copy + 1] for name, value in parameters.items()}
         return self.transform(own, features.to(self.device)[None])[0]
 
     def decoded(self, run: int, items: CachedItems, z: Tensor) -> Tensor:
-        """(N, K) logits of a run's candidates at z (N, E), -inf where there is no choice."""
+        """Return logits (N, K) of a run's candidates at z (N, E), -inf where there is no choice."""
         rows = self.rows_of(items)
         logits = torch.einsum("be,bke->bk", z, self.weight[run, rows])
         if self.bias is not None:
@@ -158,7 +158,7 @@ class StackedHeads:
         return mask_choices(logits, items.choice_mask.to(self.device))
 
     def rows_of(self, items: CachedItems) -> Tensor:
-        """(N, K) rows of the candidates among the U words; any row where a choice is none.
+        """Return rows (N, K) of the candidates among the U words; any row where a choice is none.
 
         Raises:
             ValueError: If a candidate is not among the words.
@@ -197,7 +197,7 @@ class StackedTransform:
                 self._add(part)
 
     def __call__(self, parameters: Parameters, h: Tensor) -> Tensor:
-        """(R, B, E) from h (R, B, H) and parameters (R, ...)."""
+        """Return z (R, B, E) of h (R, B, H) and parameters (R, ...)."""
         for step in self._steps:
             h = step(parameters, h)
         return h
@@ -260,7 +260,7 @@ def _mapped(prefix: str, part: nn.Module) -> _Step:
 
 
 def _unfolded(step: Callable[[Tensor], Tensor]) -> list[Callable[[Tensor], Tensor]]:
-    """A module that is dense, activation and norm, or dense and activation, as these parts.
+    """Return the parts of a module that is dense, activation and norm, or the first two.
 
     Known by what it holds, and unfolded only if the chain of parts gives the module's own output.
     """

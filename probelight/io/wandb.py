@@ -47,7 +47,7 @@ class WandbSettings:
         return os.environ.get("WANDB_MODE") == "disabled"
 
     def offline(self) -> bool:
-        """Whether a run is written to disk only, for `wandb sync` later."""
+        """Return whether a run is written to disk only, for `wandb sync` later."""
         if self.disabled:
             return False  # then W&B does nothing at all, and no mode of ours may wake it
         if os.environ.get("WANDB_MODE") in ("offline", "dryrun"):

@@ -295,7 +295,7 @@ HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 
 @dataclass(frozen=True)
 class Direct:
-    """What is trained, and how.
+    """A training on questions: the model, and how.
 
     Attributes:
         model: Of a kind that is trained for questions (`kinds.trained_for`).
@@ -314,7 +314,7 @@ class Direct:
 
 @dataclass(frozen=True)
 class DirectlyTrained:
-    """What was trained.
+    """A model that was trained on questions.
 
     Attributes:
         module: The module, ready for `TrainedScorer`.
