@@ -16,7 +16,7 @@ from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.chosen_models import with_model_type
 from probelight.protocols.engine.models import refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_FILE, Fit, ModelSettings
-from probelight.protocols.inoculation.command import run_inoculations
+from probelight.protocols.inoculation.jobs import inoculation_jobs
 from probelight.protocols.inoculation.settings import (
     InoculatedProbe,
     OriginalTask,
@@ -123,8 +123,8 @@ def demo(
         stage("2 of 4: what it learns, with and without the language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
         stage("3 of 4: an original task, and what doses of a probe cost it")
-        run_inoculations(folder, subject, settings, context)
-        run_inoculations(folder, control, [largest], context)
+        run_jobs(inoculation_jobs(subject, settings, context), folder, context)
+        run_jobs(inoculation_jobs(control, [largest], context), folder, context)
         stage("4 of 4: the page")
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")

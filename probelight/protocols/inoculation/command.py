@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -42,9 +41,9 @@ from probelight.protocols.jobs.context import (
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.run import run_jobs
+from probelight.protocols.jobs.run import run_command
 from probelight.results.record import RunRecord
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 DEFAULT_PROBE = ProbeOrFiles()
 DEFAULT_DOSE = 100
@@ -131,34 +130,10 @@ def inoculate(
         **asdict(setting),
         **own.said,
     }
-    folder = CommandFolder(Path(output_dir), config, own.parts.values())
-    [run] = run_inoculations(folder, subject, [setting], context)
-    from probelight.reports.terminal import print_tables
-
-    print_tables(folder.path, INOCULATION)
-    record = run.result()
-    assert record is not None
-    return record
-
-
-def run_inoculations(
-    folder: CommandFolder, subject: Subject, settings: Sequence[Setting], context: RunContext
-) -> list[RunFolder]:
-    """Make the inoculations that a command's folder does not have.
-
-    Returns:
-        The run of each setting.
-
-    Raises:
-        UsageError: If a dose is too large; it is said before hours of training.
-    """
-    plan = inoculation_jobs(subject, settings, context)
-    made = {run.key for run in run_jobs(plan, folder, context)}
-    runs = [folder.run(job.name, job.config) for job in plan[-len(settings) :]]
-    for run in runs:
-        if run.key not in made:
-            context.say(f"{run.key}: complete")
-    return runs
+    jobs = inoculation_jobs(subject, [setting], context)
+    files = own.parts.values()
+    run_command(output_dir, config, jobs, context, files=files, table=INOCULATION)
+    return RunRecord.read(Path(output_dir) / "runs" / jobs[-1].key / "result.json")
 
 
 @command(
@@ -203,13 +178,12 @@ def original_task(
     for notice in splits.notices:
         print(notice)
     config = {"command": "original", **original_config(model, original, splits, trainer)}
-    folder = CommandFolder(Path(output_dir), config, splits.files)
-    from probelight.reports.terminal import print_tables
-
-    plan = original_jobs(model, original, context)
-    run_jobs(plan, folder, context)
-    print_tables(folder.path, ORIGINAL_TASK)
-    given = original.checkpoint
-    trained = Path(given) if given else folder.run(plan[-1].name, plan[-1].config).best_dir
+    jobs = original_jobs(model, original, context)
+    run_command(output_dir, config, jobs, context, files=splits.files, table=ORIGINAL_TASK)
+    trained = (
+        Path(original.checkpoint)
+        if original.checkpoint is not None
+        else RunFolder.at(Path(output_dir) / "runs" / jobs[-1].key).best_dir
+    )
     print(f"model: {trained}")
     return trained
