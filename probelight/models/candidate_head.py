@@ -1,5 +1,9 @@
 """The masked-token head of any masked LM, taken apart so that only candidate words are scored.
 
+A head's layout is known by the attributes that a model has, not by the model's name, and the parts
+are held against the model's own logits: relatives of known models come for free, and a model that
+only looks alike is refused.
+
 Shapes: B batch, L tokens, K choices, H hidden, E the head's inner size, V vocabulary.
 """
 
@@ -123,11 +127,11 @@ class CandidateHead:
         return bias
 
     def transform(self, h: Tensor) -> Tensor:
-        """The head's hidden layer: (..., H) -> (..., E)."""
+        """Apply the head's hidden layer: (..., H) -> (..., E)."""
         return reduce(lambda value, step: step(value), self.transform_steps(), h)
 
     def score(self, h: Tensor, candidate_ids: Tensor) -> Tensor:
-        """Logits of the candidates alone.
+        """Return the logits of the candidates alone.
 
         The softmax over the vocabulary with all other words masked by -inf is the softmax over
         these logits, and has the same gradients.
@@ -144,23 +148,23 @@ class CandidateHead:
         return logits if self.bias is None else logits + self.bias[candidate_ids]
 
     def full_logits(self, h: Tensor) -> Tensor:
-        """Logits of the whole vocabulary: (..., H) -> (..., V)."""
+        """Return the logits of the whole vocabulary: (..., H) -> (..., V)."""
         return F.linear(self.transform(h), self.weight, self.bias)
 
     def transform_parameters(self) -> Iterator[nn.Parameter]:
-        """Parameters of the hidden layer."""
+        """Yield the parameters of the hidden layer."""
         for step in self.transform_steps():
             if isinstance(step, nn.Module):
                 yield from step.parameters()
 
     def decoder_parameters(self) -> Iterator[nn.Parameter]:
-        """Weight and bias of the decoder."""
+        """Yield weight and bias of the decoder."""
         yield self.weight
         if self.bias is not None:
             yield self.bias
 
     def untie(self) -> None:
-        """Gives the decoder a weight and a bias of its own.
+        """Give the decoder a weight and a bias of its own.
 
         Training it then leaves the input embeddings, and with them h, as they are. The config
         stops tying too, so that a saved decoder is not overwritten when it is loaded again.
@@ -187,20 +191,20 @@ class CandidateHead:
         self.model.all_tied_weights_keys = {}
 
     def sync_bias(self) -> None:
-        """Copies a trained bias to the second name that some heads keep it under."""
+        """Copy a trained bias to the second name that some heads keep it under."""
         for twin in self._twins:
             assert self.bias is not None
             with torch.no_grad():
                 twin.copy_(self.bias)
 
     def transform_steps(self) -> Iterator[Callable[[Tensor], Tensor]]:
-        """The modules and functions of the hidden layer, in order."""
+        """Yield the modules and functions of the hidden layer, in order."""
         for step in self._layout.transform:
             yield attrgetter(step)(self.model) if isinstance(step, str) else step
 
 
 def _verify(head: CandidateHead) -> None:
-    """Compares the parts with the whole on four tokens; a wrong split must never give numbers."""
+    """Compare the parts with the whole on four tokens; a wrong split must never give numbers."""
     model = head.model
     pad = getattr(model.config, "pad_token_id", None)
     ids = [i for i in range(model.config.vocab_size) if i != pad][-4:]
@@ -228,7 +232,7 @@ def _verify(head: CandidateHead) -> None:
 
 
 def head_layout(model: PreTrainedModel) -> HeadLayout:
-    """The layout of a model's head.
+    """Return the layout of a model's head.
 
     Raises:
         UnsupportedHeadError: If it has none that is known; the message names the model's class.
@@ -245,7 +249,7 @@ def head_layout(model: PreTrainedModel) -> HeadLayout:
 
 
 def use_legacy_head(model: Any) -> None:
-    """Rewrites DeBERTa's new head as its legacy head, which is the same mathematics.
+    """Rewrite DeBERTa's new head as its legacy head, which is the same mathematics.
 
     The new head has no decoder weight of its own, so an untied one could not be saved.
     """

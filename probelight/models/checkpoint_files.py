@@ -1,4 +1,4 @@
-"""What lies in a model's folder, looked at before any of it is loaded or any memory is taken."""
+"""What a model's name stands for, and its files, looked at before anything of them is loaded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PretrainedError(RuntimeError):
 
 @contextmanager
 def one_error(source: str | Path, part: str) -> Iterator[None]:
-    """Turns whatever a damaged or foreign checkpoint raises into one line that names it.
+    """Turn whatever a damaged or foreign checkpoint raises into one line that names it.
 
     Libraries raise anything from OSError to KeyError, with up to a hundred lines of text. The first
     line says enough; the rest stays in the chain, which PROBELIGHT_DEBUG shows.
@@ -58,14 +58,21 @@ def one_error(source: str | Path, part: str) -> Iterator[None]:
             raise
         is_folder = os.path.isdir(source)  # noqa: PTH112 - a path of any kind, which never raises
         where = f"folder {source}" if is_folder else f"{str(source)!r} (a name on the Hub)"
-        hint = "" if is_folder else _hub_hint()
+        hint = ""
+        if not is_folder:
+            hint = ". If it is meant as a folder: there is no such folder"
+            if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+                hint = (
+                    ". HF_HUB_OFFLINE is set: only models already in the cache, and folders, can "
+                    "be used"
+                )
         raise PretrainedError(
             f"cannot load the {part} of {where}: {_cause(error)}{hint}"
         ) from error
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The object in a small JSON file of a model's folder.
+    """Return the object in a small JSON file of a model's folder.
 
     Raises:
         PretrainedError: If it is no regular file, too large, or no JSON object.
@@ -86,7 +93,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
-    """Refuses settings of our own models whose inputs could not be made.
+    """Refuse settings of our own models whose inputs could not be made.
 
     Raises:
         PretrainedError: If `max_length` or `num_choices` is no number that it can be.
@@ -100,7 +107,7 @@ def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
 
 
 def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
-    """What is asked for, or what a model was saved with where nothing is asked for.
+    """Return what is asked for, or what a model was saved with where nothing is asked for.
 
     Raises:
         PretrainedError: If both are there and differ.
@@ -130,12 +137,12 @@ def head_settings(name_or_path: str) -> dict[str, Any] | None:
 
 
 def is_sentence_choice_folder(name_or_path: str) -> bool:
-    """Whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
+    """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
     return (user_path(name_or_path) / HEAD_SETTINGS).is_file()
 
 
 def check_config(folder: Path) -> dict[str, Any]:
-    """The settings in a folder's config.json, which say what kind of model it is and how large.
+    """Return the settings in a folder's config.json: what model it is of, and how large.
 
     Raises:
         PretrainedError: If there are none, or a size is no number that a model can have.
@@ -160,7 +167,7 @@ def check_config(folder: Path) -> dict[str, Any]:
 
 
 def check_tokenizer_files(folder: Path) -> None:
-    """Refuses a folder without a tokenizer, which would be loaded with an empty vocabulary.
+    """Refuse a folder without a tokenizer, which would be loaded with an empty vocabulary.
 
     Raises:
         PretrainedError: If none of the files that tokenizers are kept in is there.
@@ -177,7 +184,7 @@ def check_tokenizer_files(folder: Path) -> None:
 
 
 def check_weights(folder: Path) -> int:
-    """Looks at the files of a folder's weights without loading them.
+    """Look at the files of a folder's weights without loading them.
 
     Returns:
         Their bytes in all.
@@ -196,7 +203,7 @@ def check_weights(folder: Path) -> int:
 
 
 def check_size(source: str | Path, num_weights: int, num_bytes: int | None) -> None:
-    """Refuses settings of a model that its files cannot hold, before memory is taken for it.
+    """Refuse settings of a model that its files cannot hold, before memory is taken for it.
 
     Args:
         source: The folder.
@@ -244,7 +251,7 @@ def _shards(index: Path, suffix: str) -> list[Path]:
 
 
 def _instead(folder: Path) -> str:
-    """What a folder without a model's config is, and what to give."""
+    """Say what a folder without a model's config is, and what to give."""
     if (folder / "adapter_config.json").exists():
         return "it holds an adapter; merge it into its model (merge_and_unload) and save that"
     if (folder / "word_module.json").exists():
@@ -262,18 +269,12 @@ def _cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {first[:300]}"
 
 
-def _hub_hint() -> str:
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-        return ". HF_HUB_OFFLINE is set: only models already in the cache, and folders, can be used"
-    return ". If it is meant as a folder: there is no such folder"
-
-
 EMBEDDED = "embedded"
 EMBEDDED_DIR = ASSETS / "dictionary-lm"
 
 
 def resolve(name_or_path: str) -> str:
-    """The folder, or the name on the Hub, that `name_or_path` stands for.
+    """Return the folder, or the name on the Hub, that `name_or_path` stands for.
 
     Raises:
         PretrainedError: If it can only be a folder and is not there.
@@ -296,14 +297,14 @@ def resolve(name_or_path: str) -> str:
 
 
 def hub_options(revision: str | None) -> dict[str, Any]:
-    """What every `from_pretrained` of ours is given."""
+    """Return what every `from_pretrained` is given."""
     # Said, because where nothing is said a terminal is asked whether somebody's code may run.
     return {"trust_remote_code": False} | ({} if revision is None else {"revision": revision})
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silences load reports and progress bars: what matters in them is an error here."""
+    """Silence load reports and progress bars: what matters in them is an error here."""
     # Only here: whoever asks where a model lies should not wait for it.
     from transformers.utils import logging as transformers_logging
 

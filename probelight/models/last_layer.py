@@ -3,6 +3,9 @@
 The mask's output (MC-MLM) and that of [CLS] (MC-QA) need one query a sequence in the last layer.
 Its keys and values are still those of the whole sequence. This saves nearly a whole layer.
 
+An encoder's layout is known by the attributes that it has, not by its name, and its use is held
+against the plain encoder's own output: relatives of known models come for free.
+
 Shapes: B batch, L tokens, H hidden, A attention heads, D size of an attention head (H = A * D).
 """
 
@@ -98,7 +101,7 @@ class EncoderAt:
         self._agrees: bool | None = None  # not known before the first use
 
     def __call__(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
-        """The encoder's output at `place`.
+        """Return the encoder's output at `place`.
 
         Args:
             batch: Inputs of the encoder.
@@ -116,20 +119,17 @@ class EncoderAt:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether the last layer is computed at one place now."""
-        if self._drops() or not self._fits():
+        """Return whether the last layer is computed at one place now."""
+        modules = self.encoder.modules()
+        drops = any(isinstance(m, nn.Dropout) and m.training and m.p > 0 for m in modules)
+        if drops or not self._fits():
             return False
         if self._agrees is None:
             self._agrees = self._verify()
         return self._agrees
 
-    def _drops(self) -> bool:
-        return any(
-            isinstance(m, nn.Dropout) and m.training and m.p > 0 for m in self.encoder.modules()
-        )
-
     def _fits(self) -> bool:
-        """Whether the last layer still has the plain parts that its mathematics is written for."""
+        """Return whether the last layer still has the parts that its mathematics is written for."""
         if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
         layer = attrgetter(self._layout.stack)(self.encoder)[-1]
@@ -145,7 +145,7 @@ class EncoderAt:
 
     @torch.no_grad()
     def _verify(self) -> bool:
-        """Compares with the plain encoder on two short sequences, one of them padded."""
+        """Compare with the plain encoder on two short sequences, one of them padded."""
         config: Any = self.encoder.config
         pad = getattr(config, "pad_token_id", None) or 0
         words = [i for i in range(min(config.vocab_size, 64)) if i != pad][-6:]
@@ -188,7 +188,7 @@ class _LastLayer(nn.Module):
         return (output,) if self.layout.as_tuple else output
 
     def _attend(self, hidden: Tensor, own: Tensor, biases: list[Tensor]) -> Tensor:
-        """What one query a sequence takes from the values of all places: (B, 1, H).
+        """Return what one query a sequence takes from the values of all places: (B, 1, H).
 
         A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
         query, that is a product a sequence and not one a token. Values likewise. The keys' bias
@@ -211,7 +211,7 @@ class _LastLayer(nn.Module):
 
 
 def _with_last(encoder: nn.Module, stack: str, last: nn.Module) -> nn.Module:
-    """The encoder with another last layer: new shells around the same modules."""
+    """Return the encoder with another last layer: new shells around the same modules."""
     top = shell = _shell_of(encoder)
     for name in stack.split("."):
         shell._modules[name] = _shell_of(getattr(shell, name))
@@ -228,12 +228,12 @@ def _shell_of(module: nn.Module) -> nn.Module:
 
 
 def _at(hidden: Tensor, place: Tensor) -> Tensor:
-    """(B, 1, H) of (B, L, H)."""
+    """Return the output at one place of each sequence: (B, 1, H) of (B, L, H)."""
     return hidden[torch.arange(len(hidden), device=hidden.device), place][:, None]
 
 
 def _row_of(table: Tensor | None, place: Tensor) -> Tensor | None:
-    """What is added to the scores (B, A, L) of one query: from masks (B, 1 or A, L or 1, L)."""
+    """Return what is added to the scores (B, A, L) of a query, of masks (B, 1 or A, L or 1, L)."""
     if table is None:
         return None
     rows = torch.arange(len(place), device=place.device)
@@ -244,7 +244,7 @@ def _row_of(table: Tensor | None, place: Tensor) -> Tensor | None:
 
 
 def layer_layout(encoder: nn.Module) -> LayerLayout | None:
-    """The layout of an encoder's layers; None where it is not known."""
+    """Return the layout of an encoder's layers; None where it is not known."""
     config: Any = getattr(encoder, "config", None)
     attention = getattr(config, "_attn_implementation", None)
     if attention not in ("sdpa", "eager") or getattr(config, "is_decoder", False):

@@ -1,6 +1,7 @@
-"""What of a checkpoint is loaded: by which of transformers' classes, of which families of models.
+"""Loading of checkpoints: whole or refused, quiet, and with one clear error when they are not.
 
-A kind of language model that is loaded in another form says so where it is scored.
+A checkpoint is loaded in a `Form`: a class of transformers and the families that it is known for.
+What can be told without reading weights is told first (`describe`, `check_pretrained`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Form:
 
 
 def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
-    """Whether a config is of one of transformers' mappings, and reads in both directions."""
+    """Return a test of configs: of one of transformers' mappings, and read in both directions."""
 
     def admits(config: PreTrainedConfig) -> bool:
         one_way = any(getattr(config, n, False) for n in ("is_encoder_decoder", "is_decoder"))
@@ -71,7 +72,7 @@ def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
 
 
 def _is_causal(config: PreTrainedConfig) -> bool:
-    """Whether a config is of a family that reads from left to right, or was made to."""
+    """Return whether a config is of a family that reads from left to right, or was made to."""
     # `in` goes by names: to list a mapping would import every family that there is.
     one_way = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     if getattr(config, "is_encoder_decoder", False) or not one_way:
@@ -89,11 +90,6 @@ FILLED_BLANK = ("t5", "mt5", "umt5", "longt5")
 FILLED_SENTENCE = ("bart", "mbart", "plbart", "led")
 
 
-def _fills_blanks(config: PreTrainedConfig) -> bool:
-    known = config.model_type in (*FILLED_BLANK, *FILLED_SENTENCE)
-    return known and bool(config.is_encoder_decoder)
-
-
 _is_encoder = _encoder_in(MODEL_FOR_MASKED_LM_MAPPING, MODEL_FOR_MULTIPLE_CHOICE_MAPPING)
 
 # With its masked-token head; without heads; with the head that gives choices their logits.
@@ -103,7 +99,12 @@ MASKED_LM = Form(
 ENCODER = Form(AutoModel, _is_encoder)
 MULTIPLE_CHOICE = Form(AutoModelForMultipleChoice, _is_encoder)
 # With the head over the decoder's next token.
-SEQ2SEQ_LM = Form(AutoModelForSeq2SeqLM, _fills_blanks)
+SEQ2SEQ_LM = Form(
+    AutoModelForSeq2SeqLM,
+    lambda config: (
+        config.model_type in (*FILLED_BLANK, *FILLED_SENTENCE) and bool(config.is_encoder_decoder)
+    ),
+)
 # With the head over the next token. Few have a padding token: nothing ever reads one.
 CAUSAL_LM = Form(AutoModelForCausalLM, _is_causal, needs=())
 
@@ -117,7 +118,7 @@ def load_pretrained(
     *,
     pooler: bool = False,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Loads a model in single precision and eval mode, and its tokenizer.
+    """Load a model in single precision and eval mode, and its tokenizer.
 
     Args:
         form: What of it is loaded, such as `MASKED_LM`.
@@ -132,26 +133,27 @@ def load_pretrained(
         The model and the tokenizer.
 
     Raises:
-        PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
+        PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
     found = describe(form, name_or_path, revision, random_weights)
     with quiet_transformers():
-        model = _fresh_model(found, seed) if random_weights else _trained_model(found, pooler)
+        if random_weights:
+            with one_error(found.source, "configuration"), own_random_state(seed):
+                model = form.auto_class.from_config(found.config, dtype=torch.float32)
+        else:
+            model = _trained_model(found, pooler)
     tokenizer = found.tokenizer
     refuse_foreign_tokenizer(form, found.source, model, tokenizer)
-    _settle_pooler(model, form, found.source, pooler=pooler)
+    if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
+        raise PretrainedError(
+            f"{found.source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
+        )
+    if form is ENCODER and not pooler and hasattr(model, "pooler"):
+        model.pooler = None
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
-
-
-def _fresh_model(found: Checkpoint, seed: int) -> PreTrainedModel:
-    with one_error(found.source, "configuration"), own_random_state(seed):
-        model: PreTrainedModel = found.form.auto_class.from_config(
-            found.config, dtype=torch.float32
-        )
-    return model
 
 
 def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
@@ -202,17 +204,6 @@ def _with_missing(
     return model, sorted(info["missing_keys"])
 
 
-def _settle_pooler(model: Any, form: Form, source: str, *, pooler: bool) -> None:
-    if form is not ENCODER:
-        return
-    if pooler and getattr(model, "pooler", None) is None:
-        raise PretrainedError(
-            f"{source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
-        )
-    if not pooler and hasattr(model, "pooler"):
-        model.pooler = None
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint whose weights were not read.
@@ -232,7 +223,7 @@ class Checkpoint:
     tokenizer: PreTrainedTokenizerBase
 
     def outline(self) -> PreTrainedModel:
-        """A model of the right shapes without numbers, which takes no memory."""
+        """Return a model of the right shapes without numbers, which takes no memory."""
         with one_error(self.source, "configuration"), torch.device("meta"), own_random_state(0):
             model: PreTrainedModel = self.form.auto_class.from_config(copy.deepcopy(self.config))
         return model
@@ -241,10 +232,10 @@ class Checkpoint:
 def describe(
     form: Form, name_or_path: str, revision: str | None, random_weights: bool
 ) -> Checkpoint:
-    """Reads a checkpoint's settings and tokenizer.
+    """Read a checkpoint's settings and tokenizer.
 
     Raises:
-        PretrainedError: If there is no such checkpoint, it cannot be read, its kind is not
+        PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, or its settings are of a model that its files, or this machine, cannot hold.
     """
     source, options = resolve(name_or_path), hub_options(revision)
@@ -261,7 +252,7 @@ def describe(
 
 
 def _refuse_bare_encoder(form: Form, source: str, config: PreTrainedConfig) -> None:
-    """Refuses a folder of sentence-transformers, which keeps the encoder, where its head is meant.
+    """Refuse a folder of sentence-transformers, which keeps the encoder, where its head is meant.
 
     Raises:
         PretrainedError: If it is one.
@@ -279,7 +270,7 @@ def _refuse_bare_encoder(form: Form, source: str, config: PreTrainedConfig) -> N
 def check_pretrained(
     form: Form, name_or_path: str, revision: str | None = None, random_weights: bool = False
 ) -> PreTrainedTokenizerBase:
-    """Refuses a checkpoint for what can be told without reading its weights; gives its tokenizer.
+    """Refuse a checkpoint for what can be told without reading its weights; return its tokenizer.
 
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that lack or are damaged.
@@ -290,7 +281,7 @@ def check_pretrained(
 def checked(
     form: Form, name_or_path: str, revision: str | None, random_weights: bool
 ) -> Checkpoint:
-    """A checkpoint that is not refused by what can be told without reading its weights.
+    """Return a checkpoint that nothing is wrong with as far as its files tell without weights.
 
     Raises:
         PretrainedError: As `check_pretrained`.
@@ -302,10 +293,10 @@ def checked(
 
 
 def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
-    """Whether a checkpoint was saved as one of transformers' models for multiple choice.
+    """Return whether a checkpoint was saved as one of transformers' models for multiple choice.
 
     Raises:
-        PretrainedError: If its config cannot be read, or is of a kind that is not supported.
+        PretrainedError: If its config cannot be read, or is of a type that is not supported.
     """
     source = resolve(name_or_path)
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
@@ -317,7 +308,7 @@ def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
 
 
 def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """Loads the tokenizer of a checkpoint without its weights.
+    """Load the tokenizer of a checkpoint without its weights.
 
     Raises:
         PretrainedError: If there is none, or it cannot be read.
@@ -327,10 +318,10 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
 
 
 def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
-    """Reads a checkpoint's settings, whatever its kind.
+    """Read a checkpoint's settings, whatever its type.
 
     Raises:
-        PretrainedError: If there are none, they cannot be read, or transformers knows no such kind.
+        PretrainedError: If there are none, they cannot be read, or transformers knows no such type.
     """
     with quiet_transformers():
         return _read_config(resolve(name_or_path), hub_options(revision))
@@ -371,10 +362,10 @@ _SPOKEN = {"pad_token": "padding token"}
 
 
 def refuse_other_families(form: Form, config: Any, source: str) -> None:
-    """Refuses a model that cannot be loaded in a form.
+    """Refuse a model that cannot be loaded in a form.
 
     Raises:
-        PretrainedError: The message names its kind.
+        PretrainedError: The message names its type.
     """
     if form.admits(config):
         return
@@ -400,7 +391,7 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
 def refuse_foreign_tokenizer(
     form: Form, source: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    """Refuses a tokenizer whose vocabulary is not that of the model, or lacks a token needed.
+    """Refuse a tokenizer whose vocabulary is not that of the model, or lacks a token needed.
 
     Raises:
         PretrainedError: If it does not fit.
@@ -428,7 +419,7 @@ def refuse_foreign_tokenizer(
 
 
 def num_positions(model: PreTrainedModel) -> int:
-    """The longest input in tokens that a model has places for; few tokenizers know it themselves.
+    """Return the longest input in tokens that a model has places for; few tokenizers know it.
 
     RoBERTa and relatives count from behind the padding's place, so that they have fewer places
     than rows.
@@ -441,7 +432,7 @@ def num_positions(model: PreTrainedModel) -> int:
 
 
 def longest_text(config: Any) -> int:
-    """The longest text in tokens that a model was made for, by its settings.
+    """Return the longest text in tokens that a model was made for, by its settings.
 
     Unlike `num_positions` it also bounds rotated positions; T5's, which are relative, have none.
     """

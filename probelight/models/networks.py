@@ -1,4 +1,4 @@
-"""Models in memory: their checksum, what their numbers must be, how they are drawn and run."""
+"""Networks in memory: their checksum, what their numbers must be, how they are drawn and run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from probelight.models.checkpoint_files import PretrainedError
 
 
 def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
-    """The sha256 of a model's weights, as hex: names, types, shapes and values.
+    """Return the sha256 of a model's weights, as hex: names, types, shapes and values.
 
     Args:
         model: The model, or its weights by name where it holds only a shard of them.
@@ -33,7 +33,7 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
 
 @contextmanager
 def own_random_state(seed: int) -> Iterator[None]:
-    """Seeds torch on the CPU, and leaves the caller's random state as it was.
+    """Seed torch on the CPU, and leave the caller's random state as it was.
 
     What a run draws later must not depend on how its model was made.
     """
@@ -43,7 +43,7 @@ def own_random_state(seed: int) -> Iterator[None]:
 
 
 def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
-    """Runs an encoder on the inputs of `batch` that it knows.
+    """Run an encoder on the inputs of `batch` that it knows.
 
     Not every encoder takes `token_type_ids`, and some ignore what they do not know in silence.
 
@@ -56,7 +56,7 @@ def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
 
 
 def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Refuses weights that are NaN or infinite: every score would be.
+    """Refuse weights that are NaN or infinite: every score would be.
 
     Raises:
         PretrainedError: If there is one; the message names it.

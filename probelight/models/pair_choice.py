@@ -237,6 +237,6 @@ def answers_questions(name_or_path: str, revision: str | None = None) -> bool:
     """Return whether a checkpoint was trained to choose among answers, here or by transformers.
 
     Raises:
-        PretrainedError: If its config cannot be read, or is of a kind that is not supported.
+        PretrainedError: If its config cannot be read, or is of a type that is not supported.
     """
     return is_sentence_choice_folder(name_or_path) or has_choice_head(name_or_path, revision)

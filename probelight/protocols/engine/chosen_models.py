@@ -170,10 +170,10 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
     """Return the settings with their model type; where it is "auto", find it out and say it.
 
     Raises:
-        UsageError: If the config leaves several kinds, or says that this is no language model. If a
+        UsageError: If the config leaves several types, or says that this is no language model. If a
             revision is given of what is not on the Hub, which would be recorded and not loaded.
         PretrainedError: If there is no such model, its config cannot be read, or it is of another
-            kind than the settings say.
+            type than the settings say.
     """
     if model.revision is not None:
         name, kind = model.name_or_path, model.kind
@@ -210,7 +210,7 @@ def _refuse_other_type(model: ModelSettings) -> None:
     Of the Hub's nothing may be here yet; they are refused when they are first read.
 
     Raises:
-        PretrainedError: The message names the kind that it is of.
+        PretrainedError: The message names the type that it is of.
     """
     name = model.name_or_path
     if not MODEL_TYPES[model.kind].has_checkpoint:

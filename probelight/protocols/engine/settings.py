@@ -108,7 +108,7 @@ class ModelSettings(Settings):
 
         Nor is `pll` in its original form: runs have the keys that they had before there were both.
         """
-        assert self.kind != AUTO, "`with_kind` comes first: one model, one key"
+        assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
         left_out = {"name": not self.name, "pll": self.pll == "original"}
         return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
 
