@@ -34,7 +34,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 Groups = Sequence[Hashable] | NDArray[np.int64]
@@ -124,12 +123,12 @@ class _Sum:
 
     def squared_half(self, upper: float) -> float:
         """Square of half a width whose upper end is a quantile."""
-        squared = float(stdtrit(self._freedom, upper)) ** 2
+        squared = _t_quantile(self._freedom, upper) ** 2
         half = squared * self._over_groups
         if self._num_seeds == 1:
             return half
         both = squared * max(self._over_groups - self._interaction, 0.0)
-        both += float(stdtrit(self._num_seeds - 1, upper)) ** 2 * self._over_seeds
+        both += _t_quantile(self._num_seeds - 1, upper) ** 2 * self._over_seeds
         return max(half, both)  # never narrower than for these very seeds
 
     def interval(self, bounds: tuple[float, float], level: float) -> Interval:
@@ -139,7 +138,7 @@ class _Sum:
         upper = 1 - level / 2
         z = NormalDist().inv_cdf(upper)
         added = _ADDED / (self.num_items * self._effective)
-        squared = float(stdtrit(self._freedom, upper)) ** 2
+        squared = _t_quantile(self._freedom, upper) ** 2
         low, high = bounds
         width = high - low
         share = min(1.0, max(0.0, (self.value - low) / width))
@@ -290,3 +289,10 @@ def _score(share: float, n: float, z: float = _Z) -> tuple[float, float]:
     low = 0.0 if share == 0 else max(0.0, centre - half)
     high = 1.0 if share == 1 else min(1.0, centre + half)
     return low, high
+
+
+def _t_quantile(freedom: float, upper: float) -> float:
+    """Return the quantile of Student's t distribution."""
+    from scipy.special import stdtrit  # half a second, which --help can do without
+
+    return float(stdtrit(freedom, upper))

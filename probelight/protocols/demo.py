@@ -59,7 +59,6 @@ class DemoSettings(Fit):
 
 @command(
     Command(
-        "all of it on the embedded model and data, with a page",
         example="train.py demo --output_dir runs/demo",
         shown="output_dir plan.probes plan.curve_probes plan.doses plan.epochs plan.seed "
         "plan.model.name_or_path trainer.accelerator trainer.threads",

@@ -37,7 +37,7 @@ OPTIONAL = {
 }
 
 
-@command(Command("show what this machine has, and what is missing", example="train.py doctor"))
+@command(Command(example="train.py doctor"))
 def doctor() -> None:
     """Shows versions, devices, folders and accounts, and what is missing for what.
 

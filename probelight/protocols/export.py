@@ -20,7 +20,6 @@ CARD_TEMPLATE = ASSETS / "model_card.md"
 
 @command(
     Command(
-        "a training state as a model folder",
         example="train.py export runs/fit/checkpoints/last.ckpt --output_dir runs/model",
         shown="state output_dir",
         positional=True,

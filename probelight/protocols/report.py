@@ -14,7 +14,6 @@ from probelight.results.run_status import planned_cells
 
 @command(
     Command(
-        "tables, figures and one page from result files",
         example="train.py report runs/curve runs/inoculation --output_dir runs/report",
         shown="folder output_dir medals wandb.project wandb.group workspace",
         positional=True,

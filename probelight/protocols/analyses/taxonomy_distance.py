@@ -46,7 +46,6 @@ RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
 
 @command(
     Command(
-        "the nearer hypernym?",
         example="train.py taxonomy-distance --results runs/zero_shot --output_dir runs/distance",
         shown="output_dir results wordnet mirror",
     )

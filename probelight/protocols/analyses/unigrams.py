@@ -44,7 +44,6 @@ Accuracies = dict[str, dict[str, float]]  # probe, then model
 
 @command(
     Command(
-        "does the commoner probe go better?",
         example="train.py unigrams --results runs/curve --model_a roberta-large --counts_a "
         "books.txt.gz --model_b bert-large-uncased --counts_b wiki.txt.gz --output_dir runs/words",
         shown="output_dir results model_a counts_a model_b counts_b measure mirror",

@@ -67,7 +67,6 @@ BASELINE_RUNNER = "probelight.protocols.audit.audit:ask_baseline"
 
 @command(
     Command(
-        "whether a probe can be answered without its question",
         example="train.py probes audit hypernymy_small --output_dir runs/audit",
         shown="probes output_dir baselines vectors training.seeds mirror trainer.threads "
         "engine.kind",

@@ -21,21 +21,21 @@ class Command:
     """The description of a command whose options are the arguments of a function.
 
     Args:
-        summary: Its line among the commands; none leaves it out of them.
         example: A whole command line that can be typed.
         shown: The options that matter most, by spaces: --help explains them, --help_all all.
         positional: Required arguments are given by place.
         named: A function that gives the settings of what the first argument names: their fields
             are options too, and the command is called with `name` and `settings`.
         config: The YAML file, below the project's root, whose keys hold where none are given.
+        summary: Its line among the commands, where it is no function's.
     """
 
-    summary: str
     example: str = ""
     shown: str = ""
     positional: bool = False
     named: str = ""
     config: str | None = None
+    summary: str = ""
 
 
 _DECLARED: dict[Callable[..., Any], Command] = {}
@@ -109,24 +109,24 @@ _STATE = "--ckpt_path runs/fit/checkpoints/last.ckpt"
 
 LIGHTNING = {
     "fit": Command(
-        "train one module on one data module (LightningCLI)",
+        summary="train one module on one data module (LightningCLI)",
         example=f"train.py fit {_CONFIG} --trainer.max_epochs 1 --output_dir runs/fit",
         shown=f"config model data {_RUN} checkpoint_every checkpoint_minutes seed_everything "
         "trainer.max_epochs trainer.gradient_clip_val trainer.accumulate_grad_batches "
         f"{_DEVICES}",
     ),
     "validate": Command(
-        "evaluate on the validation sets",
+        summary="evaluate on the validation sets",
         example=f"train.py validate {_CONFIG} {_STATE}",
         shown=_EVALUATION,
     ),
     "test": Command(
-        "evaluate on the test sets",
+        summary="evaluate on the test sets",
         example=f"train.py test {_CONFIG} {_STATE}",
         shown=_EVALUATION,
     ),
     "predict": Command(
-        "write the score of every choice",
+        summary="write the score of every choice",
         example=f"train.py predict {_CONFIG} {_STATE} --output_dir runs/predictions",
         shown=_EVALUATION,
     ),

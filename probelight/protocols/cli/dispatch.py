@@ -24,35 +24,108 @@ from probelight.io.stop_signals import (
     say_stopped,
 )
 from probelight.io.yaml_file import check_configs
-from probelight.protocols.cli.command import LIGHTNING, declared, fit_help
+from probelight.protocols.cli.command import LIGHTNING, fit_help
 from probelight.protocols.cli.errors import report_error, stdout_is_closed
 
-# What a command is besides its function is declared beside that, which is imported when needed.
+# The function of each command, which is imported when it is run, and its line among the commands.
+# Beside the function stands what its --help shows.
 PROTOCOLS = {
-    "zero-shot": "probelight.protocols.zero_shot.command:zero_shot",
-    "explain": "probelight.protocols.explain.explain:explain",
-    "original": "probelight.protocols.inoculation.command:original_task",
-    "inoculate": "probelight.protocols.inoculation.command:inoculate",
-    "curve": "probelight.protocols.curve.command:curve",
-    "grid": "probelight.protocols.analyses.grid:prediction_grid",
-    "diagnose": "probelight.protocols.diagnostics.diagnose:diagnose",
-    "taxonomy-distance": "probelight.protocols.analyses.taxonomy_distance:taxonomy_distance",
-    "unigrams": "probelight.protocols.analyses.unigrams:unigrams",
-    "demo": "probelight.protocols.demo:demo",
-    "doctor": "probelight.protocols.doctor:doctor",
-    "sweep plan": "probelight.protocols.inoculation.sweep:plan",
-    "sweep run": "probelight.protocols.inoculation.sweep:run",
-    "sweep status": "probelight.protocols.inoculation.sweep:status",
-    "report": "probelight.protocols.report:report",
-    "compare": "probelight.protocols.compare.compare:compare",
-    "import": "probelight.protocols.imports.imports:import_results",
-    "probes list": "probelight.protocols.probes.build:list_probes",
-    "probes build": "probelight.protocols.probes.build:build",
-    "probes validate": "probelight.protocols.probes.check:validate",
-    "probes stats": "probelight.protocols.probes.check:stats",
-    "probes audit": "probelight.protocols.audit.audit:audit",
-    "probes contamination": "probelight.protocols.contamination.contamination:contamination",
-    "export": "probelight.protocols.export:export_language_model",
+    "zero-shot": (
+        "probelight.protocols.zero_shot.command:zero_shot",
+        "what a model knows before any training",
+    ),
+    "explain": (
+        "probelight.protocols.explain.explain:explain",
+        "what models are shown of one item, and make of it",
+    ),
+    "original": (
+        "probelight.protocols.inoculation.command:original_task",
+        "train an original task once",
+    ),
+    "inoculate": (
+        "probelight.protocols.inoculation.command:inoculate",
+        "a small dose of a probe, and what it costs",
+    ),
+    "curve": (
+        "probelight.protocols.curve.command:curve",
+        "accuracy against the number of training examples",
+    ),
+    "grid": (
+        "probelight.protocols.analyses.grid:prediction_grid",
+        "answers to every pair of values",
+    ),
+    "diagnose": (
+        "probelight.protocols.diagnostics.diagnose:diagnose",
+        "psycholinguistic diagnostics",
+    ),
+    "taxonomy-distance": (
+        "probelight.protocols.analyses.taxonomy_distance:taxonomy_distance",
+        "the nearer hypernym?",
+    ),
+    "unigrams": (
+        "probelight.protocols.analyses.unigrams:unigrams",
+        "does the commoner probe go better?",
+    ),
+    "demo": (
+        "probelight.protocols.demo:demo",
+        "all of it on the embedded model and data, with a page",
+    ),
+    "doctor": (
+        "probelight.protocols.doctor:doctor",
+        "show what this machine has, and what is missing",
+    ),
+    "sweep plan": (
+        "probelight.protocols.inoculation.sweep:plan",
+        "plan an inoculation sweep's cells",
+    ),
+    "sweep run": (
+        "probelight.protocols.inoculation.sweep:run",
+        "run the planned cells without a result",
+    ),
+    "sweep status": (
+        "probelight.protocols.inoculation.sweep:status",
+        "what is done, running, waiting, failed",
+    ),
+    "report": (
+        "probelight.protocols.report:report",
+        "tables, figures and one page from result files",
+    ),
+    "compare": (
+        "probelight.protocols.compare.compare:compare",
+        "is the difference between models real, and how large?",
+    ),
+    "import": (
+        "probelight.protocols.imports.imports:import_results",
+        "other programs' results on items as runs of ours",
+    ),
+    "probes list": (
+        "probelight.protocols.probes.build:list_probes",
+        "list the probes",
+    ),
+    "probes build": (
+        "probelight.protocols.probes.build:build",
+        "build a probe from its sources, or the shipped ones anew",
+    ),
+    "probes validate": (
+        "probelight.protocols.probes.check:validate",
+        "what is wrong with a probe's items",
+    ),
+    "probes stats": (
+        "probelight.protocols.probes.check:stats",
+        "the sizes of a probe",
+    ),
+    "probes audit": (
+        "probelight.protocols.audit.audit:audit",
+        "whether a probe can be answered without its question",
+    ),
+    "probes contamination": (
+        "probelight.protocols.contamination.contamination:contamination",
+        "what of a probe stands in other data",
+    ),
+    "export": (
+        "probelight.protocols.export:export_language_model",
+        "a training state as a model folder",
+    ),
 }
 INTERNAL = {"sweep cell": "probelight.protocols.inoculation.sweep:cell"}  # started for `sweep run`
 GONE = {"sweep work": "`sweep run` runs the cells, as many at once as there is room for"}
@@ -138,16 +211,16 @@ def call(command: str, arguments: list[str]) -> None:
 
 def function_of(command: str) -> Callable[..., Any]:
     """Return the function of a protocol's command."""
-    return cast("Callable[..., Any]", resolve_name((PROTOCOLS | INTERNAL)[command]))
+    path = INTERNAL[command] if command in INTERNAL else PROTOCOLS[command][0]
+    return cast("Callable[..., Any]", resolve_name(path))
 
 
 def overview(group: str = "") -> str:
     """Return the list of commands, or of those of a group, one a line."""
-    commands = {name: declared(function_of(name)) for name in PROTOCOLS} | LIGHTNING
+    summaries = {name: summary for name, (_, summary) in PROTOCOLS.items()}
+    summaries |= {name: command.summary for name, command in LIGHTNING.items()}
     lines = "".join(
-        f"\n  {name:<22}{command.summary}"
-        for name, command in commands.items()
-        if name.startswith(group)
+        f"\n  {name:<22}{summary}" for name, summary in summaries.items() if name.startswith(group)
     )
     end = "train.py COMMAND --help says more, and --version which version this is."
     return as_typed(f"{(__doc__ or '').strip()}\n\ncommands:{lines}\n\n{end}")

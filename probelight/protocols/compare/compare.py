@@ -34,7 +34,6 @@ from probelight.results.run_folder import CommandFolder
 
 @command(
     Command(
-        "is the difference between models real, and how large?",
         example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
         shown="folders output_dir probes",
         positional=True,

@@ -56,7 +56,6 @@ DEFAULT_GRID = CurveSettings()
 
 @command(
     Command(
-        "accuracy against the number of training examples",
         example="train.py curve --probes age_small --grid.sizes [62,125] --output_dir runs/curve",
         shown="output_dir probes models random_weights data.train data.dev data.setup setup "
         "phrasings grid.sizes grid.seeds grid.modes grid.controls mirror trainer.accelerator "

@@ -62,7 +62,6 @@ RECORDED_RUNNER = "probelight.protocols.diagnostics.diagnose:measure_recorded"
 
 @command(
     Command(
-        "psycholinguistic diagnostics",
         example="train.py diagnose --models embedded --output_dir runs/diagnose",
         shown="output_dir models model.name_or_path random_weights sets recorded mirror "
         "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",

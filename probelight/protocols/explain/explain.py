@@ -27,7 +27,6 @@ MOST_IDS = 5  # that a message names
 
 @command(
     Command(
-        "what models are shown of one item, and make of it",
         example="train.py explain --probes age_small --item @1",
         shown="item probes models model.name_or_path data.path data.setup split mirror "
         "trainer.accelerator",

@@ -53,7 +53,6 @@ IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
 @command(
     Command(
-        "other programs' results on items as runs of ours",
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
         shown="format files output_dir probe model gold scores mirror data.path data.setup "

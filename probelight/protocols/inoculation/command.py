@@ -51,7 +51,6 @@ DEFAULT_DOSE = 100
 
 @command(
     Command(
-        "a small dose of a probe, and what it costs",
         example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
         "--dose 100 --output_dir runs/inoculate",
         shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
@@ -138,7 +137,6 @@ def inoculate(
 
 @command(
     Command(
-        "train an original task once",
         example="train.py original --config configs/experiment/science_original_task.yaml "
         "--output_dir runs/science",
         shown="output_dir original.name original.sets original.report_sets original.train_items "

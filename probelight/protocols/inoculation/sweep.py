@@ -133,7 +133,6 @@ class SweepGrid(Settings):
 
 @command(
     Command(
-        "plan an inoculation sweep's cells",
         example="train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/sweep",
         shown="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
         "engine.cpus_per_cell engine.gpus_per_cell engine.memory_per_cell engine.max_retries "
@@ -337,7 +336,6 @@ def _setting_jobs(
 
 @command(
     Command(
-        "run the planned cells without a result",
         example="train.py sweep run --output_dir runs/sweep",
         shown="output_dir engine.address engine.cpus_per_cell engine.gpus_per_cell "
         "engine.max_retries engine.stop_seconds engine.take_over mirror trainer.accelerator "
@@ -408,7 +406,6 @@ def _next(folder: Path, is_left: bool) -> str:
 
 @command(
     Command(
-        "what is done, running, waiting, failed",
         example="train.py sweep status --output_dir runs/sweep --watch true",
         shown="output_dir watch",
     )
@@ -426,7 +423,7 @@ def status(output_dir: PathText, watch: bool = False) -> None:
     show_status(folder, Planned.read(folder).cells, watch)
 
 
-@command(Command("", positional=True))
+@command(Command(positional=True))
 def cell(run_dir: PathText) -> None:
     """Runs one planned cell in this process; `sweep run` has it started.
 

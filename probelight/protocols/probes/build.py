@@ -21,7 +21,7 @@ from probelight.protocols.cli.command import Command, command
 from probelight.protocols.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
 
 
-@command(Command("list the probes", example="train.py probes list"))
+@command(Command(example="train.py probes list"))
 def list_probes() -> None:
     """Lists the probes there are, and those that can be built."""
     for name in probe_names():
@@ -39,7 +39,6 @@ def settings_of(name: str) -> type[BuildSettings]:
 
 @command(
     Command(
-        "build a probe from its sources, or the shipped ones anew",
         example="train.py probes build definitions --output_dir runs/probes",
         shown="output_dir seed filter",
         named="probelight.protocols.probes.build:settings_of",

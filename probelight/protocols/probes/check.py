@@ -31,7 +31,6 @@ _ENDINGS = tuple(f".{form}{packed}" for form in FORMS for packed in ("", ".gz", 
 
 @command(
     Command(
-        "what is wrong with a probe's items",
         example="train.py probes validate runs/probes/definitions",
         shown="file wordnet_dir",
         positional=True,
@@ -90,7 +89,6 @@ def _against_wordnet(splits: Mapping[str, Sequence[Record]], wordnet_dir: Path) 
 
 @command(
     Command(
-        "the sizes of a probe",
         example="train.py probes stats runs/probes/definitions",
         shown="file",
         positional=True,

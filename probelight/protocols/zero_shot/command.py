@@ -59,7 +59,6 @@ PROTOCOL = "zero_shot"
 
 @command(
     Command(
-        "what a model knows before any training",
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
         "split ranks scoring mirror trainer.accelerator trainer.precision engine.kind",

@@ -69,7 +69,7 @@ class Colours:
     second: str | None = None
 
 
-@command(Command("paints", "train.py paint --what house", shown="what colours.first"))
+@command(Command("train.py paint --what house", shown="what colours.first"))
 def paint(what: str, coats: NumItems = 1, colours: Colours = Colours()) -> None:
     """Paints something.
 
@@ -81,13 +81,13 @@ def paint(what: str, coats: NumItems = 1, colours: Colours = Colours()) -> None:
     CALLS.append((what, coats, colours.first))
 
 
-@command(Command("", positional=True))
+@command(Command(positional=True))
 def wash(what: str) -> None:
     """Washes something."""
     CALLS.append((what, 0, ""))
 
 
-@command(Command("", "train.py dry plate cup", shown="what", positional=True))
+@command(Command("train.py dry plate cup", shown="what", positional=True))
 def dry(what: list[Path], coats: NumItems = 1) -> None:
     """Dries things.
 
@@ -102,7 +102,7 @@ def settings_of(name: str) -> type[Colours]:
     return Colours
 
 
-@command(Command("", named=f"{__name__}:settings_of"))
+@command(Command(named=f"{__name__}:settings_of"))
 def restore(coats: NumItems = 1, name: str = "", settings: Colours | None = None) -> None:
     """Restores something, or all."""
     CALLS.append((name, coats, settings.first if settings else ""))
@@ -181,5 +181,5 @@ def test_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_what_is_said_of_a_command_stands_beside_its_function() -> None:
-    assert declared(paint).summary == "paints"
+    assert declared(paint).shown == "what colours.first"
     assert command_parser("paint", paint).needed == {"what"}
