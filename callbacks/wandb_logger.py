@@ -30,6 +30,7 @@ from probelight.io.wandb import (
     wandb_client,
     wandb_id,
 )
+from probelight.results.details import InoculationDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import METRICS_FILE, Logged, RunFolder, read_metrics
 
@@ -71,7 +72,7 @@ def report_scores(record: RunRecord) -> dict[str, float]:
 
     A cost that the report calls not interpretable is left out.
     """
-    inoculation = record.inoculation
+    inoculation = record.detail(InoculationDetails)
     no_cost = inoculation is not None and inoculation.cost_interpretable is False
     return {
         f"report/{row.metric}": row.value

@@ -27,16 +27,16 @@ _READ_AGAIN = (
 )
 
 
-class Facts(TypedDict):
+class FileState(TypedDict):
     """Size and checksum of a file, as result.json holds them."""
 
     size: int
     sha256: str
 
 
-def left_files(run: Path) -> dict[str, Facts]:
+def left_files(run: Path) -> dict[str, FileState]:
     """Size and checksum of what a run leaves for others, by path in its folder."""
-    found: dict[str, Facts] = {}
+    found: dict[str, FileState] = {}
     for path in _paths(run):
         with suppress(FileNotFoundError):  # of a DDP run's processes one may be ahead
             size = path.stat().st_size
@@ -118,7 +118,7 @@ def check_model(folder: str | Path) -> None:
 def _problem(path: Path, facts: object) -> str | None:
     if not path.is_file():
         return "missing since the run ended"
-    if not isinstance(facts, Mapping) or not facts.keys() >= Facts.__required_keys__:
+    if not isinstance(facts, Mapping) or not facts.keys() >= FileState.__required_keys__:
         return f"{RESULT} does not say what the run left of it"
     if (size := path.stat().st_size) != facts["size"]:
         return f"changed since the run ended ({size} bytes where it left {facts['size']})"

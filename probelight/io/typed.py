@@ -31,14 +31,21 @@ _MEANT = {
 }
 
 
-def typed(kind: type[T], value: object, place: str, error_type: type[Exception] = ValueError) -> T:
-    """A parsed JSON or YAML value as a dataclass that declares `STRICT`.
+def typed(
+    kind: type[T],
+    value: object,
+    place: str,
+    error_type: type[Exception] = ValueError,
+    within: str = "",
+) -> T:
+    """Return a parsed JSON or YAML value as a dataclass that declares `STRICT`.
 
     Args:
         kind: The dataclass.
         value: What the file holds.
         place: How messages call the file.
         error_type: What is raised.
+        within: The key of the file that holds the value; empty where it is the whole file.
 
     Raises:
         Exception: If a key is unknown or missing, or a value is of another type; the message names
@@ -56,7 +63,7 @@ def typed(kind: type[T], value: object, place: str, error_type: type[Exception] 
         found = errors.errors(include_url=False)
         # A mistyped key is what leaves a needed one missing.
         first = min(found, key=lambda one: one["type"] != "unexpected_keyword_argument")
-        raise error_type(f"{place}: {_said(kind, first)}") from None
+        raise error_type(f"{place}: {_problem(kind, first, within)}") from None
 
 
 @cache
@@ -66,9 +73,12 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _said(kind: type, error: ErrorDetails) -> str:
+def _problem(kind: type, error: ErrorDetails, within: str) -> str:
+    """Return the key that is wrong and what it must be."""
     *outer, last = error["loc"] or [""]
-    key = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in error["loc"])
+    key = within + "".join(
+        f"[{one}]" if isinstance(one, int) else f".{one}" for one in error["loc"]
+    )
     key = f"`{key.removeprefix('.')}`" if key else "it"
     match error["type"]:
         case "missing":

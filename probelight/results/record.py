@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
-from probelight.io.artifacts import Facts, read_result
+from probelight.io.artifacts import FileState, read_result
 from probelight.io.typed import STRICT, typed
+from probelight.results.details import DETAILS, Details
 from probelight.results.provenance import DataUse, git_commit, versions
 from probelight.results.row import Row
+
+D = TypeVar("D", bound=Details)
 
 FORMAT = 2  # of the file; another number is refused
 
@@ -36,100 +39,6 @@ class ModelSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OriginalParts:
-    """What an original-task model was trained on, where it is known.
-
-    Attributes:
-        sets: Names of the sets.
-        train_items: How many of their items at most; None for all.
-    """
-
-    sets: tuple[str, ...]
-    train_items: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurveFacts:
-    """What a point of a learning curve was trained on.
-
-    Attributes:
-        train: How the train rows were got.
-        first_stage: Whether the model was trained on other questions first.
-        early_stopping: What stopped the training; None where nothing did.
-        control_words: Of each control that puts words in, the word that stands for each.
-        sha256_by_seed: Checksums of the weights, where each seed has its own.
-    """
-
-    train: str = ""
-    first_stage: bool = False
-    early_stopping: str | None = None
-    control_words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    sha256_by_seed: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class InoculationFacts:
-    """What an inoculation began with, chose by and reports on.
-
-    Attributes:
-        original_task: Name of the original task.
-        selection: How the selection items were got.
-        report_split: Split of the probe reported on; None where there was no such file.
-        report_items: How many items of it at most; None for all.
-        setup: Equal for runs that begin with the same model and report on the same items.
-        setting: What was trained with; empty before inoculation.
-        history: Selection scores of each epoch.
-        cost_interpretable: Whether the original task was above chance before; None before the
-            report.
-        chosen: Key of the setting that was chosen, where there were several.
-        candidates: Keys of the settings that it was chosen from.
-        forgotten: The original-task items that counted more before than after.
-    """
-
-    original_task: str = ""
-    selection: str = ""
-    report_split: str | None = ""
-    report_items: int | None = None
-    setup: str = ""
-    setting: Mapping[str, Any] = field(default_factory=dict)
-    history: tuple[Mapping[str, float], ...] = ()
-    cost_interpretable: bool | None = None
-    chosen: str = ""
-    candidates: tuple[str, ...] = ()
-    forgotten: tuple[Mapping[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnigramFacts:
-    """What two models' accuracies were correlated by.
-
-    Attributes:
-        models: The two.
-        measure: How good a model is: "max" or "zero_shot".
-    """
-
-    models: tuple[str, ...]
-    measure: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonFacts:
-    """What systems were compared on.
-
-    Attributes:
-        answered: What they answered: "zero shot", "learning curve", ...
-        setting: What they have in common, such as the number of training examples; may be empty.
-        num_runs: By system, how many runs it has: one a seed.
-        num_pairs: How many comparisons the p-values were adjusted for.
-    """
-
-    answered: str
-    setting: str
-    num_runs: Mapping[str, int]
-    num_pairs: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """The content of result.json.
 
@@ -146,11 +55,7 @@ class RunRecord:
         model_sha256: Of the weights: those kept by a run that trains, those given to any other.
         seconds: How long it took.
         hits_file: Name of the file beside it with what each item counted, if there is one.
-        original_parts: Of an original-task model and its inoculations, where they are known.
-        curve: Of a point of a curve.
-        inoculation: Of an inoculation and its steps.
-        unigrams: Of a comparison of two models' corpora.
-        comparison: Of a comparison of systems on the items that they share.
+        details: What only runs of its protocol say, a key of the file each.
         facts: What else there is to say; for readers of the file alone, nothing is made of it.
         versions: Of Python and the packages that decide the numbers.
         git_commit: Of the checkout.
@@ -172,24 +77,37 @@ class RunRecord:
     model_sha256: str = ""
     seconds: float | None = None
     hits_file: str = ""
-    original_parts: OriginalParts | None = None
-    curve: CurveFacts | None = None
-    inoculation: InoculationFacts | None = None
-    unigrams: UnigramFacts | None = None
-    comparison: ComparisonFacts | None = None
+    details: tuple[Details, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     git_commit: str = field(default_factory=git_commit)
     key: str = ""
-    files: Mapping[str, Facts] = field(default_factory=dict)
+    files: Mapping[str, FileState] = field(default_factory=dict)
+
+    def detail(self, kind: type[D]) -> D | None:
+        """Return the details of a kind; None where the run has none."""
+        return next((one for one in self.details if isinstance(one, kind)), None)
+
+    def with_details(self, *details: Details | None) -> Self:
+        """Return the record with these details in place of others of their kinds."""
+        by_key = {one.key: one for one in (*self.details, *details) if one is not None}
+        return replace(self, details=tuple(by_key[key] for key in DETAILS if key in by_key))
 
     def to_json(self) -> dict[str, Any]:
-        """What the file holds."""
-        return {"format": FORMAT, **_written(self)}
+        """Return what the file holds."""
+        value: dict[str, Any] = {"format": FORMAT}
+        for part in fields(RunRecord):
+            one = getattr(self, part.name)
+            if part.name == "details":
+                by_key = {detail.key: detail for detail in one}
+                value |= {key: _written(by_key[key]) for key in DETAILS if key in by_key}
+            elif one != part.default:
+                value[part.name] = _written(one)
+        return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], name: str) -> Self:
-        """The record that `to_json` wrote.
+        """Read the record that `to_json` wrote.
 
         Args:
             value: The parsed file.
@@ -203,11 +121,17 @@ class RunRecord:
                 f"{name}: written by another version of Probelight, which this one does not read; "
                 "give the command again with another --output_dir"
             )
-        return typed(cls, {key: one for key, one in value.items() if key != "format"}, name)
+        details = tuple(
+            typed(kind, value[key], name, within=key)
+            for key, kind in DETAILS.items()
+            if value.get(key) is not None
+        )
+        shared = {k: one for k, one in value.items() if k != "format" and k not in DETAILS}
+        return replace(typed(cls, shared, name), details=details)
 
     @staticmethod
     def read(path: Path) -> RunRecord:
-        """The record in a file.
+        """Read the record in a file.
 
         Raises:
             ValueError: If it is damaged, or of another version of the program.
@@ -216,7 +140,7 @@ class RunRecord:
 
 
 def _written(value: Any) -> Any:
-    """A value as JSON has it; what is as a record leaves it is left out."""
+    """Return a value as JSON has it, without the fields that are at their defaults."""
     if isinstance(value, Row):
         return value.to_json()
     if is_dataclass(value):

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from probelight.results.provenance import DataUse
-from probelight.results.record import (
-    CurveFacts,
-    InoculationFacts,
-    ModelSource,
+from probelight.results.details import (
+    ComparisonDetails,
+    CurveDetails,
+    InoculationDetails,
     OriginalParts,
-    RunRecord,
-    UnigramFacts,
+    UnigramDetails,
 )
+from probelight.results.provenance import DataUse
+from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row
 from tests.fixtures import subsets
 
@@ -28,17 +28,20 @@ WHOLE = RunRecord(
     data=(DataUse(path="a.jsonl", sha256="ab", num_items=3), DataUse(path="b", sha256="cd")),
     source=ModelSource(loaded_from="x", hub_id="x"),
     seconds=1.5,
-    original_parts=OriginalParts(sets=("arc", "sciq"), train_items=100),
-    curve=CurveFacts(train="train of p", control_words={"no_language": {"a": "foo"}}),
-    inoculation=InoculationFacts(
-        original_task="arc",
-        report_split=None,
-        setting={"dose": 3},
-        history=({"epoch": 1.0}, {"epoch": 2.0}),
-        cost_interpretable=False,
-        candidates=("k1",),
+    details=(
+        OriginalParts(sets=("arc", "sciq"), train_items=100),
+        CurveDetails(train="train of p", control_words={"no_language": {"a": "foo"}}),
+        InoculationDetails(
+            original_task="arc",
+            report_split=None,
+            setting={"dose": 3},
+            history=({"epoch": 1.0}, {"epoch": 2.0}),
+            cost_interpretable=False,
+            candidates=("k1",),
+        ),
+        UnigramDetails(models=("a", "b"), measure="max"),
+        ComparisonDetails(answered="zero shot", setting="", num_runs={"a": 1}, num_pairs=1),
     ),
-    unigrams=UnigramFacts(models=("a", "b"), measure="max"),
     facts={"anything": [1, None]},
     key="k",
     files={"config.yaml": {"size": 3, "sha256": "ef"}},
@@ -54,7 +57,7 @@ def test_a_record_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
-    written = RunRecord(protocol="p", curve=CurveFacts(train="t")).to_json()
+    written = RunRecord(protocol="p", details=(CurveDetails(train="t"),)).to_json()
     assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)
     assert "first_stage" not in written["curve"]
     assert {"python", "torch"} <= written["versions"].keys()

@@ -27,9 +27,10 @@ from probelight.protocols.cli.command import Command, command
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_jobs
+from probelight.results.details import UnigramDetails
 from probelight.results.load import Results, load_results
 from probelight.results.provenance import DataUse, changed_since, check_data, data_files
-from probelight.results.record import RunRecord, UnigramFacts
+from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder, RunFolder
 
@@ -176,7 +177,7 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
             notices=tuple(notices),
             data=(*data_files(data.values()), *counts),
             seconds=round(time.perf_counter() - start, 3),
-            unigrams=UnigramFacts(models=(model_a, model_b), measure=config["measure"]),
+            details=(UnigramDetails(models=(model_a, model_b), measure=config["measure"]),),
         )
     )
 

@@ -27,8 +27,9 @@ from probelight.protocols.compare.blocks import (
 from probelight.protocols.compare.systems import RunAnswers, answers_of, systems_of
 from probelight.protocols.engine.settings import listed
 from probelight.protocols.imports.imports import IMPORTED
+from probelight.results.details import ComparisonDetails
 from probelight.results.load import UnreadableResultError, distinct_ends, load_results
-from probelight.results.record import ComparisonFacts, RunRecord
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder
 
 
@@ -172,11 +173,13 @@ def _write_runs(
                 rows=rows,
                 counts={"items": len(block.items)},
                 notices=(*(notices if one is measured[0] else ()), *block.notices),
-                comparison=ComparisonFacts(
-                    answered=block.key.answered,
-                    setting=block.setting,
-                    num_runs={name: len(system.runs) for name, system in one.names.items()},
-                    num_pairs=sum(map(len, p_values)),
+                details=(
+                    ComparisonDetails(
+                        answered=block.key.answered,
+                        setting=block.setting,
+                        num_runs={name: len(system.runs) for name, system in one.names.items()},
+                        num_pairs=sum(map(len, p_values)),
+                    ),
                 ),
             )
         )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
+from probelight.results.details import CurveDetails, InoculationDetails
 from probelight.results.load import Results, Run
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
@@ -147,7 +148,8 @@ def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
     head = row.mode if row.num_train else ""
     setting = {"head": head, "size": _examples(row.num_train)}
     files = frozenset(data.sha256 for data in run.data)
-    train = run.curve.train if run.curve else ""
+    details = run.detail(CurveDetails)
+    train = details.train if details else ""
     by_seed: dict[int | None, list[ItemLine]] = {}
     for line in lines:
         if line.control == STANDARD:  # a phrasing that was only tried has no control
@@ -159,7 +161,7 @@ def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
 
 
 def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[_SetLines]:
-    facts = run.inoculation
+    facts = run.detail(InoculationDetails)
     row = next((row for row in run.rows if row.split == "report"), None)
     if facts is None or row is None or row.control not in ("", STANDARD):
         return

@@ -25,8 +25,9 @@ from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import Direct, FitPlan, fit_choices, fit_directly
 from probelight.protocols.jobs.context import RunContext
+from probelight.results.details import CurveDetails
 from probelight.results.provenance import data_files
-from probelight.results.record import CurveFacts, RunRecord
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 
 
@@ -118,9 +119,11 @@ def train_point(
         protocol=PROTOCOL,
         notices=tuple(dict.fromkeys([*trained.notices, *predictions.notices])),
         model_sha256=model_fingerprint(trained.module),
-        curve=CurveFacts(
-            early_stopping=early_stopping(data, settings, [trained.epoch]),
-            first_stage=start is not None,
+        details=(
+            CurveDetails(
+                early_stopping=early_stopping(data, settings, [trained.epoch]),
+                first_stage=start is not None,
+            ),
         ),
     )
     point = Point(model, FULL, size, settings.learning_rate, with_levels)

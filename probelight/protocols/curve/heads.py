@@ -45,7 +45,8 @@ from probelight.protocols.engine.models import model_type_of, module_for, scorer
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings, kept
-from probelight.results.record import CurveFacts, RunRecord
+from probelight.results.details import CurveDetails
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 
 Frozen = ChoiceModule | FrozenFeatures
@@ -72,7 +73,7 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
         protocol=PROTOCOL,
         notices=tuple(notices),
         model_sha256=next(iter(fingerprints.values())),
-        curve=CurveFacts(sha256_by_seed=by_seed(fingerprints)),
+        details=(CurveDetails(sha256_by_seed=by_seed(fingerprints)),),
     )
     point = Point(curve.model, scorer.mode, 0, None, with_levels=True)
     measured.sort(key=lambda one: settings.controls.index(one.control))
@@ -93,7 +94,9 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
         protocol=PROTOCOL,
         notices=tuple(probe.notices),
         model_sha256=next(iter(probe.fingerprints.values())),
-        curve=CurveFacts(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
+        details=(
+            CurveDetails(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
+        ),
     )
     point = Point(curve.model, mode, size, rate, with_levels=size == 0)
     return write_point(run, curve.rows, point, measured, record)

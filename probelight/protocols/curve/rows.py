@@ -27,9 +27,10 @@ from probelight.protocols.engine.predictions import (
     untouched_of,
 )
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.results.details import CurveDetails
 from probelight.results.hits import written_hits
 from probelight.results.provenance import data_files
-from probelight.results.record import CurveFacts, RunRecord
+from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 
@@ -147,7 +148,7 @@ def write_point(
 
     controls = {one.control for one in measured}
     words = {name: dict(data.words(name)) for name in CONTROLS if name in controls}
-    details = record.curve or CurveFacts()
+    details = record.detail(CurveDetails) or CurveDetails()
     notices = [*data.notices, *record.notices]
     if details.early_stopping:
         notices.append(f"early stopping: {details.early_stopping}")
@@ -156,8 +157,9 @@ def write_point(
         if replaced:
             pairs = ", ".join(f"{word} for {of}" for of, word in replaced.items())
             notices.append(f"{name} replaces {CONTROLS[name].replaces}: {pairs}")
+    details = replace(details, train=data.train_source, control_words=words)
     return replace(
-        record,
+        record.with_details(details),
         model=point.model.label,
         probe=data.config.name,
         rows=tuple(rows),
@@ -167,7 +169,6 @@ def write_point(
         data=data_files(data.files),
         source=source_of(point.model),
         hits_file=HITS,
-        curve=replace(details, train=data.train_source, control_words=words),
     )
 
 

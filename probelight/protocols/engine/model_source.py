@@ -10,7 +10,8 @@ from probelight.io.files import user_path
 from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import OriginalTask
-from probelight.results.record import ModelSource, OriginalParts, RunRecord
+from probelight.results.details import OriginalParts
+from probelight.results.record import ModelSource, RunRecord
 
 EMBEDDED = "embedded"
 
@@ -52,7 +53,7 @@ def original_source(
         return replace(source, hub_id=None, revision=None), None
     known = recorded.source
     source = replace(source, hub_id=known.hub_id, revision=known.revision)
-    return source, recorded.original_parts
+    return source, recorded.detail(OriginalParts)
 
 
 def _recorded(checkpoint: Path) -> RunRecord | None:

@@ -69,8 +69,9 @@ from probelight.protocols.inoculation.settings import (
     Subject,
 )
 from probelight.protocols.jobs.context import RunContext, kept
+from probelight.results.details import InoculationDetails
 from probelight.results.provenance import changed_since, check_data, data_files
-from probelight.results.record import InoculationFacts, RunRecord
+from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -162,7 +163,7 @@ class InoculationRun:
             protocol=BEFORE,
             rows=tuple(rows),
             notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
-            inoculation=self.details(scored),
+            details=(self.details(scored),),
         )
         return self.completed(record, original_dir)
 
@@ -178,19 +179,20 @@ class InoculationRun:
             protocol=CELL,
             rows=tuple(selection_rows(self.row(CELL, setting), before, found.history)),
             notices=found.notices,
-            inoculation=details,
+            details=(details,),
         )
         return self.completed(record, found.checkpoint)
 
     def report_best(self) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
-        candidates: dict[str, InoculationFacts] = {}
+        candidates: dict[str, InoculationDetails] = {}
         for key in self.config["candidates"]:
             candidate = finished_run(self.run, key)
             record = candidate.result()
-            if record is None or record.inoculation is None:
+            details = record and record.detail(InoculationDetails)
+            if not details:
                 raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
-            candidates[key] = record.inoculation
+            candidates[key] = details
         best = best_candidate(candidates)
         chosen = Inoculated(
             Setting(**candidates[best].setting),
@@ -308,7 +310,7 @@ class InoculationRun:
             notices=tuple(notices),
             seeds=(setting.seed, self.task.seed),
             hits_file=HITS,
-            inoculation=details,
+            details=(details,),
         )
         record = self.completed(record, chosen.checkpoint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
@@ -350,9 +352,9 @@ class InoculationRun:
             seed=setting.seed,
         )
 
-    def details(self, before: Scored) -> InoculationFacts:
+    def details(self, before: Scored) -> InoculationDetails:
         """Return what all runs of an inoculation record of it."""
-        return InoculationFacts(
+        return InoculationDetails(
             original_task=self.task.name,
             selection=self.probe.selection,
             report_split=self.probe.report_split,
@@ -366,12 +368,11 @@ class InoculationRun:
         source, parts = original_source(self.model, self.task)
         record = completed(record, checkpoint, probe)
         return replace(
-            record,
+            record.with_details(parts),
             model=self.model.label,
             probe=self.probe_name,
             notices=(*record.notices, *original.notices),
             source=source,
-            original_parts=parts,
             data=data_files(probe.files + original.files),
             counts={
                 **record.counts,
@@ -441,7 +442,7 @@ def _encoding_notices(scored: Scored) -> list[str]:
     ]
 
 
-def best_candidate(found: Mapping[str, InoculationFacts]) -> str:
+def best_candidate(found: Mapping[str, InoculationDetails]) -> str:
     """Return the key of the run with the best epoch of all."""
     tried = [
         (key, candidate_of(dict(scores), details.setting["learning_rate"]))

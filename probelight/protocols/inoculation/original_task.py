@@ -197,9 +197,8 @@ def _selection_rows(row: Row, keep: AggregateCheckpoint, splits: Splits) -> list
 def _with_task(record: RunRecord, model: ModelSettings, task: OriginalTask) -> RunRecord:
     """Return the record with what is known of the model and of the task."""
     source, parts = original_source(model, task)
-    return replace(
-        record, model=model.label, source=source, original_parts=parts, seeds=(task.seed,)
-    )
+    known = replace(record, model=model.label, source=source, seeds=(task.seed,))
+    return known.with_details(parts)
 
 
 def completed(record: RunRecord, checkpoint: Path, splits: Splits) -> RunRecord:

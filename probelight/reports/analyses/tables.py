@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from probelight.reports.kit.columns import accuracy, attributes, number, share, size, text, whole
 from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import ABSENT, BY_GROUPS, INTERVAL, count, points, probability
+from probelight.results.details import UnigramDetails
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
 
@@ -118,7 +119,8 @@ def _pair(run: Run, probe: str) -> Pair:
 
 
 def _measure(run: Run) -> str:
-    return "" if run.unigrams is None else run.unigrams.measure.replace("_", "-")
+    details = run.detail(UnigramDetails)
+    return details.measure.replace("_", "-") if details else ""
 
 
 def _correlation(run: Run) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from probelight.metrics.comparisons import compact_letters
+from probelight.results.details import ComparisonDetails
 from probelight.results.load import Results, Run
-from probelight.results.record import ComparisonFacts
 from probelight.results.row import Row, Subset
 
 PROTOCOL = "compare"
@@ -27,7 +27,7 @@ class Place:
 
     probe: str
     split: str
-    facts: ComparisonFacts
+    facts: ComparisonDetails
 
     @property
     def detail(self) -> str:
@@ -94,13 +94,13 @@ def systems(results: Results) -> tuple[OneSystem, ...]:
 
 
 def _runs(results: Results) -> list[Run]:
-    found = [run for run in results.of(PROTOCOL) if run.comparison is not None and run.rows]
+    found = [run for run in results.of(PROTOCOL) if run.detail(ComparisonDetails) and run.rows]
     return sorted(found, key=_order)
 
 
 def _order(run: Run) -> tuple[object, ...]:
-    assert run.comparison is not None
-    facts = run.comparison
+    facts = run.detail(ComparisonDetails)
+    assert facts is not None
     # A setting begins or ends with a number: of examples.
     digits = "".join(letter for letter in facts.setting if letter.isdigit())
     return (
@@ -114,8 +114,9 @@ def _order(run: Run) -> tuple[object, ...]:
 
 
 def _place(run: Run) -> Place:
-    assert run.comparison is not None
-    return Place(run.probe, run.rows[0].split, run.comparison)
+    details = run.detail(ComparisonDetails)
+    assert details is not None
+    return Place(run.probe, run.rows[0].split, details)
 
 
 def _differences(run: Run) -> list[Difference]:

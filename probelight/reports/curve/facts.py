@@ -11,9 +11,9 @@ from probelight.probes.controls import STANDARD
 from probelight.reports.curve.curve import MODES, Curve, Point
 from probelight.reports.kit.paper_identity import on_released, paper_model
 from probelight.reports.zero_shot.facts import chance_levels
+from probelight.results.details import CurveDetails
 from probelight.results.hits import joined
 from probelight.results.load import Results, Run
-from probelight.results.record import CurveFacts
 from probelight.results.row import Row
 
 NO_LANGUAGE = "no_language"
@@ -97,7 +97,7 @@ def _with_untrained(found: Mapping[_Where, list[_Found]]) -> dict[_Where, list[_
 
 def origin_of(run: Run) -> tuple[str, bool]:
     """How the train rows of a run were got, and whether other questions were trained on first."""
-    facts = run.curve or CurveFacts()
+    facts = run.detail(CurveDetails) or CurveDetails()
     return facts.train, facts.first_stage
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probelight.reports.kit.text import count, rate, way
+from probelight.results.details import InoculationDetails
 from probelight.results.load import INOCULATION, Run
 from probelight.results.row import Row
 
@@ -65,13 +66,15 @@ class Sheet:
     @property
     def of_original(self) -> bool:
         """Whether the items are those of the original task of an inoculation."""
-        return self.run.inoculation is not None and "original" in self.set.split("_")
+        inoculated = self.run.detail(InoculationDetails) is not None
+        return inoculated and "original" in self.set.split("_")
 
     @property
     def probe(self) -> str:
         """The probe, or original task, whose items they are."""
-        if self.run.inoculation is not None and self.of_original:
-            return self.run.inoculation.original_task or "original task"
+        details = self.run.detail(InoculationDetails)
+        if details and self.of_original:
+            return details.original_task or "original task"
         return self.run.probe or self.set
 
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from probelight.reports.zero_shot.facts import WHOLE
+from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
-from probelight.results.record import InoculationFacts
 
 HELD_OUT = "held-out train"
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
@@ -71,6 +71,6 @@ def how_chosen(run: Run) -> tuple[str, str]:
     return facts.selection, HELD_OUT if facts.report_split is None else facts.report_split
 
 
-def facts_of(run: Run) -> InoculationFacts:
+def facts_of(run: Run) -> InoculationDetails:
     """What a run recorded of an inoculation; nothing where it was none."""
-    return run.inoculation or InoculationFacts()
+    return run.detail(InoculationDetails) or InoculationDetails()

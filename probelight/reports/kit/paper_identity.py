@@ -12,6 +12,7 @@ from pathlib import PurePath
 from probelight.probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.kit.published import BASELINES, PAPER_VECTORS
+from probelight.results.details import OriginalParts
 from probelight.results.load import Run
 from probelight.results.provenance import DataUse
 
@@ -63,7 +64,7 @@ def hub_model(run: Run) -> str | None:
 
 def on_paper_task(run: Run) -> bool:
     """Whether a run's original task has the parts of the paper's, all their questions."""
-    parts = run.original_parts
+    parts = run.detail(OriginalParts)
     return (
         parts is not None and set(parts.sets) - {_RESERVED} == SCIENCE and parts.train_items is None
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from probelight.io.errors import ConfigError
 from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
 
 
@@ -74,4 +75,5 @@ def _catalogue() -> dict[str, tuple[str, ...]]:
 
 
 def _original_task(run: Run) -> str:
-    return "" if run.inoculation is None else run.inoculation.original_task
+    details = run.detail(InoculationDetails)
+    return details.original_task if details else ""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from probelight.results.details import InoculationDetails
 from probelight.results.provenance import DataUse
-from probelight.results.record import InoculationFacts, RunRecord
+from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 
@@ -77,8 +78,8 @@ class Leave:
         sets = {"report_probe": after, "report_original": after}
         sets |= {"report_probe_before": before, "report_original_before": before}
         told = [line for name, right in sets.items() for line in lines(right, set=name)]
-        facts = InoculationFacts(original_task="task", setup="abc")
-        return self._run(folder, told, row, inoculation=facts)
+        facts = InoculationDetails(original_task="task", setup="abc")
+        return self._run(folder, told, row, details=(facts,))
 
     def _run(self, folder: Path, told: Any, row: Row, **facts: Any) -> Path:
         command = CommandFolder(folder, {"command": "made"})

@@ -11,6 +11,7 @@ from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.compare.compare import compare
 from probelight.reports.sections import made_sections
+from probelight.results.details import ComparisonDetails
 from probelight.results.load import load_results
 from probelight.results.row import Row
 
@@ -86,7 +87,7 @@ def test_curves_meet_at_each_size_with_all_seeds(leave: Any, tmp_path: Path) -> 
     leave.curve(tmp_path / "y", "y", 125, {1: "1" * 20})
     rows = rows_of(tmp_path / "out", tmp_path / "x", tmp_path / "y")
     runs = load_results(tmp_path / "out").of("compare")
-    facts = [run.comparison for run in runs]
+    facts = [run.detail(ComparisonDetails) for run in runs]
     assert sorted(one.setting for one in facts if one) == [
         "mlp, 1,000 examples", "mlp, 62 examples",
     ]  # fmt: skip
@@ -122,7 +123,8 @@ def test_a_model_in_two_folders_is_called_by_them_too(leave: Any, tmp_path: Path
         "m (a)", "m (b)",
     }  # fmt: skip
     runs = load_results(tmp_path / "out").of("compare")
-    assert sorted((run.probe, run.comparison.answered) for run in runs if run.comparison) == [
+    details = [(run.probe, run.detail(ComparisonDetails)) for run in runs]
+    assert sorted((probe, one.answered) for probe, one in details if one) == [
         ("made", "inoculated"), ("task", "inoculated"),
     ]  # fmt: skip
     # What was inoculated is one model, which said the same in both before.

@@ -23,6 +23,7 @@ from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import make_run
+from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 
@@ -142,8 +143,9 @@ def test_heads_of_one_encoder_have_one_checksum_and_are_trained_at_the_rate_of_t
     assert (rates(untrained), rates(trained)) == ({None}, {0.02})
     assert untrained.model_sha256 == trained.model_sha256
     assert (untrained.seeds, trained.seeds) == ((), (1, 2))
-    assert trained.curve is not None
-    assert (trained.curve.sha256_by_seed, trained.curve.early_stopping) == ({}, None)
+    trained_details = trained.detail(CurveDetails)
+    assert trained_details is not None
+    assert (trained_details.sha256_by_seed, trained_details.early_stopping) == ({}, None)
     levels = {row.metric for row in untrained.rows} - {row.metric for row in trained.rows}
     assert levels == {"chance", "majority_accuracy"}  # once a curve
 
@@ -153,10 +155,11 @@ def test_weights_that_are_drawn_have_a_checksum_a_seed(
 ) -> None:
     model = ModelSettings(str(curve_model), random_weights=True)
     for record in records(model, curve_probes, context, tmp_path):
-        assert record.curve is not None
-        assert list(record.curve.sha256_by_seed) == ["1", "2"]
-        assert record.model_sha256 == record.curve.sha256_by_seed["1"]
-        assert len(set(record.curve.sha256_by_seed.values())) == 2
+        record_details = record.detail(CurveDetails)
+        assert record_details is not None
+        assert list(record_details.sha256_by_seed) == ["1", "2"]
+        assert record.model_sha256 == record_details.sha256_by_seed["1"]
+        assert len(set(record_details.sha256_by_seed.values())) == 2
 
 
 def test_a_baseline_is_trained_as_its_kind_is_and_says_where_it_stopped(
@@ -165,10 +168,12 @@ def test_a_baseline_is_trained_as_its_kind_is_and_says_where_it_stopped(
     baseline = ModelSettings(kind="mlm_baseline")
     untrained, trained = records(baseline, curve_probes, context, tmp_path)
     assert (rates(untrained), rates(trained)) == ({None}, {0.03})
-    assert untrained.curve is not None
-    assert untrained.curve.early_stopping is None
-    assert trained.curve is not None
-    said = str(trained.curve.early_stopping)
+    untrained_details = untrained.detail(CurveDetails)
+    assert untrained_details is not None
+    assert untrained_details.early_stopping is None
+    trained_details = trained.detail(CurveDetails)
+    assert trained_details is not None
+    said = str(trained_details.early_stopping)
     assert "patience 1 on 8 held-out train rows" in said  # a fifth of 40
     assert trained.counts == {"train": 32, "evaluation": 12}
 

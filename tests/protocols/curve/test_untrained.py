@@ -28,6 +28,7 @@ from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import make_run
+from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
 
@@ -217,8 +218,9 @@ def test_random_weights_are_drawn_for_each_seed_of_features_and_of_n_0(
     expected = {str(seed): scorer_for(model, "mc_mlm", seed).fingerprint() for seed in (1, 2)}
     assert len(set(expected.values())) == 2
     for record in records_of(model, curve_probes, tmp_path).values():
-        assert record.curve is not None
-        assert record.curve.sha256_by_seed == expected
+        record_details = record.detail(CurveDetails)
+        assert record_details is not None
+        assert record_details.sha256_by_seed == expected
         assert {r.seed for r in record.rows if r.metric == "accuracy"} == {1, 2}
 
 

@@ -13,7 +13,8 @@ from probelight.protocols.engine.model_source import hub_id, original_source, so
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import OriginalTask
-from probelight.results.record import ModelSource, OriginalParts, RunRecord
+from probelight.results.details import OriginalParts
+from probelight.results.record import ModelSource, RunRecord
 
 
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +35,7 @@ def test_a_checkpoint_is_what_the_run_that_made_it_recorded(tmp_path: Path) -> N
     made = RunRecord(
         protocol="original",
         source=ModelSource(loaded_from="elsewhere", hub_id="roberta-large"),
-        original_parts=parts,
+        details=(parts,),
         model_sha256=model_fingerprint(saved_module(folder)),
     )
     path = folder.parent.parent / "result.json"

@@ -30,7 +30,8 @@ from probelight.protocols.inoculation.settings import FirstStage, ProbeOrFiles
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from probelight.protocols.jobs.job import Job, make_run
-from probelight.results.record import InoculationFacts, RunRecord
+from probelight.results.details import InoculationDetails
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.inoculation.conftest import TRAINER, under, with_a_line_less
 
@@ -44,7 +45,7 @@ def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, RunRec
     return {path.parent.name: RunRecord.read(path) for path in paths}
 
 
-def facts_of(record: RunRecord) -> InoculationFacts:
+def facts_of(record: RunRecord) -> InoculationDetails:
     assert record.inoculation is not None
     return record.inoculation
 
@@ -162,7 +163,7 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
 
 
 def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost() -> None:
-    def result(rate: float, *scores: tuple[float, float]) -> InoculationFacts:
+    def result(rate: float, *scores: tuple[float, float]) -> InoculationDetails:
         history = tuple(
             {
                 "epoch": epoch,
@@ -172,7 +173,7 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
             }
             for epoch, (probe, original) in enumerate(scores, start=1)
         )
-        return InoculationFacts(setting={"learning_rate": rate}, history=history)
+        return InoculationDetails(setting={"learning_rate": rate}, history=history)
 
     low = result(1e-5, (0.5, 0.5), (0.6, 0.5))
     high = result(5e-5, (0.9, 0.1), (0.7, 0.4))
@@ -180,7 +181,7 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
     assert best_candidate({"low": low, "high": high}) == "low"  # 0.55 both; 0.5 is left of low's
     assert best_candidate({"costly": costly, "high": high}) == "costly"  # the smaller rate
     with pytest.raises(ValueError, match="no checkpoints"):
-        best_candidate({"empty": InoculationFacts(setting=asdict(TRAINER))})
+        best_candidate({"empty": InoculationDetails(setting=asdict(TRAINER))})
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -8,8 +8,8 @@ from probelight.reports.compare.facts import differences, systems
 from probelight.reports.compare.figures import differences_figure
 from probelight.reports.compare.findings import compared
 from probelight.reports.compare.tables import differences_table, systems_table
+from probelight.results.details import ComparisonDetails
 from probelight.results.load import Results, Run
-from probelight.results.record import ComparisonFacts
 from probelight.results.row import Row
 from tests.fixtures import subsets
 
@@ -37,14 +37,14 @@ def comparison(
         pair = {**vars(base), "subset": subset}
         rows.append(Row(**{**pair, **ends, "metric": "difference", "value": gap}))
         rows += [Row(**{**pair, "metric": name, "value": one}) for name, one in values.items()]
-    facts = ComparisonFacts(
+    facts = ComparisonDetails(
         answered="learning curve",
         setting=f"mlp, {size:,} examples",
         num_runs=dict.fromkeys(scores, seeds),
         num_pairs=len(scores) * (len(scores) - 1) // 2,
     )
     return Run(
-        protocol="compare", probe="age", rows=tuple(rows), comparison=facts, key=f"k{size}",
+        protocol="compare", probe="age", rows=tuple(rows), details=(facts,), key=f"k{size}",
         path=f"runs/k{size}",
     )  # fmt: skip
 
