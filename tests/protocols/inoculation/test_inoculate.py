@@ -46,8 +46,9 @@ def run_all(cells: list[Job], output_dir: Path, mirror: str) -> dict[str, RunRec
 
 
 def facts_of(record: RunRecord) -> InoculationDetails:
-    assert record.inoculation is not None
-    return record.inoculation
+    details = record.detail(InoculationDetails)
+    assert details is not None
+    return details
 
 
 @pytest.mark.parametrize(
