@@ -32,7 +32,8 @@ from probelight.protocols.jobs.job import Job  # noqa: E402
 from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
 from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402
-from probelight.protocols.jobs.plan import Planned, plan_jobs  # noqa: E402
+from probelight.protocols.jobs.outlook import plan_jobs  # noqa: E402
+from probelight.protocols.jobs.plan import Plan  # noqa: E402
 from probelight.protocols.jobs.status import RunView  # noqa: E402
 from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402
@@ -73,7 +74,7 @@ def main(num_cells: int = 100) -> None:
 
 def run(folder: Path, cells: tuple[Cell, ...]) -> None:
     """Runs cells as `sweep run` does, in silence."""
-    planned = Planned(RunContext(), RaySettings(), cells)
+    planned = Plan(RunContext(), RaySettings(), cells)
     drive(folder, planned, RunView(console=Console(file=StringIO())))
 
 

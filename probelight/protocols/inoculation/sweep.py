@@ -64,14 +64,8 @@ from probelight.protocols.jobs.context import (
 from probelight.protocols.jobs.fencing import without_driver
 from probelight.protocols.jobs.job import Job, record_pending
 from probelight.protocols.jobs.on_ray.resources import Need
-from probelight.protocols.jobs.plan import (
-    Planned,
-    counted,
-    detectable_table,
-    plan_jobs,
-    plan_lines,
-    wandb_group,
-)
+from probelight.protocols.jobs.outlook import counted, detectable_table, plan_jobs, plan_lines
+from probelight.protocols.jobs.plan import Plan, wandb_group
 from probelight.protocols.jobs.status import RunView, show_status
 from probelight.results.run_folder import CommandFolder
 from probelight.results.run_status import planned_cells
@@ -171,7 +165,7 @@ def plan(
     with without_driver(folder, engine.take_over):
         planned = plan_jobs(folder, jobs)
         gone = (planned_cells(folder) or frozenset()) - {cell.key for cell in planned.cells}
-        Planned(context, engine, planned.cells).keep(folder)
+        Plan(context, engine, planned.cells).keep(folder)
     for line in [*plan_lines(planned, folder, device), f"resources: a cell takes {need}"]:
         print(line)
     if gone:
@@ -378,7 +372,7 @@ def run_sweep(folder: Path, engine: RaySettings, context: RunContext) -> int:
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
 
-    planned = Planned.read(folder).under(context, engine)
+    planned = Plan.read(folder).under(context, engine)
     trainer, wandb = planned.context.trainer, planned.context.wandb
     quiet = replace(
         planned.context,
@@ -420,7 +414,7 @@ def status(output_dir: PathText, watch: bool = False) -> None:
         watch: Look again and again until the sweep has ended.
     """
     folder = Path(output_dir)
-    show_status(folder, Planned.read(folder).cells, watch)
+    show_status(folder, Plan.read(folder).cells, watch)
 
 
 @command(Command(positional=True))

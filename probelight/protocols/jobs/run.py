@@ -138,14 +138,15 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
 def _run_on_ray(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import drive
-    from probelight.protocols.jobs.plan import Planned, plan_jobs
+    from probelight.protocols.jobs.outlook import plan_jobs
+    from probelight.protocols.jobs.plan import Plan
     from probelight.protocols.jobs.status import RunView
 
     missing = unfinished(jobs, folder)
     plan = plan_jobs(folder.path, jobs)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     view = RunView(context.trainer.progress_bar)
-    code = drive(folder.path, Planned(quiet, context.engine, plan.cells), view) if missing else 0
+    code = drive(folder.path, Plan(quiet, context.engine, plan.cells), view) if missing else 0
     if code in (0, 1):  # else it was stopped, and time is short
         record_pending(folder.runs_dir, context.wandb)
     folder.write_results()

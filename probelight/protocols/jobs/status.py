@@ -28,7 +28,7 @@ from probelight.protocols.jobs.cells import (
     statuses,
 )
 from probelight.protocols.jobs.fencing import last_driver
-from probelight.protocols.jobs.plan import Progress, counted, duration, last_line
+from probelight.protocols.jobs.outlook import Progress, counted, duration, last_line
 
 
 class RunView:

@@ -15,7 +15,8 @@ from typing import Any
 from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.plan import Plan, Planned, plan_jobs
+from probelight.protocols.jobs.outlook import Outlook, plan_jobs
+from probelight.protocols.jobs.plan import Plan
 from tests.fixtures.checkout import ROOT
 
 _OWN_OF_A_RUN = ("seconds", "git_commit")
@@ -24,7 +25,7 @@ _STARTED: list[subprocess.Popen[str]] = []
 
 def planned(
     folder: Path, jobs: Sequence[Job], devices: int = 1, checkpoint_every: int = 1, **engine: Any
-) -> Plan:
+) -> Outlook:
     """Plans jobs in a folder, as `sweep plan` does with those of a grid."""
     plan = plan_jobs(folder, jobs)
     trainer = TrainerSettings(
@@ -35,7 +36,7 @@ def planned(
         threads=1,
     )
     settings = RaySettings(**{"cpus_per_cell": devices, **engine})
-    Planned(RunContext(trainer, DEFAULT_WANDB), settings, plan.cells).keep(folder)
+    Plan(RunContext(trainer, DEFAULT_WANDB), settings, plan.cells).keep(folder)
     return plan
 
 

@@ -17,7 +17,7 @@ from probelight.protocols.jobs.fencing import (
     newest_attempt,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.plan import detectable_table, plan_jobs, plan_lines
+from probelight.protocols.jobs.outlook import detectable_table, plan_jobs, plan_lines
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 

@@ -10,10 +10,10 @@ from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells import Cell
 from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.plan import Planned, wandb_group
+from probelight.protocols.jobs.plan import Plan, wandb_group
 from probelight.results.run_status import PLANNED_FILE
 
-PLANNED = Planned(
+PLANNED = Plan(
     RunContext(
         TrainerSettings(accelerator="cpu", threads=1, checkpoint_every=20),
         WandbSettings(project="probes", tags=("a", "b")),
@@ -29,20 +29,20 @@ PLANNED = Planned(
 
 def test_what_was_planned_is_read_as_it_was(tmp_path: Path) -> None:
     PLANNED.keep(tmp_path)
-    assert Planned.read(tmp_path) == PLANNED
+    assert Plan.read(tmp_path) == PLANNED
 
 
 def test_a_folder_without_a_plan_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"sweep plan --config ... --output_dir {tmp_path}"):
-        Planned.read(tmp_path)
+        Plan.read(tmp_path)
 
 
 def test_a_folder_keeps_its_id_and_never_whom_it_was_taken_from(tmp_path: Path) -> None:
     PLANNED.keep(tmp_path)
-    again = Planned(RunContext(), RaySettings(take_over=True, max_retries=1))
+    again = Plan(RunContext(), RaySettings(take_over=True, max_retries=1))
     assert again.id != PLANNED.id
     again.keep(tmp_path)
-    found = Planned.read(tmp_path)
+    found = Plan.read(tmp_path)
     assert (found.id, found.engine) == (PLANNED.id, RaySettings(max_retries=1))
 
 
@@ -63,7 +63,7 @@ def test_an_option_of_the_run_comes_before_the_plans() -> None:
 def test_a_damaged_file_is_said(tmp_path: Path, text: str) -> None:
     (tmp_path / PLANNED_FILE).write_text(text)
     with pytest.raises(UsageError, match="sweep plan` again"):
-        Planned.read(tmp_path)
+        Plan.read(tmp_path)
 
 
 def test_report_and_cells_share_a_group(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from probelight.io.host import this_process
 from probelight.protocols.jobs.cells import Cell, CellStatus, State
 from probelight.protocols.jobs.fencing import Attempt
-from probelight.protocols.jobs.plan import Progress, duration, last_line
+from probelight.protocols.jobs.outlook import Progress, duration, last_line
 
 
 def status_of(key: str, state: State, num_steps: int, seconds: float | None = None) -> CellStatus:

@@ -15,7 +15,7 @@ from probelight.io.host import Process, host_id, this_process
 from probelight.protocols.jobs import status
 from probelight.protocols.jobs.cells import Cell, CellStatus, Failure, State
 from probelight.protocols.jobs.fencing import DRIVER, Attempt, Driver
-from probelight.protocols.jobs.plan import Progress
+from probelight.protocols.jobs.outlook import Progress
 from probelight.protocols.jobs.status import how_far, show_status, status_view
 
 DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out

@@ -27,7 +27,8 @@ from probelight.protocols.jobs.fencing import (
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Ref
 from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.on_ray.watch import End, Order
-from probelight.protocols.jobs.plan import Planned, counted, last_line
+from probelight.protocols.jobs.outlook import counted, last_line
+from probelight.protocols.jobs.plan import Plan
 from probelight.protocols.jobs.search import draw
 from probelight.protocols.jobs.status import RunView
 from probelight.results.run_folder import CONFIG
@@ -78,7 +79,7 @@ _LOG = "ray.log"
 _PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_")
 
 
-def drive(folder: Path, planned: Planned, view: RunView) -> int:
+def drive(folder: Path, planned: Plan, view: RunView) -> int:
     """Runs the cells of a folder that have no result.
 
     Args:
@@ -119,7 +120,7 @@ class _Drive:
         self,
         folder: Path,
         number: int,
-        planned: Planned,
+        planned: Plan,
         schedule: Schedule,
         cluster: Cluster,
         view: RunView,

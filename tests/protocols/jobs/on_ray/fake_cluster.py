@@ -16,7 +16,8 @@ from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.on_ray.drive import drive
 from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.on_ray.watch import End, Order
-from probelight.protocols.jobs.plan import Planned, plan_jobs
+from probelight.protocols.jobs.outlook import plan_jobs
+from probelight.protocols.jobs.plan import Plan
 from probelight.protocols.jobs.status import RunView
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
@@ -117,7 +118,7 @@ class Sweep:
     def run(self) -> int:
         self._out = io.StringIO()
         view = RunView(bar=False, console=Console(file=self._out, soft_wrap=True, highlight=False))
-        return drive(self.folder, Planned(self.context, self.engine, self.cells), view)
+        return drive(self.folder, Plan(self.context, self.engine, self.cells), view)
 
     @property
     def lines(self) -> list[str]:

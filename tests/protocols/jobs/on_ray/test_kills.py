@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from probelight.protocols.jobs.cells import State, statuses
-from probelight.protocols.jobs.plan import Planned
+from probelight.protocols.jobs.plan import Plan
 from tests.protocols.jobs import tiny_training
 from tests.protocols.jobs.harness import (
     log_lines,
@@ -76,6 +76,6 @@ def test_ten_kills_of_workers_cells_drivers_and_raylets(
     keys = [cell.key for cell in tiny_training.cells(NUM_CELLS)]
     assert sorted(log_lines(tmp_path)) == sorted(keys)  # each finished once
     assert results(tmp_path) == undisturbed
-    assert {one.state for one in statuses(tmp_path, Planned.read(tmp_path).cells)} == {State.DONE}
+    assert {one.state for one in statuses(tmp_path, Plan.read(tmp_path).cells)} == {State.DONE}
     assert run_to_end(tmp_path) == 0
     assert results(tmp_path) == undisturbed
