@@ -71,7 +71,7 @@ class PredictionGrid:
 def age_grids(
     ages: Sequence[int] = AGES, years: Sequence[int] = BIRTH_YEARS, wording: Wording = "paper"
 ) -> tuple[PredictionGrid, ...]:
-    """The four panels of figure 3.
+    """Return the four panels of figure 3.
 
     The right answer is what the sentence says, also where it is odd: in panel C a "1980 year old
     person" is older than a "1960 year old person", in panel D somebody "born in 20" is older than
@@ -92,7 +92,7 @@ def age_grids(
 
 
 def size_grid(objects: Sequence[str] = OBJECTS, wording: Wording = "paper") -> PredictionGrid:
-    """The matrix of table 4.
+    """Return the matrix of table 4.
 
     Args:
         objects: From the smallest to the largest.
@@ -105,7 +105,7 @@ def size_grid(objects: Sequence[str] = OBJECTS, wording: Wording = "paper") -> P
 
 
 def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionGrid:
-    """One grid by its name; see `age_grids` and `size_grid`.
+    """Return one grid by its name; see `age_grids` and `size_grid`.
 
     Raises:
         KeyError: If there is no such grid.
@@ -125,7 +125,7 @@ def grid_of(name: str, values: Sequence[Value], wording: Wording) -> PredictionG
 def _pairs(
     name: str, sentence: str, values: Sequence[Value], candidates: tuple[str, str], *, rising: bool
 ) -> tuple[Record, ...]:
-    """Items over all ordered pairs.
+    """Make the items over all ordered pairs.
 
     `rising` says that the first candidate (younger, smaller) is right where the first value stands
     before the second in the order of `values`.

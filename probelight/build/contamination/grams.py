@@ -1,4 +1,4 @@
-"""What an item, or a line of another text, is compared by: its words without case and marks.
+"""The words and n-grams by which an item is compared with another text.
 
 A word is a run of letters and digits: lower case, in Unicode's compatible form (NFKC: a ligature is
 its letters, full-width letters are plain ones), without soft hyphens and joiners. All else divides
@@ -20,6 +20,15 @@ from numpy.typing import NDArray
 
 from probelight.probes.record import MASK, Record
 
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+NGRAM = 8  # words
+MOST_GROUPS = 10
+UNKNOWN = 0  # the id of all words that the probe does not have
+_END = -1  # that of none
+_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
+_INVERSE = pow(_BASE, -1, 2**64)
+_MOST_BITS = 26
 _WORD = re.compile(r"[^\W_]+")
 _JOINERS = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 # Of text in ASCII the same, several times faster: letters in lower case, blanks for marks.
@@ -27,7 +36,7 @@ _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in ra
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in their order."""
+    """Return the words of a text in their order."""
     if text.isascii():
         return text.translate(_ASCII).split()
     plain = unicodedata.normalize("NFKC", _JOINERS.sub("", text))
@@ -50,7 +59,7 @@ class ItemText:
 
 
 def item_text(record: Record, choice: str) -> ItemText:
-    """The text of an item with one of its choices."""
+    """Return the text of an item with one of its choices."""
     before, _, after = record.stem.partition(MASK)
     own, answer = words_of(before), words_of(choice)
     end = len(own) + len(answer)
@@ -58,20 +67,9 @@ def item_text(record: Record, choice: str) -> ItemText:
 
 
 def texts_of(record: Record, wrong_choices: bool = True) -> Iterator[tuple[str, ...]]:
-    """The words of an item with its right answer and with each other choice, if these count."""
+    """Yield the words of an item with its right answer and, if they count, each other choice."""
     choices = record.choices if wrong_choices else [record.gold]
     return (item_text(record, choice).words for choice in choices)
-
-
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
-NGRAM = 8  # words
-MOST_GROUPS = 10
-UNKNOWN = 0  # the id of all words that the probe does not have
-_END = -1  # that of none
-_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
-_INVERSE = pow(_BASE, -1, 2**64)
-_MOST_BITS = 26
 
 
 class Wanted(NamedTuple):
@@ -88,7 +86,7 @@ class Wanted(NamedTuple):
     bits: NDArray[np.bool_]
 
     def found_in(self, hashes: Hashes) -> tuple[Ints, Ints]:
-        """(M,) pairs of a place in `hashes` and a place of the probe whose hashes are equal."""
+        """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
         near = np.flatnonzero(self.bits[_leading(hashes, self.bits)])
         first = np.searchsorted(self.hashes, hashes[near], "left")
         times = np.searchsorted(self.hashes, hashes[near], "right") - first
@@ -121,11 +119,11 @@ class ProbeGrams:
     wanted: Mapping[int, Wanted]
 
     def ids_of(self, words: Sequence[str]) -> Ints:
-        """(L,) the ids of some words."""
+        """Return (L,) the ids of some words."""
         return np.fromiter(map(self.ids.get, words, repeat(UNKNOWN)), np.int64, len(words))
 
     def whole_stem(self, text: int) -> int:
-        """Length of the stem, where that is looked for whole; else 0."""
+        """Return the length of the stem, where that is looked for whole; else 0."""
         end = self.texts[text].start
         if end < 1 or self.texts[text].end < len(self.texts[text].words):
             return 0
@@ -139,7 +137,7 @@ def probe_grams(
     size: int = NGRAM,
     most_groups: int = MOST_GROUPS,
 ) -> ProbeGrams:
-    """The n-grams of a probe.
+    """Collect the n-grams of a probe.
 
     Args:
         records: Its items.
@@ -174,24 +172,19 @@ def probe_grams(
 
 
 def window_hashes(words: Ints, size: int) -> Hashes:
-    """(L - size + 1,) a hash of each `size` words, the same wherever they stand.
+    """Return (L - size + 1,) a hash of each `size` words, the same wherever they stand.
 
     The words' own hashes are the digits of a number modulo 2**64, summed once for all sizes.
     """
     if len(words) < size:
         return np.empty(0, np.uint64)
-    digits = _mixed(words) * _powers(_BASE, len(words))
+    mixed = words.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(31)  # numbers of 64 bits that have nothing of the ids' order
+    digits = mixed * np.uint64(0x94D049BB133111EB) * _powers(_BASE, len(words))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(digits, dtype=np.uint64)])
     num = len(words) - size + 1
     hashes: Hashes = (sums[size:] - sums[:num]) * _powers(_INVERSE, num)
     return hashes
-
-
-def _mixed(words: Ints) -> Hashes:
-    """Ids as numbers of 64 bits that have nothing of their order."""
-    mixed = words.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed * np.uint64(0x94D049BB133111EB)
 
 
 def _powers(base: int, num: int) -> Hashes:
@@ -203,7 +196,7 @@ def _powers(base: int, num: int) -> Hashes:
 def _mostly_own(
     words: Ints, grouped: Sequence[tuple[int, int, Hashable]], size: int, most_groups: int
 ) -> NDArray[np.bool_]:
-    """(L,) whether half of the n-gram that begins there, or more, is no template's.
+    """Return (L,) whether at least half of the n-gram that begins there is no template's.
 
     Args:
         words: See `ProbeGrams`.

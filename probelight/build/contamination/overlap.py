@@ -1,4 +1,8 @@
-"""Looks through texts for a probe's n-grams, and says of each item what was found."""
+"""Looking through texts for a probe's n-grams: what of each item another text has.
+
+The text is fed to a `Scan` in parts, from items or from a file; `shared_concepts` compares items by
+the concepts that they name.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,15 @@ from probelight.io.files import Watched, read_blocks
 from probelight.io.limits import TEXT
 from probelight.probes.record import Record
 
+_ARROW = re.compile(r"=>|<=")
+_MOST_WORDS = 200_000  # fed at once
+_LONGEST = 1 << 24  # characters without a blank, which are cut
+_LOST = "\ufffd"
+
 
 @dataclass(frozen=True)
 class Overlap:
-    """What of an item another text has.
+    """The part of an item that another text has.
 
     Attributes:
         share: Of its n-grams, those that the other text has; None of an item without words. An
@@ -51,10 +60,10 @@ class Overlap:
 
 
 class Scan:
-    """What is found in one text, or in all texts of one source, which is fed to it in parts.
+    """Finds n-grams in one text, or in all texts of one source, which is fed to it in parts.
 
     Args:
-        grams: What is looked for.
+        grams: The n-grams to find.
     """
 
     def __init__(self, grams: ProbeGrams) -> None:
@@ -68,11 +77,11 @@ class Scan:
         self._starts = np.array(grams.starts)
 
     def feed(self, words: Sequence[str], where: Callable[[int], str]) -> None:
-        """Looks through the next words.
+        """Look through the next words.
 
         Args:
             words: They go on from those fed before; "" divides texts.
-            where: Says of the place of one of them where that is.
+            where: Names the place of one of them.
         """
         if not words:
             return
@@ -91,7 +100,7 @@ class Scan:
         self._tail = ids[max(0, len(ids) - most + 1) :]
 
     def overlaps(self) -> list[Overlap]:
-        """What was found of each item."""
+        """Return what was found of each item."""
         by_text = [self._overlap(text) for text in range(len(self._grams.texts))]
         return [by_text[text] for text in self._grams.text_of]
 
@@ -125,7 +134,7 @@ class Scan:
         return length in self._found and bool(self._found[length][start])
 
     def _matches(self, ids: Ints, size: int, wanted: Wanted) -> tuple[Ints, Ints]:
-        """(M,) places in the text and in the probe at which the same words begin."""
+        """Return (M,) places in the text and in the probe at which the same words begin."""
         at, places = wanted.found_in(window_hashes(ids, size))
         offsets = np.arange(size)
         same = ids[at[:, None] + offsets] == self._grams.words[places[:, None] + offsets]
@@ -133,7 +142,7 @@ class Scan:
         return at[kept], places[kept]
 
     def _earlier(self, at: Ints, places: Ints, num: int) -> Ints:
-        """(M,) how many n-grams right before a match are matches too, one word further each.
+        """Return (M,) how many n-grams right before a match are matches too, word by word.
 
         Args:
             at: (M,) places in the text, counted from the first that was not looked at before.
@@ -159,6 +168,7 @@ class Scan:
     def _keep_longest(
         self, begin: Ints, places: Ints, lengths: Ints, where: Callable[[int], str]
     ) -> None:
+        """Keep the longest piece of each text of the probe, and where it was found."""
         texts = np.searchsorted(self._starts, places, "right") - 1
         order = np.lexsort((begin, -lengths, texts))
         _, first = np.unique(texts[order], return_index=True)
@@ -173,19 +183,14 @@ def _share(found: NDArray[np.bool_]) -> float | None:
     return float(found.mean()) if len(found) else None
 
 
-_MOST_WORDS = 200_000  # fed at once
-_LONGEST = 1 << 24  # characters without a blank, which are cut
-_LOST = "\ufffd"
-
-
 def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = True) -> None:
-    """Looks through items.
+    """Look through items.
 
     Args:
         scan: Gets the words.
         records: The items.
-        wrong_choices: Whether each is read with each of its choices, as who trains on it does, or
-            with its right answer alone.
+        wrong_choices: Whether each is read with each of its choices, as a trainer reads it, or with
+            its right answer alone.
     """
     words, begins, names = list[str](), list[int](), list[str]()
 
@@ -204,7 +209,7 @@ def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = Tr
 
 
 def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> list[str]:
-    """Looks through a plain, .gz or .zip text file, which is read once and not kept.
+    """Look through a plain, .gz or .zip text file, which is read once and not kept.
 
     Words go on over the ends of lines, as in wrapped text.
 
@@ -242,7 +247,7 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
 
 
 def _parts(path: str | Path, watched: Watched | None) -> Iterator[str]:
-    """The text of a file in parts that end between words."""
+    """Yield the text of a file in parts that end between words."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
     for number, block in enumerate(read_blocks(path, TEXT, watched)):
@@ -256,12 +261,9 @@ def _parts(path: str | Path, watched: Watched | None) -> Iterator[str]:
     yield rest + decoder.decode(b"", final=True)
 
 
-_ARROW = re.compile(r"=>|<=")
-
-
 @dataclass(frozen=True)
 class Shared:
-    """What an item has in common with those of another probe; None where no names tell.
+    """What an item has in common with those of another probe; None where it names nothing.
 
     Attributes:
         concept: Whether one of them asks about the same concept.
@@ -273,20 +275,22 @@ class Shared:
 
 
 def answer_of(record: Record) -> str:
-    """The concept that the right answer stands for, a synset or a word's sense; "" if unnamed."""
+    """Return the concept of the right answer, a synset or a word's sense; "" if unnamed."""
     chain = _ARROW.split(str(record.meta.get("chain") or ""))
     return chain[-1] if len(chain) == 2 else str(record.meta.get("sense") or "")
 
 
 def shared_concepts(records: Sequence[Record], others: Sequence[Record]) -> list[Shared]:
-    """What each item shares with the others."""
+    """Return what each item shares with the others."""
     concepts = {cluster_of(other) for other in others} - {""}
     answers = {answer_of(other) for other in others} - {""}
-    return [
-        Shared(_among(cluster_of(record), concepts), _among(answer_of(record), answers))
-        for record in records
-    ]
-
-
-def _among(name: str, known: set[str]) -> bool | None:
-    return name in known if name and known else None
+    found = []
+    for record in records:
+        concept, answer = cluster_of(record), answer_of(record)
+        found.append(
+            Shared(
+                concept in concepts if concept and concepts else None,
+                answer in answers if answer and answers else None,
+            )
+        )
+    return found

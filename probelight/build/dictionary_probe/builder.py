@@ -68,7 +68,7 @@ class DictionarySettings(BuildSettings):
 
 
 def read_senses(settings: DictionarySettings) -> list[Sense]:
-    """The dictionary, in whichever of its forms it is there.
+    """Read the dictionary, in whichever of its forms it is there.
 
     Raises:
         FileNotFoundError: If it is missing, with how to get it.
@@ -89,10 +89,10 @@ def read_senses(settings: DictionarySettings) -> list[Sense]:
 
 
 def build_dictionary(settings: DictionarySettings) -> Probe:
-    """Builds the probe.
+    """Build the probe.
 
     Args:
-        settings: How.
+        settings: Its settings.
 
     Returns:
         Records by split, which share no word and no definition.
@@ -134,7 +134,7 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
 
 
 def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
-    """Of each word the senses of one part of speech that are told apart, or one sense.
+    """Group each word's senses of one part of speech that differ, or take one sense.
 
     A sense of another part of speech would be ruled out by the look of its definition.
     """
@@ -152,7 +152,7 @@ def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
 def _deal(
     groups: list[Group], sizes: Mapping[str, int], most: int, rng: random.Random
 ) -> dict[str, list[Group]]:
-    """Words for each split, those of several senses before others; the last ones are to spare."""
+    """Deal words to splits, those of several senses before others; the last ones are to spare."""
     rng.shuffle(groups)
     groups.sort(key=lambda group: len(group) == 1)
     counts = itertools.accumulate(min(most, len(group)) for group in groups)
@@ -173,7 +173,7 @@ def _deal(
 def _drafts(
     entry: Entry, group: Group, golds: Sequence[Entry], distinct: Distinct, rng: random.Random
 ) -> Iterator[Draft]:
-    """The question about an entry; none where the split has too few answers that are wrong."""
+    """Yield the question about an entry; none if the split has too few wrong answers."""
     fillers = [one for one in golds if one.word != entry.word]
     chosen = [entry]
     asked = {entry.word, entry.shown}  # no answer repeats it, right or wrong

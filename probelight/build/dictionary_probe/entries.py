@@ -1,4 +1,7 @@
-"""When two definitions may say the same, so that the one is no wrong answer beside the other."""
+"""The senses of a dictionary that can be asked about, and which of them differ for certain.
+
+Two definitions that may say the same cannot be the right and a wrong answer of one question.
+"""
 
 from __future__ import annotations
 
@@ -31,22 +34,22 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @cache
 def beginnings(text: str, num_letters: int = _NUM_LETTERS) -> frozenset[str]:
-    """The content words of a text, cut to their beginnings: "heated" is as "heating"."""
+    """Return the content words of a text, cut to their beginnings: "heated" is as "heating"."""
     words = _WORD.findall(text.lower())
     return frozenset(w[:num_letters] for w in words if w not in _FUNCTION_WORDS and len(w) > 1)
 
 
 def overlap(one: str, other: str) -> float:
-    """How many of its content words the shorter text shares with the other, as a share.
+    """Return the share of the shorter text's content words that the other has too.
 
-    A text without any is taken to share all that it has.
+    A text without any counts as sharing all.
     """
     ours, theirs = beginnings(one), beginnings(other)
     return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
 
 
 def spells(word: str, definition: str) -> bool:
-    """Whether a definition tells a word by spelling: it has the word, or one made from it."""
+    """Return whether a definition has a word, or one made from it, so that spelling tells."""
     stem = stem_of(word)
     return any(
         stem_of(token) == stem
@@ -56,7 +59,7 @@ def spells(word: str, definition: str) -> bool:
 
 
 def _is_made_of(word: str, token: str) -> bool:
-    """Whether two words have a stem in common ("hitter", "hits"), or the one is in the other."""
+    """Return whether two words share a stem ("hitter", "hits"), or one is in the other."""
     if len(token) >= _FEW_LETTERS and token[:_NUM_LETTERS] in word:
         return True  # also "unhappy", "happy"
     shorter, longer = sorted((_stem(word), _stem(token)), key=len)
@@ -66,7 +69,7 @@ def _is_made_of(word: str, token: str) -> bool:
 
 @cache
 def _stem(word: str) -> str:
-    """A word without its ending, roughly: enough to see that two are forms of one."""
+    """Return a word without its ending, roughly: enough to see that two are forms of one."""
     stem = _ENDING.sub("", word)
     return stem[:-1] if stem != word and stem[-2:-1] == stem[-1:] else stem
 
@@ -149,7 +152,7 @@ class Entry:
 
 
 def read_entries(senses: Iterable[Sense]) -> Iterator[Entry]:
-    """The senses that can be asked about; no two have one definition, or one word and usage."""
+    """Yield the senses to ask about; no two have one definition, or one word and usage."""
     places, seen = Counter[str](), set[str]()
     for sense in senses:
         word, part = sense.word.lower(), _PARTS.get(sense.part_of_speech)
@@ -170,7 +173,7 @@ def read_entries(senses: Iterable[Sense]) -> Iterator[Entry]:
 
 
 def clean_definition(text: str) -> str | None:
-    """The first sentence of a definition without remarks on the word, or None if it is unfit."""
+    """Return the first sentence of a definition without remarks, or None if it is unfit."""
     text = _SUBSENSE.split(text)[-1]
     text = _REMARK.sub("", _first_sentence(_OPENING.sub("", text))).strip(" .,;:")
     text = text[:1].upper() + text[1:]
@@ -180,7 +183,7 @@ def clean_definition(text: str) -> str | None:
 
 
 def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
-    """The word as it stands in a usage, and the usage, of each that is fit."""
+    """Yield the word as it stands in a usage, and the usage, of each that is fit."""
     wanted = forms(word, part)
     quoted = _QUOTED.findall(" ".join([sense.definition, *sense.examples]))
     for example in (*sense.examples, *quoted):
@@ -205,7 +208,7 @@ def _first_sentence(text: str) -> str:
 
 
 def forms(word: str, part: str) -> set[str]:
-    """How a word may stand in a usage: as it is, or with its part of speech's regular endings."""
+    """Return the forms of a word in a usage: itself, and with the regular endings."""
     ends = {"n": ("s", "es"), "v": ("s", "es", "ed", "ing", "d")}.get(part, ())
     found = {word, *(word + end for end in ends)}
     if word.endswith("y") and ends:
@@ -231,7 +234,7 @@ class Distinct:
                 self._synonyms.setdefault(sense.word.lower(), set()).add(word)
 
     def __call__(self, one: Entry, other: Entry) -> bool:
-        """Whether either definition is wrong where the other one is right."""
+        """Return whether either definition is wrong where the other one is right."""
         ours, theirs = synonyms_in(one.definition), synonyms_in(other.definition)
         if say_the_same(one.definition, other.definition):
             return False
@@ -249,7 +252,7 @@ class Distinct:
 
 
 def check_senses(records: Sequence[Record]) -> list[Finding]:
-    """Wrong answers that say nearly what the right one says.
+    """Find wrong answers that say nearly what the right one says.
 
     Args:
         records: Items; those whose notes do not count the senses among their choices, as

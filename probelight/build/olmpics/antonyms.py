@@ -1,4 +1,8 @@
-"""Opposites and synonyms of WordNet, for antonym negation (Talmor et al. 2020, section 4.3)."""
+"""Antonym negation at any size, of adjectives, nouns and verbs (Talmor et al. 2020, section 4.3).
+
+"It was [MASK] hot, it was really cold .": "not" is right between opposites, "really" between
+synonyms. In each part of speech, which has a sentence of its own, half are opposites.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,15 @@ from probelight.probes.record import MASK, Record
 Part = Literal["adjective", "noun", "verb"]
 _LETTERS: Mapping[Part, str] = {"adjective": "a", "noun": "n", "verb": "v"}
 
+_PARTS: tuple[Part, ...] = get_args(Part)
+_SENTENCES: Mapping[Part, str] = {
+    "adjective": f"It was {MASK} {{}}, it was really {{}}.",
+    "noun": f"It was {MASK} a {{}}, it was really a {{}}.",
+    "verb": f"He was {MASK} ready to {{}}, He was really ready to {{}}.",
+}
+# Comparatives, and words that are not shown to everybody.
+_UNFIT_PAIRS = frozenset("smaller larger darned damn damned goddam goddamned raped".split())
+Pair = tuple[str, str]
 _MAX_SENSE = 1  # later senses of a word make pairs that no reader would take as meant
 _MIN_COUNT = 4  # occurrences that make a word outside the vocabulary well known
 _MAX_SHARED = 4  # letters in a row: "happy, unhappy" can be told by spelling
@@ -43,7 +56,7 @@ _UNFIT = frozenset(
 def antonym_pairs(
     wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
 ) -> set[tuple[str, str]]:
-    """Opposites, each pair once in alphabetic order.
+    """Return opposites, each pair once in alphabetic order.
 
     Also the opposites at one remove: what is similar to hot ("scorching") is opposed to cold, where
     the gloss of the one has a word of the other ("hot and dry"): a reader agrees with such pairs
@@ -65,7 +78,7 @@ def antonym_pairs(
 def synonym_pairs(
     wordnet: Any, vocabulary: Collection[str], part: Part = "adjective"
 ) -> set[tuple[str, str]]:
-    """Words of one synset, or of a synset and one similar to it; each pair once, in order.
+    """Return words of one synset, or of a synset and one similar to it; each pair once, in order.
 
     Similar ones are as in `antonym_pairs`.
     """
@@ -113,7 +126,7 @@ class _Known:
 
 
 def _similar(synset: Any) -> list[Any]:
-    """Synsets similar to one of which the gloss, or its own, names the other."""
+    """Return the synsets similar to one where the gloss of either names the other."""
     similar: list[Any] = synset.similar_tos()
     return [other for other in similar if _names(other, synset) or _names(synset, other)]
 
@@ -134,17 +147,6 @@ def _alike(one: str, other: str) -> bool:
     return any(one[i : i + size] in other for i in range(len(one) - size + 1)) or one in other
 
 
-_PARTS: tuple[Part, ...] = get_args(Part)
-_SENTENCES: Mapping[Part, str] = {
-    "adjective": f"It was {MASK} {{}}, it was really {{}}.",
-    "noun": f"It was {MASK} a {{}}, it was really a {{}}.",
-    "verb": f"He was {MASK} ready to {{}}, He was really ready to {{}}.",
-}
-# Comparatives, and words that are not shown to everybody.
-_UNFIT_PAIRS = frozenset("smaller larger darned damn damned goddam goddamned raped".split())
-Pair = tuple[str, str]
-
-
 @dataclass(frozen=True)
 class AntonymSettings(OlmpicsSettings):
     """Settings of antonym_negation.
@@ -162,7 +164,7 @@ class AntonymSettings(OlmpicsSettings):
 
 
 def build_antonyms(settings: AntonymSettings) -> Probe:
-    """Not or really?
+    """Build the probe: not or really?
 
     Raises:
         FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
@@ -191,7 +193,7 @@ def build_antonyms(settings: AntonymSettings) -> Probe:
 def word_pairs(
     wordnet: Any, vocabulary: Collection[str]
 ) -> dict[Part, tuple[set[Pair], set[Pair]]]:
-    """Opposites and synonyms by part of speech.
+    """Return opposites and synonyms by part of speech.
 
     A pair is in one of the sets only, in that of the first part of speech that has it; what is
     opposed in any of them is a synonym in none. Nouns can be counted, so that "a" can stand there.
@@ -227,7 +229,7 @@ def _drafts(part: Part, opposite: Pair, same: Pair) -> Iterator[Draft]:
 
 
 def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Finding]:
-    """Pairs whose answer WordNet contradicts: synonyms in one sense and opposites in another."""
+    """Find pairs that WordNet contradicts: synonyms in one sense, opposites in another."""
     wordnet = open_wordnet(settings.wordnet_dir)
     findings = []
     for record in records:

@@ -1,4 +1,8 @@
-"""A fact about a thing that is named by a fact: the three templates over Wikidata (Talmor 2020)."""
+"""Encyclopedic composition from Wikidata: a fact about a thing named by a fact (Talmor 2020, 4.5).
+
+The three templates ask for the answer of a chain of two facts. The single-hop facts that a model is
+trained on first lie beside the probe, in `facts.jsonl.gz`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,10 @@ from probelight.build.sources.wikidata import Facts, read_wikidata
 from probelight.io.ranges import NumItems
 from probelight.probes.record import Record
 
+NAME = "encyclopedic_composition"
+NUM_WRONG = 2
+_YEARS = (1, 2, 3)  # how far a wrong year is from the right one
+_SPARE = 2  # chains that are looked at for each item: some have no near answers
 MEMBER_OF, CAST, SPOUSE, FOUNDED_BY, HEADQUARTERS = "P463", "P161", "P26", "P112", "P159"
 LINKS = (MEMBER_OF, CAST, SPOUSE, FOUNDED_BY, HEADQUARTERS)
 KIND, BEGAN, COUNTRY, WITHIN, GENDER, CITIZEN = "P31", "P571", "P17", "P131", "P21", "P27"
@@ -187,10 +195,6 @@ class World:
         return seen
 
 
-NUM_WRONG = 2
-_YEARS = (1, 2, 3)  # how far a wrong year is from the right one
-
-
 class NearAnswers:
     """Draws the wrong answers of one template's items in a split.
 
@@ -212,9 +216,12 @@ class NearAnswers:
             self.surplus[chain.ids[2]] -= NUM_WRONG
 
     def of(self, chain: Chain) -> tuple[str, ...] | None:
-        """The wrong answers of an item; None where there are too few."""
+        """Draw the wrong answers of an item; None where there are too few."""
         if chain.template == "band":
-            return self._years(int(chain.ids[2]))
+            right, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
+            before = self.rng.sample(_YEARS, num_before)
+            behind = self.rng.sample(_YEARS, NUM_WRONG - num_before)
+            return tuple(str(right + n) for n in [*(-n for n in before), *behind])
         near = self._near(chain)
         self.rng.shuffle(near)
         near.sort(key=self.surplus.__getitem__)
@@ -226,13 +233,8 @@ class NearAnswers:
                 return tuple(self.golds[one] for one in chosen.values())
         return None
 
-    def _years(self, right: int) -> tuple[str, ...]:
-        num_before = self.rng.randint(0, NUM_WRONG)
-        before = self.rng.sample(_YEARS, num_before)
-        behind = self.rng.sample(_YEARS, NUM_WRONG - num_before)
-        return tuple(str(right + n) for n in [*(-n for n in before), *behind])
-
     def _near(self, chain: Chain) -> list[str]:
+        """Return answers of other items that are like the right one and certainly wrong."""
         world, gold, ids = self.world, chain.ids[2], {chain.ids[2]}
         ids |= world.all_right(chain.template, chain.ids[0])
         right = {plain_words(world.name(id)) for id in ids}
@@ -246,10 +248,6 @@ class NearAnswers:
         like = [id for id in others if world.share(id, gold, GENDER)]
         citizens = [id for id in like if world.share(id, gold, CITIZEN)]
         return citizens if len(citizens) >= NUM_WRONG else like
-
-
-NAME = "encyclopedic_composition"
-_SPARE = 2  # chains that are looked at for each item: some have no near answers
 
 
 @dataclass(frozen=True)
@@ -278,7 +276,7 @@ def _world(source: str, min_sitelinks: int) -> World:
 
 
 def build_composition(settings: CompositionSettings) -> Probe:
-    """Builds the probe.
+    """Build the probe.
 
     Raises:
         FileNotFoundError: If Wikidata is missing, with where to get it.
@@ -292,29 +290,21 @@ def build_composition(settings: CompositionSettings) -> Probe:
         own = {split: (size + place) // len(QUESTIONS) for split, size in sizes.items()}
         chains: dict[str, list[Chain]] = {}
         for chain in world.chains(template):
-            chains.setdefault(_key(chain), []).append(chain)
+            # In one split lies all about an answer, or about a band, as years come again.
+            key = chain.names[1] if template == "band" else chain.names[2]
+            chains.setdefault(key, []).append(chain)
         used = {one.gold for split in drafts.values() for one in split}
         for split, keys in dealt(sorted(chains.keys() - used), own, rng).items():
             pool = [chain for key in keys for chain in chains[key]]
-            found = _drafts(world, _few(pool, settings.questions, rng), own[split], rng)
+            counts, few = Counter[str](), []  # so many of each bridge at most
+            for chain in rng.sample(pool, len(pool)):
+                counts[chain.ids[1]] += 1
+                if counts[chain.ids[1]] <= settings.questions:
+                    few.append(chain)
+            found = _drafts(world, few, own[split], rng)
             advice = "lower --min_sitelinks, or raise --questions"
             drafts[split] += taken(found, own[split], f"{NAME}: {split}, {template}", advice)
     return finish(NAME, in_order(drafts), rng)
-
-
-def _key(chain: Chain) -> str:
-    """What lies in one split: all about an answer, or about a band, as years come again."""
-    return chain.names[1] if chain.template == "band" else chain.names[2]
-
-
-def _few(chains: Sequence[Chain], most: int, rng: random.Random) -> list[Chain]:
-    """Chains in a random order, so many of each bridge at most."""
-    counts, found = Counter[str](), []
-    for chain in rng.sample(chains, len(chains)):
-        counts[chain.ids[1]] += 1
-        if counts[chain.ids[1]] <= most:
-            found.append(chain)
-    return found
 
 
 def _drafts(

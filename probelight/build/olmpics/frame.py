@@ -1,4 +1,4 @@
-"""What the oLMpics builders share: their sizes, and articles that fit (Talmor et al. 2020)."""
+"""What the oLMpics builders share: sizes of splits, words, and sentences (Talmor et al. 2020)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from probelight.io.errors import UsageError
 from probelight.io.ranges import NumItems, Within
 
 T = TypeVar("T")
+_LEAST = 1 / 4  # of all names for a split: the choices of a small one must find each other too
 NumItemsOrNone = Annotated[int, Within(0, 10_000_000)]
 
 
@@ -47,7 +48,7 @@ class OlmpicsSettings(BuildSettings):
 
 
 def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
-    """The sizes of splits that share so many items: the last ones get what is left.
+    """Cut the sizes of splits that share so many items: the last ones get what is left.
 
     Raises:
         UsageError: If nothing is left for one of them.
@@ -62,35 +63,34 @@ def at_most(sizes: Mapping[str, int], num_items: int) -> dict[str, int]:
 
 
 def in_order(splits: Mapping[str, list[T]]) -> dict[str, list[T]]:
-    """The splits as they are written: train, dev, test."""
+    """Return the splits in the order of their files: train, dev, test."""
     return {name: splits[name] for name in SPLITS if name in splits}
 
 
 def masked(num_choices: int, **others: Any) -> Mapping[str, Any]:
-    """The configuration of a probe that fills a mask."""
+    """Return the configuration of a probe that fills a mask."""
     sizes = {"num_choices": num_choices, "chance": round(1 / num_choices, 4)}
     return {"licence": "Apache-2.0", "setup": "mc_mlm", **sizes, **others}
 
 
 def with_articles(stem: str) -> str:
-    """A sentence with "an" where it is said; the released ones have "a" before every value."""
-    return re.sub(r"\b([Aa])n? (\w+)", lambda m: f"{_like(m[1], article(m[2]))} {m[2]}", stem)
+    """Put "an" where it is said; the released sentences have "a" before every value."""
 
+    def fitting(match: re.Match[str]) -> str:
+        letter, word = match.groups()
+        fit = article(word)
+        return f"{fit.capitalize() if letter.isupper() else fit} {word}"
 
-def _like(letter: str, word: str) -> str:
-    return word.capitalize() if letter.isupper() else word
-
-
-_LEAST = 1 / 4  # of all names: the choices of a small split must find each other too
+    return re.sub(r"\b([Aa])n? (\w+)", fitting, stem)
 
 
 def dealt(
     names: Sequence[str], sizes: Mapping[str, int], rng: random.Random
 ) -> dict[str, list[str]]:
-    """Deals names to splits in proportion to their items, but each has its fourth at least.
+    """Deal names to splits in proportion to their items, but each gets a fourth at least.
 
     Args:
-        names: In an order that hangs on nothing but the source.
+        names: In an order that depends on nothing but the source.
         sizes: Items of each split; the first one gets what the others leave.
         rng: The order.
     """
@@ -104,7 +104,7 @@ def dealt(
 
 
 def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Draft]:
-    """The first so many items.
+    """Take the first so many items.
 
     Raises:
         UsageError: If there are fewer; the message says what to do.
@@ -117,7 +117,7 @@ def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Dr
 
 @cache
 def frequent_words(count: int) -> frozenset[str]:
-    """The most frequent English words, by `wordfreq`'s large list.
+    """Return the most frequent English words, by `wordfreq`'s large list.
 
     Args:
         count: How many.
@@ -135,7 +135,7 @@ def frequent_words(count: int) -> frozenset[str]:
 
 
 def read_vocabulary(path: Path) -> frozenset[str]:
-    """Reads a model's pieces from vocab.txt or tokenizer.json, or from a folder with one of them.
+    """Read a model's pieces from vocab.txt or tokenizer.json, or from a folder with one of them.
 
     Raises:
         FileNotFoundError: If there is neither.

@@ -1,4 +1,4 @@
-"""The properties that ConceptNet gives to concepts, and whether a concept may have one."""
+"""Property conjunction from ConceptNet: which concept has both properties (Talmor 2020, 4.4)?"""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Properties:
     _with: dict[Property, set[str]] = field(default_factory=dict)
 
     def may_have(self, concept: str, one: Property) -> bool:
-        """Whether anything hints that a concept has a property; a distractor must have no hint.
+        """Return whether anything hints that a concept has a property; no distractor may.
 
         ConceptNet does not say what is false. A hint is a statement of any relation and weight
         that links the concept, a synonym of it, or what it is a kind of (up to two steps), with
@@ -114,18 +114,18 @@ class Properties:
         return self._with[one]
 
     def num_shared(self, first: str, second: str) -> int:
-        """How many properties two concepts have in common."""
+        """Count the properties that two concepts have in common."""
         return len(self.of[first].keys() & self.of[second].keys())
 
     def are_kin(self, first: str, second: str) -> bool:
-        """Whether two concepts are nearly one, or the one is a kind of the other."""
+        """Return whether two concepts are nearly one, or the one is a kind of the other."""
         kin = self.same.get(first, set()) | self.kinds.get(first, set())
         return second in kin or first in self.kinds.get(second, ()) or share_a_word(first, second)
 
 
 @lru_cache(maxsize=1)
 def read_properties(path: Path, min_weight: float) -> Properties:
-    """Reads what ConceptNet says in English.
+    """Read what ConceptNet says in English.
 
     Args:
         path: Its assertions.
@@ -139,7 +139,7 @@ def read_properties(path: Path, min_weight: float) -> Properties:
 
 
 def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
-    """What statements say, by concept; see `read_properties`."""
+    """Gather what statements say, by concept; see `read_properties`."""
     found = Properties()
     for relation, start, end, weight in edges:
         found.degree[start] += 1
@@ -161,7 +161,7 @@ def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
 
 
 def share_a_word(first: str, second: str) -> bool:
-    """Whether two texts have a word in common, a plural's s apart; small words do not count."""
+    """Return whether two texts share a word, a plural's s apart; small words do not count."""
     return not _stems(first).isdisjoint(_stems(second))
 
 
@@ -170,7 +170,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _is_askable(concept: str, one: Property) -> bool:
-    """Texts that everybody can read, and an answer that does not stand in its question."""
+    """Return whether everybody can read the texts, and neither stands in the other."""
     return (
         all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (concept, one.text))
         and len(concept.split()) <= 3
@@ -209,7 +209,7 @@ class ConjunctionSettings(OlmpicsSettings):
 
 
 def build_conjunction(settings: ConjunctionSettings) -> Probe:
-    """Builds the probe.
+    """Build the probe.
 
     Raises:
         FileNotFoundError: If ConceptNet is missing, with where to get it.

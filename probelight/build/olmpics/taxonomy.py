@@ -1,4 +1,8 @@
-"""Taxonomy conjunction at any size (Talmor et al. 2020, section 4.4)."""
+"""Taxonomy conjunction at any size (Talmor et al. 2020, section 4.4).
+
+"A ferry and a floatplane are both a type of [MASK].": the gold answer is the nearest hypernym that
+two concepts share; each distractor is a hypernym of one of them and not of the other.
+"""
 
 from __future__ import annotations
 
@@ -40,101 +44,6 @@ from probelight.probes.words import stem_of
 EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
 # "A seam and a gridiron are both a type of instrumentation": what nobody says.
 _NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())
-
-
-@dataclass(frozen=True)
-class TaxonomySettings(OlmpicsSettings):
-    """Settings of taxonomy_conjunction.
-
-    Args:
-        num_train: Items of train.
-        num_dev: Items of dev; the released file has 599.
-        num_test: Items of test; 0 for none, as in the paper.
-        wordnet_dir: Folder of a WordNet 3.0 database.
-        num_words: Concepts and answers are among so many of the most frequent words.
-        vocabulary: File or folder of a model whose pieces the answers have to be too; "" for none.
-        evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
-        per_gold: Items of train with one gold hypernym at most.
-        evaluation_per_gold: Items of dev and test with one gold hypernym at most.
-    """
-
-    num_dev: NumItems = 599
-    wordnet_dir: str = str(DEFAULT_DIR)
-    num_words: NumItems = 60_000
-    vocabulary: str = ""
-    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
-    per_gold: NumItems = 90
-    evaluation_per_gold: NumItems = 60
-
-
-def build_taxonomy(settings: TaxonomySettings) -> Probe:
-    """Which hypernym do two concepts share?
-
-    Raises:
-        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
-        UsageError: If there are fewer items than asked for, or a root is no synset.
-    """
-    words = frequent_words(settings.num_words)
-    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
-    rules = Rules(
-        evaluation_roots=tuple(settings.evaluation_roots),
-        answers=pieces - _NO_KINDS,
-        per_gold=settings.per_gold,
-        evaluation_per_gold=settings.evaluation_per_gold,
-        one_sided=True,
-    )
-    wordnet = open_wordnet(settings.wordnet_dir)
-    _check_roots(wordnet, settings.evaluation_roots)
-    sizes = {**settings.evaluation, **settings.train}
-    try:
-        return in_order(taxonomy_conjunction(wordnet, words, sizes, settings.seed, rules))
-    except ValueError as error:
-        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
-        raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
-
-
-def _check_roots(wordnet: Any, roots: Sequence[str]) -> None:
-    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
-
-    for root in roots:
-        try:
-            wordnet.synset(root)
-        except (WordNetError, ValueError) as error:
-            raise UsageError(
-                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
-            ) from error
-
-
-_ABOUT = """\
-Built as Talmor et al. (2020, section 4.4) describe it, over WordNet alone: concepts are nouns that
-can be counted, in their first sense, among the frequent words of wordfreq 3 (in place of Google
-Books) or used in that sense in WordNet's own corpus; answers are single frequent words. The gold is
-the nearest hypernym that the two share, wrong answers are hypernyms of one of them and, by any
-sense, not of the other. Nobody is asked about an animal of which WordNet does not say whether it
-is a vertebrate: the young, males and females, pets. Food and animals are for dev and test, other
-trees for train. No two splits share a gold. The longest of three answers is right as often as
-chance has it, where items allow that."""
-
-TAXONOMY_CONJUNCTION = Builder(
-    "taxonomy_conjunction",
-    "Which hypernym do two concepts share?",
-    TaxonomySettings,
-    build_taxonomy,
-    sources={"wordnet_dir": WORDNET},
-    check=lambda settings, records: check_conjunctions(records, open_wordnet(settings.wordnet_dir)),
-    about=_ABOUT,
-    config={
-        **masked(
-            3,
-            group_by="cluster",
-            arguments=r"An? (\w+) and an? (\w+) are both a type of \[MASK\]\.",
-            key_words=["and", "both"],
-        ),
-        "licence": WORDNET.licence,
-    },
-)
-
-
 _ALL_HOPS = 99
 _NEAR_HOPS = 5
 _SPARE = 1.5  # items dealt to a split for each one kept, see `_even_lengths`
@@ -162,7 +71,7 @@ _NOT_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class Rules:
-    """What is asked, and of what.
+    """Which items are made.
 
     Attributes:
         evaluation_roots: Synsets over the concepts of dev and test.
@@ -258,7 +167,7 @@ def taxonomy_conjunction(
 
 
 def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
-    """Picks items so that the longest word is right as often as chance has it, if that can be."""
+    """Pick items so that the longest word is right as often as by chance, if that can be."""
     order = rng.sample(drafts, len(drafts))
     longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
     others = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
@@ -269,7 +178,7 @@ def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> lis
 def read_concepts(
     wordnet: Any, vocabulary: Collection[str], answers: Collection[str]
 ) -> Iterator[Concept]:
-    """Well-known nouns in alphabetic order, each in its first sense.
+    """Yield well-known nouns in alphabetic order, each in its first sense.
 
     Known are the words of the vocabulary and those that WordNet's own corpus has in that sense.
 
@@ -313,7 +222,7 @@ def read_concepts(
 
 
 def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
-    """The words that WordNet's own text uses in the plural or after "a" or "an"."""
+    """Return the words that WordNet's own text uses in the plural or after "a" or "an"."""
     plurals: dict[str, set[str]] = {}
     for word in words:
         plurals.setdefault(_plural(word), set()).add(word)  # axes: of an ax, of an axe
@@ -335,7 +244,7 @@ def _plural(word: str) -> str:
 
 
 def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
-    """An answer that means this synset in its first or second sense."""
+    """Return an answer that means this synset in its first or second sense."""
     for name in synset.lemma_names():
         if name in answers and name.isalpha() and name.islower() and name not in _NOT_NAMES:
             if name.endswith("s") and wordnet.synsets(name[:-1], "n"):
@@ -347,6 +256,8 @@ def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None
 
 @dataclass(frozen=True)
 class _Items:
+    """Makes the items of a set of concepts, some for each hypernym that several share."""
+
     rng: random.Random
     per_gold: int
     one_sided: bool
@@ -357,12 +268,10 @@ class _Items:
             for hypernym in concept.near:
                 below.setdefault(hypernym, []).append(concept)
         for (gold, word), members in below.items():
-            found = (self._draft(a, b, gold, word) for a, b in self._pairs(members))
+            every = list(itertools.permutations(members, 2))
+            pairs = self.rng.sample(every, min(len(every), _TRIES * self.per_gold))
+            found = (self._draft(a, b, gold, word) for a, b in pairs)
             yield from itertools.islice((d for d in found if d is not None), self.per_gold)
-
-    def _pairs(self, members: Sequence[Concept]) -> Iterator[tuple[Concept, Concept]]:
-        every = list(itertools.permutations(members, 2))
-        return iter(self.rng.sample(every, min(len(every), _TRIES * self.per_gold)))
 
     def _draft(self, a: Concept, b: Concept, gold: str, word: str) -> Draft | None:
         shared = a.hops.keys() & b.hops.keys()
@@ -371,11 +280,18 @@ class _Items:
             return None
         if a.synset.name() in b.hops or b.synset.name() in a.hops:
             return None
-        distractors = self._distractors(_own(a, b, word), _own(b, a, word))
-        if any(_alike(w, d) for w in (a.word, b.word) for d in (word, *distractors)):
-            return None
+        of_a, of_b = _own(a, b, word), _own(b, a, word)
+        distractors: tuple[str, ...] = ()
+        if of_a and of_b:
+            distractors = self.rng.choice(of_a), self.rng.choice(of_b)
+        elif self.one_sided and len(either := list(dict.fromkeys(of_a or of_b))) > 1:
+            distractors = tuple(self.rng.sample(either, 2))
         if not distractors:
             return None
+        for one, other in itertools.product((a.word, b.word), (word, *distractors)):
+            # Spelling would tell the answer: "motorboat", "boat"; "house", "housing".
+            if one in other or other in one or stem_of(one) == stem_of(other):
+                return None
         first = f"{article(a.word).capitalize()} {a.word}"
         stem = f"{first} and {article(b.word)} {b.word} are both a type of {MASK}."
         meta = {
@@ -386,22 +302,104 @@ class _Items:
         }
         return Draft(stem, word, distractors, word, meta)
 
-    def _distractors(self, of_a: Sequence[str], of_b: Sequence[str]) -> tuple[str, ...]:
-        if of_a and of_b:
-            return self.rng.choice(of_a), self.rng.choice(of_b)
-        either = list(dict.fromkeys(of_a or of_b))
-        return tuple(self.rng.sample(either, 2)) if self.one_sided and len(either) > 1 else ()
-
-
-def _alike(one: str, other: str) -> bool:
-    """Whether spelling tells an answer by a concept: "motorboat", "boat"; "house", "housing"."""
-    return one in other or other in one or stem_of(one) == stem_of(other)
-
 
 def _own(one: Concept, other: Concept, gold: str) -> list[str]:
-    """Hypernyms of one concept that no sense of the other has."""
+    """Return the hypernyms of one concept that no sense of the other has."""
     return [
         word
         for name, word in one.near
         if name not in other.hops and word not in other.claims and word not in (gold, one.word)
     ]
+
+
+@dataclass(frozen=True)
+class TaxonomySettings(OlmpicsSettings):
+    """Settings of taxonomy_conjunction.
+
+    Args:
+        num_train: Items of train.
+        num_dev: Items of dev; the released file has 599.
+        num_test: Items of test; 0 for none, as in the paper.
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        num_words: Concepts and answers are among so many of the most frequent words.
+        vocabulary: File or folder of a model whose pieces the answers have to be too; "" for none.
+        evaluation_roots: Synsets whose trees are for dev and test; train gets the others.
+        per_gold: Items of train with one gold hypernym at most.
+        evaluation_per_gold: Items of dev and test with one gold hypernym at most.
+    """
+
+    num_dev: NumItems = 599
+    wordnet_dir: str = str(DEFAULT_DIR)
+    num_words: NumItems = 60_000
+    vocabulary: str = ""
+    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
+    per_gold: NumItems = 90
+    evaluation_per_gold: NumItems = 60
+
+
+def build_taxonomy(settings: TaxonomySettings) -> Probe:
+    """Which hypernym do two concepts share?
+
+    Raises:
+        FileNotFoundError: If WordNet or `wordfreq` is missing, with how to get it.
+        UsageError: If there are fewer items than asked for, or a root is no synset.
+    """
+    words = frequent_words(settings.num_words)
+    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
+    rules = Rules(
+        evaluation_roots=tuple(settings.evaluation_roots),
+        answers=pieces - _NO_KINDS,
+        per_gold=settings.per_gold,
+        evaluation_per_gold=settings.evaluation_per_gold,
+        one_sided=True,
+    )
+    wordnet = open_wordnet(settings.wordnet_dir)
+    _check_roots(wordnet, settings.evaluation_roots)
+    sizes = {**settings.evaluation, **settings.train}
+    try:
+        return in_order(taxonomy_conjunction(wordnet, words, sizes, settings.seed, rules))
+    except ValueError as error:
+        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
+        raise UsageError(f"{error}: {more} and --evaluation_per_gold") from error
+
+
+def _check_roots(wordnet: Any, roots: Sequence[str]) -> None:
+    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
+
+    for root in roots:
+        try:
+            wordnet.synset(root)
+        except (WordNetError, ValueError) as error:
+            raise UsageError(
+                f"--evaluation_roots {root}: no synset of WordNet; give such as animal.n.01"
+            ) from error
+
+
+_ABOUT = """\
+Built as Talmor et al. (2020, section 4.4) describe it, over WordNet alone: concepts are nouns that
+can be counted, in their first sense, among the frequent words of wordfreq 3 (in place of Google
+Books) or used in that sense in WordNet's own corpus; answers are single frequent words. The gold is
+the nearest hypernym that the two share, wrong answers are hypernyms of one of them and, by any
+sense, not of the other. Nobody is asked about an animal of which WordNet does not say whether it
+is a vertebrate: the young, males and females, pets. Food and animals are for dev and test, other
+trees for train. No two splits share a gold. The longest of three answers is right as often as
+chance has it, where items allow that."""
+
+TAXONOMY_CONJUNCTION = Builder(
+    "taxonomy_conjunction",
+    "Which hypernym do two concepts share?",
+    TaxonomySettings,
+    build_taxonomy,
+    sources={"wordnet_dir": WORDNET},
+    check=lambda settings, records: check_conjunctions(records, open_wordnet(settings.wordnet_dir)),
+    about=_ABOUT,
+    config={
+        **masked(
+            3,
+            group_by="cluster",
+            arguments=r"An? (\w+) and an? (\w+) are both a type of \[MASK\]\.",
+            key_words=["and", "both"],
+        ),
+        "licence": WORDNET.licence,
+    },
+)

@@ -1,4 +1,6 @@
-"""WordNet and GCIDE turned into sentences: the text the embedded language model is trained on.
+"""WordNet and GCIDE as sentences that can be shown: training text, glosses and examples.
+
+The sentences are the text that the embedded language model is trained on.
 
 The taxonomy is stated in phrasings of our own. The phrasing of the released taxonomy probe
 ("are both a type of") is not among them, so that the probe still asks for a transfer.
@@ -53,32 +55,28 @@ class Document:
 
 
 def with_article(word: str) -> str:
-    """Makes "ferry" "a ferry" and "apple" "an apple"; names stay as they are."""
+    """Put an article before a word, "a ferry", "an apple"; names stay as they are."""
     if word[:1].isupper():
         return word
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
 def wordnet_documents(wordnet: Any, seed: int = 0) -> Iterator[Document]:
-    """One document a synset: gloss, examples, its place in the taxonomy, parts and opposites."""
+    """Yield a document for each synset: gloss, examples, taxonomy, parts and opposites."""
     for synset in wordnet.all_synsets():
         rng = random.Random(f"{seed}:{synset.name()}")
-        sentences = [*_gloss_sentences(synset), *_taxonomy_sentences(synset, rng)]
+        names = " , ".join(words_of(synset)[:4])
+        sentences = [f"{names} : {synset.definition()}", *synset.examples()[:_MAX_EXAMPLES]]
+        sentences += _taxonomy_sentences(synset, rng)
         sentences += _lexical_sentences(synset, rng)
         yield Document(synset.name(), "wordnet", tuple(dict.fromkeys(sentences)))
 
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
-    """One document a headword: every sense with its usages."""
+    """Yield a document for each headword: every sense with its usages."""
     for word, own in groupby(senses, attrgetter("word")):
         texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in own)
         yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)))
-
-
-def _gloss_sentences(synset: Any) -> list[str]:
-    words = words_of(synset)
-    sentences = [f"{' , '.join(words[:4])} : {synset.definition()}"]
-    return sentences + list(synset.examples()[:_MAX_EXAMPLES])
 
 
 def _taxonomy_sentences(synset: Any, rng: random.Random) -> list[str]:
