@@ -103,8 +103,8 @@ def curve(
         wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
     """
     names, phrased = listed(probes), listed(phrasings)
-    own = own_files(data, "--phrasings" if phrased else "--probes", bool(names or phrased))
-    if not (names or phrased or own):
+    user_files = own_files(data, "--phrasings" if phrased else "--probes", bool(names or phrased))
+    if not (names or phrased or user_files):
         raise UsageError(
             "give --probes a,b, or --phrasings a,b of one probe, or --data.train FILE with "
             "--data.setup"
@@ -118,15 +118,15 @@ def curve(
         "phrasings": phrased,
         "options": asdict(options),
         "grid": asdict(grid),
-        **own.said,
+        **user_files.said,
     }
-    check_grid(grid, [*names, *phrased, *own.by_name])
-    traced = [*names, *own.by_name]
-    if own:
-        grid = fitting_grid(grid, own)
-    context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
+    check_grid(grid, [*names, *phrased, *user_files.by_name])
+    traced = [*names, *user_files.by_name]
+    if user_files:
+        grid = fitting_grid(grid, user_files)
+    context = RunContext(trainer, wandb, mirror, user_files.by_name, engine=engine)
     check_rows([*traced, *phrased], compared, grid, options, context)
-    folder = CommandFolder(Path(output_dir), config, own.parts.values())
+    folder = CommandFolder(Path(output_dir), config, user_files.parts.values())
     if phrased:
         from probelight.protocols.curve.phrasing import best_phrasing
 
@@ -271,19 +271,21 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
     first_stages: dict[str, Job] = {}
     if (stage := curve.first_stage) is not None:
         for control in settings.controls:
-            name, own = stage.facts.config.name, stage.control_of(control)
+            name, facts_control = stage.facts.config.name, stage.control_of(control)
             config = {
                 "protocol": FIRST_STAGE,
                 "model": curve.model.config(),
                 "facts": name,
-                "control": own,
+                "control": facts_control,
                 "seed": stage.seed,
                 "fit": asdict(stage.settings),
                 "precision": precision,
                 "data": [file.sha256 for file in stage.facts.files],
                 "curve": curve.config(),
             }
-            first_stages[control] = Job(f"first-stage-{name}-{own}-{label}", config, run_job)
+            first_stages[control] = Job(
+                f"first-stage-{name}-{facts_control}-{label}", config, run_job
+            )
     jobs = {job.key: job for job in first_stages.values()}  # controls may share one
     level = (curve.rows.sizes[0], STANDARD, settings.seeds[0])
     for size in curve.rows.sizes:

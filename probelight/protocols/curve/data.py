@@ -183,27 +183,27 @@ def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettin
 
     Train rows of another probe are left out where their group is measured.
     """
-    own, other = evaluation.config, train.config
+    probe, lender = evaluation.config, train.config
     data = CurveData(
-        config=own,
-        train_config=other,
-        setup=own.setup,
+        config=probe,
+        train_config=lender,
+        setup=probe.setup,
         train=train.records,
         evaluation=evaluation.records,
         split=settings.split,
-        train_source=f"{settings.train_split} of {other.name}",
+        train_source=f"{settings.train_split} of {lender.name}",
         files=(train, evaluation),
     )
-    if other.name == own.name:
+    if lender.name == probe.name:
         shared = data.untouched.count(False)
         notice = f"the groups of {shared} of {len(data.evaluation)} measured items are in train too"
         return replace(data, notices=(notice,) if shared else ())
-    if (own.setup, set(own.candidates)) != (other.setup, set(other.candidates)):
+    if (probe.setup, set(probe.candidates)) != (lender.setup, set(lender.candidates)):
         raise UsageError(
-            f"{other.name} cannot lend {own.name} its train rows: setup or candidates differ"
+            f"{lender.name} cannot lend {probe.name} its train rows: setup or candidates differ"
         )
-    measured = {group_of(record, own.group_by) for record in data.evaluation}
-    kept = tuple(r for r in data.train if group_of(r, own.group_by) not in measured)
+    measured = {group_of(record, probe.group_by) for record in data.evaluation}
+    kept = tuple(r for r in data.train if group_of(r, probe.group_by) not in measured)
     source = f"{data.train_source}, not the probe's own"
     if left_out := len(data.train) - len(kept):
         source += f"; {left_out} rows left out because their group is measured"
@@ -238,22 +238,22 @@ def rows_for_model(
             fit, option = settings.fit_of(model.kind), f"grid.{kind.fit}"
             rows = hold_out(data, fit, settings.split_seed, settings.sizes, option)
             of_models.append(rows)
-    own, least = of_models[0], min(len(rows.train) for rows in of_models)
-    num_rows = len(own.train)
+    chosen, least = of_models[0], min(len(rows.train) for rows in of_models)
+    num_rows = len(chosen.train)
     if fitting := [size for size in settings.sizes if size <= num_rows]:
-        return replace(own, sizes=tuple(fitting))
+        return replace(chosen, sizes=tuple(fitting))
     smaller = sorted({max(1, least // 4), max(1, least // 2), least})
     if settings.sizes != CurveSettings().sizes:
         given, works = (f"[{','.join(map(str, sizes))}]" for sizes in (settings.sizes, smaller))
         raise UsageError(
-            f"--grid.sizes {given}: {own.config.name} has {num_rows} train rows to draw samples "
+            f"--grid.sizes {given}: {chosen.config.name} has {num_rows} train rows to draw samples "
             f"from; give sizes up to that, such as --grid.sizes {works}"
         )
     notice = (
         f"{num_rows} train rows, fewer than the smallest default size {min(settings.sizes)}: the "
         f"points are N = {', '.join(map(str, smaller))} (--grid.sizes gives others)"
     )
-    return replace(own, sizes=tuple(smaller), notices=(*own.notices, notice))
+    return replace(chosen, sizes=tuple(smaller), notices=(*chosen.notices, notice))
 
 
 def hold_out(

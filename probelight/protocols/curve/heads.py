@@ -62,11 +62,13 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
     notices: dict[str, None] = {}
     fingerprints: dict[int, str] = {}
     for seed in settings.seeds if drawn else settings.seeds[:1]:
-        scorer, own = frozen_scorer(curve, seed), seed if drawn else None
-        names = {control: f"{control}-seed{own or 0}" for control in rows}
+        scorer, drawn_seed = frozen_scorer(curve, seed), seed if drawn else None
+        names = {control: f"{control}-seed{drawn_seed or 0}" for control in rows}
         sets = {names[control]: records for control, records in rows.items()}
         found = predict(scorer, sets, curve.context.trainer)
-        measured += [Measurement(control, own, 0, found[name]) for control, name in names.items()]
+        measured += [
+            Measurement(control, drawn_seed, 0, found[name]) for control, name in names.items()
+        ]
         notices |= dict.fromkeys(n for predictions in found.values() for n in predictions.notices)
         fingerprints[seed] = scorer.fingerprint()
     record = RunRecord(
@@ -211,10 +213,10 @@ class CurveProbe:
         self.fingerprints: dict[int, str] = {}
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
-            own = redraw(seed) if redraw and seed != settings.seeds[0] else module
-            own.eval()
+            reader = redraw(seed) if redraw and seed != settings.seeds[0] else module
+            reader.eval()
             sets = {
-                place: run_through(own, tokens, self.records[place], trainer.max_eval_tokens)
+                place: run_through(reader, tokens, self.records[place], trainer.max_eval_tokens)
                 for place, tokens in posed.items()
             }
             # Candidates (U,) are known by their places among those of all sets.
@@ -225,13 +227,13 @@ class CurveProbe:
                 for place, items in sets.items()
             }
             self.fingerprints[seed] = (
-                own.fingerprint()
-                if isinstance(own, FrozenFeatures)
-                else model_fingerprint(cast(Any, getattr(own, "model", own)))
+                reader.fingerprint()
+                if isinstance(reader, FrozenFeatures)
+                else model_fingerprint(cast(Any, getattr(reader, "model", reader)))
             )
             begin = settings.seeds if self.shared else [seed]
-            first = {n: HeadRows(cast(Any, own).fresh_head(n), words) for n in begin if fresh}
-            self.draws[seed] = Draw(HeadRows(cast(Any, own.head), words), sets, first)
+            first = {n: HeadRows(cast(Any, reader).fresh_head(n), words) for n in begin if fresh}
+            self.draws[seed] = Draw(HeadRows(cast(Any, reader.head), words), sets, first)
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Train every control and seed at one N together and measure them; N = 0 trains none."""

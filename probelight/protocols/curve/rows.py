@@ -194,4 +194,4 @@ def choice_sets(records: Sequence[Record]) -> list[Subset | None]:
     sets = [Subset.of("choices", f"pair={'/'.join(words)}", words=words) for words in by_item]
     words = {choice for record in records for choice in record.choices}
     several = len(set(sets)) > 1 and len(words) <= MOST_WORDS
-    return [own if several else None for own in sets]
+    return [subset if several else None for subset in sets]

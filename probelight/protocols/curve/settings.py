@@ -175,14 +175,14 @@ def check_grid(settings: CurveSettings, probes: list[str]) -> None:
             )
 
 
-def fitting_grid(grid: CurveSettings, own: OwnFiles) -> CurveSettings:
+def fitting_grid(grid: CurveSettings, user_files: OwnFiles) -> CurveSettings:
     """Return the settings for files without a config: with the controls and splits that they have.
 
     Raises:
         UsageError: If a control needs what only a config declares, or there is nothing to train on
             or to measure.
     """
-    files, config = own.parts, own.config
+    files, config = user_files.parts, user_files.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
         print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")

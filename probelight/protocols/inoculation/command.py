@@ -102,13 +102,13 @@ def inoculate(
         UsageError: If the model cannot be the original task's, see `check_questions`, there is not
             one probe, by name or as files, or the items are too few for what is asked for.
     """
-    own = own_files(data, "--probe.name", bool(probe.name))
-    if own:
-        probe = fitting_probe(probe, own)
+    user_files = own_files(data, "--probe.name", bool(probe.name))
+    if user_files:
+        probe = fitting_probe(probe, user_files)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
     model = question_model(model, original.checkpoint)
-    context = RunContext(trainer, wandb, mirror, own.by_name, engine=engine)
+    context = RunContext(trainer, wandb, mirror, user_files.by_name, engine=engine)
     subject = Subject(model, original, probe)
     parts = parts_of(context, subject)
     if dose is None:
@@ -127,10 +127,10 @@ def inoculate(
         "original": resolved_task(model, original, parts),
         "probe": probe.config(),
         **asdict(setting),
-        **own.said,
+        **user_files.said,
     }
     jobs = inoculation_jobs(subject, [setting], context)
-    files = own.parts.values()
+    files = user_files.parts.values()
     run_command(output_dir, config, jobs, context, files=files, table=INOCULATION)
     return RunRecord.read(Path(output_dir) / "runs" / jobs[-1].key / "result.json")
 

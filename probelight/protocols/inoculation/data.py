@@ -73,18 +73,18 @@ class Splits:
         A relative is an item of the record's group in the file of its own set, or one with its
         stem in the file of another.
         """
-        own: set[str] = set()
+        groups: set[str] = set()
         stems: dict[str, set[str]] = {}
         for data in self.train_files:
             name, group_by = data.config.name, data.config.group_by
-            own |= {f"{name}: {group_of(record, group_by)}" for record in data.records}
+            groups |= {f"{name}: {group_of(record, group_by)}" for record in data.records}
             found = {group_of(record, "stem") for record in data.records}
             stems[name] = stems.get(name, set()) | found
         clean = []
         for record, group in zip(records, self.groups(records), strict=True):
             name, stem = str(record.meta["source_set"]), group_of(record, "stem")
             others = (known for other, known in stems.items() if other != name)
-            clean.append(group not in own and not any(stem in known for known in others))
+            clean.append(group not in groups and not any(stem in known for known in others))
         return clean
 
     def groups(self, records: Sequence[Record]) -> list[str]:

@@ -194,13 +194,13 @@ class Setting(Fit):
     seed: Seed
 
 
-def fitting_probe(probe: ProbeOrFiles, own: OwnFiles) -> ProbeOrFiles:
+def fitting_probe(probe: ProbeOrFiles, user_files: OwnFiles) -> ProbeOrFiles:
     """Return the probe of a user's files, named after them, on the splits that there are.
 
     Raises:
         UsageError: If there is nothing to train on or to measure.
     """
-    files, name, report = own.parts, own.config.name, probe.report_split
+    files, name, report = user_files.parts, user_files.config.name, probe.report_split
     if probe.train_split not in files:
         raise UsageError(
             f"nothing to train on: there is no file of the split {probe.train_split!r}; "
