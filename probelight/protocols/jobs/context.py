@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from probelight.io.errors import UsageError
+from probelight.io.package import as_typed
 from probelight.io.ranges import (
     BatchSize,
     Minutes,
@@ -192,7 +193,7 @@ class RunContext:
     def say(self, line: str) -> None:
         """Tells whoever gave the command."""
         if not self.quiet:
-            print(line)
+            print(as_typed(line))
 
     def remembered(self, place: str, key: object, make: Callable[[], T]) -> T:
         """What an earlier job of this process has left in a place, made now if none has.
