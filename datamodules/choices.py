@@ -22,6 +22,7 @@ from probelight.datamodules.loaders import (
 from probelight.encoding.batches import Share, evaluation_batches
 from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
+from probelight.models.answering import PlannedBatches, refuse_empty
 from probelight.probes.record import Record
 
 
@@ -148,7 +149,7 @@ class ChoiceDataModule(ResumableData):
         )
         # Its own generator: measuring must not move the random state of the training.
         return WorkerLoader(
-            _Batches(encoded, batches),
+            PlannedBatches(encoded, batches),
             batch_size=None,
             num_workers=self._quiet_workers(),
             generator=torch.Generator().manual_seed(self.seed),
@@ -156,12 +157,7 @@ class ChoiceDataModule(ResumableData):
 
     def _encode(self, name: str, records: Sequence[Record]) -> EncodedSet:
         assert self._encoder is not None
-        encoded = self._encoder.encode(records)
-        if len(encoded) == 0 and not encoded.needs_pll:
-            raise ValueError(
-                f"{name}: no records to batch ({len(encoded.skipped)} were skipped by the "
-                "tokenizer)"
-            )
+        encoded = refuse_empty(name, self._encoder.encode(records))
         for notice in encoded.notices:
             rank_zero_info(f"{name}: {notice}")
         return encoded
