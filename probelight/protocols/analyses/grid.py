@@ -7,11 +7,9 @@ rows, and the answers to all pairs as a matrix for the figures.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import exp, fsum
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from probelight.build.prediction_grids import (
@@ -31,7 +29,7 @@ from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import refuse_untrained, scorer_for
+from probelight.protocols.engine.models import loaded_scorer, refuse_untrained
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
@@ -49,15 +47,14 @@ from probelight.protocols.jobs.context import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import run_jobs, unfinished
+from probelight.protocols.jobs.run import run_command
 from probelight.results.load import GRID_FILE
 from probelight.results.provenance import DataUse, changed_since
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "grid"
-RUNNER = "probelight.protocols.analyses.grid:fill_grid"
 Panel = Literal["A", "B", "C", "D", "sizes"]
 Age = Annotated[int, Within(0, 1_000)]
 Year = Annotated[int, Within(0, 9_999)]
@@ -154,17 +151,8 @@ def prediction_grid(
         "grid": asdict(grid),
         "precision": trainer.precision,
     }
-    folder = CommandFolder(Path(output_dir), config)
-    from probelight.reports.terminal import print_tables
-
-    plan: list[Job] = []
-    for settings in chosen:
-        jobs = [grid_job(settings, one, trainer) for one in grid.grids()]
-        if num_done := len(jobs) - len(unfinished(jobs, folder)):
-            print(f"{settings.label}: {num_done} of {len(jobs)} grids complete")
-        plan += jobs
-    run_jobs(plan, folder, RunContext(trainer, engine=engine))
-    print_tables(folder.path, PROTOCOL)
+    jobs = [grid_job(settings, one, trainer) for settings in chosen for one in grid.grids()]
+    run_command(output_dir, config, jobs, RunContext(trainer, engine=engine), table=PROTOCOL)
 
 
 def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
@@ -178,7 +166,9 @@ def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSetting
         "stems": stems_sha256(grid),
         "precision": trainer.precision,
     }
-    return Job(f"grid-{grid.name}-{grid.wording}-{model.label}", config, RUNNER)
+    name = f"grid-{grid.name}-{grid.wording}-{model.label}"
+    title = f"grid {grid.name} ({grid.wording} wording), {model.label}"
+    return Job(name, config, fill_grid, title=title)
 
 
 def stems_sha256(grid: PredictionGrid) -> str:
@@ -187,7 +177,7 @@ def stems_sha256(grid: PredictionGrid) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of one model and grid.
 
     Raises:
@@ -195,7 +185,6 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     """
     from probelight.protocols.engine.evaluation import predict  # only now: it imports torch
 
-    start = time.perf_counter()
     model = ModelSettings(**config["model"])
     grid = grid_of(config["grid"], config["values"], config["wording"])
     sentences = DataUse(
@@ -205,26 +194,23 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     )
     if sentences.sha256 != config["stems"]:
         raise changed_since([sentences.path])
-    scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
+    scorer = loaded_scorer(context, model, "mc_mlm")
     name = f"grid {grid.name}"
     predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
     rows = grid_rows(predictions, grid, replace(model.row, mode=scorer.mode))
     run.write_lines("predictions.jsonl", predictions.rows())
     run.write(GRID_FILE, grid_matrix(predictions, grid))
     run.write_metrics(rows)
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=model.label,
-            probe=grid.probe,
-            rows=tuple(rows),
-            counts={"items": len(grid.records), "scored": len(predictions.records)},
-            notices=(*predictions.notices, *score_notices(predictions)),
-            data=(sentences,),
-            source=source_of(model),
-            model_sha256=scorer.fingerprint(),
-            seconds=round(time.perf_counter() - start, 3),
-        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=grid.probe,
+        rows=tuple(rows),
+        counts={"items": len(grid.records), "scored": len(predictions.records)},
+        notices=(*predictions.notices, *score_notices(predictions)),
+        data=(sentences,),
+        source=source_of(model),
+        model_sha256=scorer.fingerprint(),
     )
 
 

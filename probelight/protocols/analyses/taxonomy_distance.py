@@ -8,7 +8,6 @@ bird is the nearer one, and the wrong one. The paper says that models choose a n
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -30,16 +29,15 @@ from probelight.probes.splits import groups_of
 from probelight.probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import grouped_row
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import run_jobs, unfinished
+from probelight.protocols.jobs.run import run_command
 from probelight.results.provenance import changed_since, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "taxonomy_distance"
-RUNNER = "probelight.protocols.analyses.taxonomy_distance:measure_distances"
 SOURCES = ("zero_shot", "curve")  # protocols whose answers are read
 RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
 
@@ -67,8 +65,6 @@ def taxonomy_distance(
     Raises:
         UsageError: If no run there answered a taxonomy probe.
     """
-    from probelight.reports.terminal import print_tables
-
     context = RunContext(mirror=mirror, paths={RESULTS: results, WORDNET: wordnet})
     answered = list(taxonomy_runs(context))
     if not answered:
@@ -78,13 +74,8 @@ def taxonomy_distance(
         )
     database = wordnet_of(context).sha256
     jobs = [distance_job(path, record, database) for path, record in answered]
-    folder = CommandFolder(Path(output_dir), {"command": "taxonomy-distance"})
-    missing = unfinished(jobs, folder)
-    for job in jobs:
-        if job not in missing:
-            print(f"{job.config['run']}: complete")
-    run_jobs(jobs, folder, context)
-    print_tables(folder.path, PROTOCOL)
+    config = {"command": "taxonomy-distance"}
+    run_command(output_dir, config, jobs, context, table=PROTOCOL)
 
 
 def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, RunRecord]]:
@@ -104,14 +95,13 @@ def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, R
 
 def taxonomy_items(answered: RunRecord, context: RunContext) -> ProbeData | None:
     """Return the items that a run answered, if they ask of which type two concepts both are."""
-    name, split = answered.probe, answered.rows[0].split
-    read = partial(_taxonomy_probe, name, split, context.mirror)
-    return context.remembered(f"taxonomy {name} {split}", context.mirror, read)
+    return _taxonomy_probe(context, answered.probe, answered.rows[0].split)
 
 
-def _taxonomy_probe(name: str, split: str, mirror: str | None) -> ProbeData | None:
+@kept(most=None)
+def _taxonomy_probe(context: RunContext, name: str, split: str) -> ProbeData | None:
     try:
-        data = load_probe(name, split, mirror=mirror)
+        data = load_probe(name, split, mirror=context.mirror)
     except ConfigError:  # a file of one's own, without a config
         return None
     kept = [r for r in data.records if "type of" in r.stem and len(entities_of(data, r)) == 2]
@@ -140,6 +130,7 @@ class WordNet(NamedTuple):
     edges: Edges
 
 
+@kept()
 def wordnet_of(context: RunContext) -> WordNet:
     """Return the WordNet that a command was given, opened once by a process.
 
@@ -147,13 +138,8 @@ def wordnet_of(context: RunContext) -> WordNet:
         FileNotFoundError: If it is not there, or not whole.
     """
     folder = context.paths[WORDNET]
-
-    def opened() -> WordNet:
-        reader = open_wordnet(folder)
-        above = cache(partial(hypernym_edges, reader))
-        return WordNet(sha256_of(Path(folder) / "data.noun"), above)
-
-    return context.remembered(WORDNET, folder, opened)
+    edges = cache(partial(hypernym_edges, open_wordnet(folder)))
+    return WordNet(sha256_of(Path(folder) / "data.noun"), edges)
 
 
 def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
@@ -174,7 +160,7 @@ def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
         "wordnet": database,
     }
     name = f"taxonomy-distance-{answered.probe}-{answered.model}"
-    return Job(name, config, RUNNER)
+    return Job(name, config, measure_distances, title=answered.key)
 
 
 def predictions_sha256(source: Path) -> str:
@@ -187,14 +173,13 @@ def predictions_sha256(source: Path) -> str:
     return sha256_of(source / "predictions.jsonl")
 
 
-def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run that holds another run's answers against WordNet.
 
     Raises:
         UsageError: If predictions or WordNet are others than when the run was planned.
         ValueError: If the other run's files have changed since it ended.
     """
-    start = time.perf_counter()
     found = list(taxonomy_runs(context, config["run"]))
     planned = (one for one in found if predictions_sha256(one[0]) == config["predictions"])
     match = next(planned, None)
@@ -249,23 +234,20 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
                 }
             )
     run.write_lines("distances.jsonl", lines)
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=answered.model,
-            probe=data.config.name,
-            rows=tuple(rows),
-            counts={
-                "items": len(measured),
-                "placed": sum(item.is_placed for item in measured.values()),
-            },
-            notices=(*data.notices, *_notices(list(measured.values()))),
-            seeds=answered.seeds,
-            data=data_files([data]),
-            model_sha256=answered.model_sha256,
-            seconds=round(time.perf_counter() - start, 3),
-            facts={"answered": answered.key},
-        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=answered.model,
+        probe=data.config.name,
+        rows=tuple(rows),
+        counts={
+            "items": len(measured),
+            "placed": sum(item.is_placed for item in measured.values()),
+        },
+        notices=(*data.notices, *_notices(list(measured.values()))),
+        seeds=answered.seeds,
+        data=data_files([data]),
+        model_sha256=answered.model_sha256,
+        facts={"answered": answered.key},
     )
 
 

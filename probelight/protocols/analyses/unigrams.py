@@ -9,10 +9,8 @@ bert-large whole-word-masking.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,18 +22,17 @@ from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import run_jobs
+from probelight.protocols.jobs.run import run_command
 from probelight.results.details import UnigramDetails
 from probelight.results.load import Results, load_results
 from probelight.results.provenance import DataUse, changed_since, check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "unigrams"
-RUNNER = "probelight.protocols.analyses.unigrams:compare_words"
 COUNTS = ("counts_a", "counts_b")  # in `RunContext.paths`
 MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA the second
 STANDARD = ("", "standard")
@@ -79,13 +76,9 @@ def unigrams(
     Raises:
         UsageError: If fewer than two probes were answered by both models.
     """
-    from probelight.reports.terminal import print_tables
-
     context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
     job = comparison_job(Path(results), (model_a, model_b), measure, context)
-    folder = CommandFolder(Path(output_dir), job.config)
-    run_jobs([job], folder, context)
-    print_tables(folder.path, PROTOCOL)
+    run_command(output_dir, job.config, [job], context, table=PROTOCOL)
 
 
 def comparison_job(
@@ -118,9 +111,10 @@ def comparison_job(
         "counts": [sha256_of(context.paths[name]) for name in COUNTS],
         "measure": measure,
         "accuracies": {probe: [of[model] for model in models] for probe, of in shared.items()},
-        "data": [f.sha256 for probe in sorted(shared) for f in _items(probe, context).files],
+        "data": [f.sha256 for probe in sorted(shared) for f in _items(context, probe).files],
     }
-    return Job("-".join([PROTOCOL, *models]), config, RUNNER)
+    title = f"{PROTOCOL}, {' against '.join(models)}"
+    return Job("-".join([PROTOCOL, *models]), config, compare_words, title=title)
 
 
 def accuracies(results: Results, measure: Measure) -> Accuracies:
@@ -144,20 +138,19 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
     return {probe: own.droplevel("probe").to_dict() for probe, own in best.groupby("probe")}
 
 
-def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of two models: their differences and the correlation over probes.
 
     Raises:
         UsageError: If a file is another one than when the run was planned.
     """
-    start = time.perf_counter()
     model_a, model_b = config["models"]
     paths = [context.paths[name] for name in COUNTS]
     counts = [DataUse(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
     if [file.sha256 for file in counts] != config["counts"]:
         raise changed_since(paths)
     found = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
-    data = {probe: _items(probe, context) for probe in sorted(found)}
+    data = {probe: _items(context, probe) for probe in sorted(found)}
     check_data(config["data"], data.values())
     words = {probe: words_of_records(part.records) for probe, part in data.items()}
     wanted = {word for own in words.values() for word in own}
@@ -168,25 +161,21 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
         unseen = sum(pair[place].num_unseen for pair in fits.values())
         total = sum(pair[place].num_words for pair in fits.values())
         notices.append(f"{file.path}: {unseen:,} of {total:,} content words are not in it")
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=f"{model_a} against {model_b}",
-            rows=tuple(unigram_rows(found, fits, (model_a, model_b))),
-            counts={"probes": len(found)},
-            notices=tuple(notices),
-            data=(*data_files(data.values()), *counts),
-            seconds=round(time.perf_counter() - start, 3),
-            details=(UnigramDetails(models=(model_a, model_b), measure=config["measure"]),),
-        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=f"{model_a} against {model_b}",
+        rows=tuple(unigram_rows(found, fits, (model_a, model_b))),
+        counts={"probes": len(found)},
+        notices=tuple(notices),
+        data=(*data_files(data.values()), *counts),
+        details=(UnigramDetails(models=(model_a, model_b), measure=config["measure"]),),
     )
 
 
-def _items(probe: str, context: RunContext) -> ProbeData:
-    splits = load_probe_config(probe).splits
-    split = "dev" if "dev" in splits else "test"
-    read = partial(load_probe, probe, split, mirror=context.mirror)
-    return context.remembered(f"words of {probe}", context.mirror, read)
+@kept(most=None)
+def _items(context: RunContext, probe: str) -> ProbeData:
+    split = "dev" if "dev" in load_probe_config(probe).splits else "test"
+    return load_probe(probe, split, mirror=context.mirror)
 
 
 def unigram_rows(

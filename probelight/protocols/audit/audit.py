@@ -8,11 +8,9 @@ were not trained on.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from probelight.build.giveaways import STEMMER, frequency_source
@@ -21,7 +19,7 @@ from probelight.io.ranges import PathText, settings_from
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.splits import groups_of
-from probelight.protocols.audit.giveaways import PROTOCOL
+from probelight.protocols.audit.giveaways import LABEL, PROTOCOL, count_giveaways
 from probelight.protocols.audit.items import (
     DEFAULT_AUDIT,
     AuditData,
@@ -54,15 +52,13 @@ from probelight.protocols.jobs.context import (
     TrainerSettings,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import run_jobs, unfinished
+from probelight.protocols.jobs.run import run_command
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 DEFAULT_BASELINES = "choice_only,vec_similarity"
-COUNT_RUNNER = "probelight.protocols.audit.giveaways:count_giveaways"
-BASELINE_RUNNER = "probelight.protocols.audit.audit:ask_baseline"
 
 
 @command(
@@ -124,7 +120,7 @@ def audit(
             check_module(model, "mc_qa")
         else:
             check_scorer(model, "mc_qa", [])
-    jobs = {data.config.name: audit_jobs(data, models, training, trainer) for data in sets}
+    jobs = [job for data in sets for job in audit_jobs(data, models, training, trainer)]
     config = {
         "command": "probes audit",
         "probes": [{"name": data.config.name, "sha256": checksums(data)} for data in sets],
@@ -133,14 +129,7 @@ def audit(
         "precision": trainer.precision,
     }
     files = [part for data in sets for part in data.parts.values()]
-    folder = CommandFolder(Path(output_dir), config, files)
-    for data in sets:
-        if not unfinished(jobs[data.config.name], folder):
-            print(f"{data.config.name}: complete")
-    run_jobs([job for of_probe in jobs.values() for job in of_probe], folder, context)
-    from probelight.reports.terminal import print_tables
-
-    print_tables(folder.path, PROTOCOL)
+    run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
 
 
 def _chosen_baselines(baselines: str | Sequence[str], vectors: str | None) -> list[ModelSettings]:
@@ -184,7 +173,7 @@ def audit_jobs(
         "settings": {**settings.config(), "seeds": [0]},
     }
     counted = {**common, "frequency": frequency_source(), "stems": STEMMER}
-    jobs = [Job(f"audit-{name}-giveaways", counted, COUNT_RUNNER)]
+    jobs = [Job(f"audit-{name}-giveaways", counted, count_giveaways, title=f"{name}, {LABEL}")]
     for model in sorted(models, key=is_trained):
         trained = is_trained(model)
         for seed in settings.seeds if trained else [None]:
@@ -200,7 +189,8 @@ def audit_jobs(
                     else {}
                 ),
             }
-            jobs.append(Job(f"audit-{name}-{model.label}", config, BASELINE_RUNNER))
+            title = ", ".join([name, model.label, *([] if seed is None else [f"seed {seed}"])])
+            jobs.append(Job(f"audit-{name}-{model.label}", config, ask_baseline, title=title))
     return jobs
 
 
@@ -209,7 +199,7 @@ def is_trained(model: ModelSettings) -> bool:
     return "mc_qa" in model_type_of(model).trained
 
 
-def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of one baseline on one probe, with one seed.
 
     Raises:
@@ -220,10 +210,9 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     from probelight.protocols.engine.evaluation import predict
     from probelight.protocols.engine.training import Direct, fit_directly
 
-    start = time.perf_counter()
     model = ModelSettings(**config["model"])
     settings = settings_from(AuditSettings, config["settings"])
-    data = read_audit(config["probe"], settings, context)
+    data = read_audit(context, config["probe"], settings)
     check_data(config["data"], data.parts.values())
     notices = list(data.notices)
     control = config.get("control", STANDARD)
@@ -263,26 +252,24 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     run.write_lines("predictions.jsonl", chain.from_iterable(lines))
     if seed is None:
         run.write_metrics(rows)  # a training has left its own
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=model.label,
-            probe=data.config.name,
-            rows=tuple(rows),
-            counts={
-                "train": len(data.train),
-                "held out": len(data.held_out),
-                **{split: len(one.records) for split, one in predictions.items()},
-            },
-            notices=tuple(dict.fromkeys(notices)),
-            seeds=() if seed is None else (seed,),
-            data=data_files(data.parts.values()),
-            source=source_of(model),
-            model_sha256=scorer.fingerprint(),
-            seconds=round(time.perf_counter() - start, 3),
-        )
+    record = RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=data.config.name,
+        rows=tuple(rows),
+        counts={
+            "train": len(data.train),
+            "held out": len(data.held_out),
+            **{split: len(one.records) for split, one in predictions.items()},
+        },
+        notices=tuple(dict.fromkeys(notices)),
+        seeds=() if seed is None else (seed,),
+        data=data_files(data.parts.values()),
+        source=source_of(model),
+        model_sha256=scorer.fingerprint(),
     )
-    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)
+    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)  # the model is of no more use
+    return record
 
 
 def _split_rows(data: AuditData, predictions: Predictions, row: Row) -> list[Row]:

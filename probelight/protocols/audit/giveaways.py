@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -37,15 +36,14 @@ ALL = "all"  # the split of what is counted on the items of all splits
 PARTS: Mapping[str, Parts] = {"word": words_of, "answer": whole}
 
 
-def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run that counts what gives a probe away.
 
     Raises:
         UsageError: If the probe is another one than when the run was planned.
     """
-    start = time.perf_counter()
     settings = settings_from(AuditSettings, config["settings"])
-    data = read_audit(config["probe"], settings, context)
+    data = read_audit(context, config["probe"], settings)
     check_data(config["data"], data.parts.values())
     base = Row(
         protocol=PROTOCOL,
@@ -58,18 +56,15 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
     for kind in PARTS:
         rows += part_rows(data, kind, replace(base, split=ALL))
     run.write_metrics(rows)
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=LABEL,
-            probe=data.config.name,
-            rows=tuple(rows),
-            counts={split: len(own.records) for split, own in data.parts.items()},
-            notices=data.notices,
-            data=data_files(data.parts.values()),
-            facts={"word frequencies": config["frequency"], "stems": config["stems"]},
-            seconds=round(time.perf_counter() - start, 3),
-        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=LABEL,
+        probe=data.config.name,
+        rows=tuple(rows),
+        counts={split: len(own.records) for split, own in data.parts.items()},
+        notices=data.notices,
+        data=data_files(data.parts.values()),
+        facts={"word frequencies": config["frequency"], "stems": config["stems"]},
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +22,7 @@ from probelight.probes.splits import SplitError, group_of, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
 from probelight.protocols.engine.model_types import MODEL_TYPES
 from probelight.protocols.engine.settings import FitSettings
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.probes.check import split_files
 
 ORDER = ("train", "dev", "test")
@@ -184,10 +183,10 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(notices))
 
 
-def read_audit(name: str, settings: AuditSettings, context: RunContext) -> AuditData:
+@kept()
+def read_audit(context: RunContext, name: str, settings: AuditSettings) -> AuditData:
     """Return a probe as a run's config names it, read once by a process."""
-    read = partial(load_audit, context.probe(name), settings, context.mirror)
-    return context.remembered("audit", (name, settings, context.mirror), read)
+    return load_audit(context.probe(name), settings, context.mirror)
 
 
 def with_control(control: str, data: AuditData) -> AuditData:

@@ -6,10 +6,8 @@ that another program recorded are read (`measure_recorded`). Both are measured a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,7 @@ from probelight.protocols.diagnostics.word_predictions import (
 )
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import check_scorer, refuse_untrained, scorer_for
+from probelight.protocols.engine.models import check_scorer, loaded_scorer, refuse_untrained
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
 from probelight.protocols.jobs.context import (
     DEFAULT_ENGINE,
@@ -43,21 +41,20 @@ from probelight.protocols.jobs.context import (
     EngineSettings,
     RunContext,
     TrainerSettings,
+    kept,
 )
 from probelight.protocols.jobs.job import Job
-from probelight.protocols.jobs.run import run_jobs, unfinished
+from probelight.protocols.jobs.run import run_command
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from probelight.results.provenance import FromFiles, changed_since, check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
 SHUFFLES = "shuffles"  # in the config of a job
-MODEL_RUNNER = "probelight.protocols.diagnostics.diagnose:measure_model"
-RECORDED_RUNNER = "probelight.protocols.diagnostics.diagnose:measure_recorded"
 
 
 @command(
@@ -110,8 +107,6 @@ def diagnose(
             or one of their files is missing.
         RecordError: If a file is malformed.
     """
-    from probelight.reports.terminal import print_tables
-
     names = _chosen_sets(sets)
     chosen: list[ModelSettings] = []
     if listed(models) or model != DEFAULT_MODEL or random_weights or recorded is None:
@@ -131,19 +126,13 @@ def diagnose(
     jobs += [model_job(data, one, trainer, shuffles) for one in chosen for data in loaded.values()]
     config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
     files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in found)]
-    folder = CommandFolder(Path(output_dir), config, files)
-    missing = {job.key for job in unfinished(jobs, folder)}
-    for job in jobs:
-        if job.key not in missing:
-            print(f"{job.config['probe']}, {_label_of(job)}: complete")
     paths = {} if recorded is None else {RECORDED: recorded}
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
-    run_jobs(jobs, folder, context)
+    rows = run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
     if write_recorded is not None:
-        _write_outputs(folder.path, jobs[len(found) :], Path(write_recorded))
+        _write_outputs(Path(output_dir), jobs[len(found) :], Path(write_recorded))
         print(f"recorded outputs: {write_recorded}")
-    print_tables(folder.path, PROTOCOL)
-    return folder.rows()
+    return rows
 
 
 def _chosen_sets(sets: str | list[str]) -> list[str]:
@@ -182,19 +171,14 @@ def _check_written(folder: str, recorded: PathText | None, labels: list[str]) ->
         )
 
 
-def _label_of(job: Job) -> str:
-    """Return what tables call the model of a job."""
-    model = job.config["model"]
-    return model if isinstance(model, str) else ModelSettings(**model).label
-
-
 def _write_outputs(results: Path, jobs: list[Job], folder: Path) -> None:
     """Write the outputs of finished jobs of models of ours in the recorded form."""
     found = load_results(results)
     runs = {run.key: run for run in found.runs}
     for job in jobs:
         lines = found.read(runs[job.key], "predictions.jsonl")
-        write_recorded_files(folder, SETS[job.config["probe"]], _label_of(job), lines or [])
+        label = ModelSettings(**job.config["model"]).label
+        write_recorded_files(folder, SETS[job.config["probe"]], label, lines or [])
 
 
 def model_job(
@@ -216,10 +200,11 @@ def model_job(
         "precision": trainer.precision,
         **({SHUFFLES: shuffles} if any(one.is_drawn for one in perturbations_of(data)) else {}),
     }
-    return Job(f"diagnose-{data.source.name}-{model.label}", config, MODEL_RUNNER)
+    name, label = data.source.name, model.label
+    return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
 
 
-def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of a model of ours.
 
     Raises:
@@ -227,10 +212,9 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
             has no probabilities over a vocabulary.
         RecordError: If a context cannot be posed.
     """
-    start = time.perf_counter()
-    data, model = _planned_set(config, context), ModelSettings(**config["model"])
-    # A model is loaded once, for all sets that come one after the other.
-    scorer = context.remembered("scorer mc_mlm", model, lambda: scorer_for(model, "mc_mlm"))
+    data, model = _read_set(context, config["probe"]), ModelSettings(**config["model"])
+    check_data(config["data"], [data])
+    scorer = loaded_scorer(context, model, "mc_mlm")
     perturbed = perturbed_sets(data, config.get(SHUFFLES, 0))
     words = predict_words(scorer, words_of(data, perturbed), context.trainer)
     outputs = words.outputs(data.prompts)
@@ -241,17 +225,14 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
         lines = (line for one in perturbed for line in perturbed_lines(one, data, words))
         run.write_lines("perturbations.jsonl", lines)
     name = f"{model.label} on {data.source.title}"
-    run.finish(
-        replace(
-            record,
-            rows=(*record.rows, *rows),
-            seeds=tuple(range(config.get(SHUFFLES, 0))),
-            notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
-            data=data_files([data]),
-            model_sha256=scorer.fingerprint(),
-            source=source_of(model),
-            seconds=round(time.perf_counter() - start, 3),
-        )
+    return replace(
+        record,
+        rows=(*record.rows, *rows),
+        seeds=tuple(range(config.get(SHUFFLES, 0))),
+        notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
+        data=data_files([data]),
+        model_sha256=scorer.fingerprint(),
+        source=source_of(model),
     )
 
 
@@ -282,18 +263,19 @@ def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
         "data": [file.sha256 for file in data.files],
         "recorded": [file.sha256 for file in outputs.files],
     }
-    return Job(f"diagnose-{data.source.name}-{outputs.model}", config, RECORDED_RUNNER)
+    name, label = data.source.name, outputs.model
+    return Job(f"diagnose-{name}-{label}", config, measure_recorded, title=f"{name}, {label}")
 
 
-def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of outputs that another program recorded.
 
     Raises:
         UsageError: If a file is another one than when the run was planned.
         RecordError: If a file is malformed.
     """
-    start = time.perf_counter()
-    data, model = _planned_set(config, context), config["model"]
+    data, model = _read_set(context, config["probe"]), config["model"]
+    check_data(config["data"], [data])
     folder, set_name = context.paths[RECORDED], data.source.recorded_as
     for recorded in find_recorded(Path(folder), [one.recorded_as for one in SETS.values()]):
         if (recorded.recorded_as, recorded.model) == (set_name, model):
@@ -305,16 +287,12 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
     outputs = read_recorded(recorded, prompt_pairs(data))
     row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
     record = _measured(run, data, outputs, row)
-    files = data_files([data, recorded])
-    run.finish(replace(record, data=files, seconds=round(time.perf_counter() - start, 3)))
+    return replace(record, data=data_files([data, recorded]))
 
 
-def _planned_set(config: Mapping[str, Any], context: RunContext) -> DiagnosticSet:
-    name = config["probe"]
-    load = partial(load_set, name, context.mirror)
-    data = context.remembered(f"diagnostic {name}", context.mirror, load)
-    check_data(config["data"], [data])
-    return data
+@kept(most=None)
+def _read_set(context: RunContext, name: str) -> DiagnosticSet:
+    return load_set(name, context.mirror)
 
 
 def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import load_runner
+from probelight.protocols.jobs.job import make_run
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.fixtures.rows import read_results
 
@@ -114,7 +114,7 @@ def test_the_command_fills_what_the_full_model_says_and_goes_on(
     assert sizes == {"A": "6", "C": "6", "sizes": "56"}
     stamp = path.stat().st_mtime_ns
     assert cli.main(command) == 0
-    assert "3 of 3 grids complete" in capsys.readouterr().out
+    assert capsys.readouterr().out.count(", embedded: complete\n") == 3
     assert path.stat().st_mtime_ns == stamp
 
 
@@ -145,7 +145,7 @@ def test_a_causal_model_fills_a_grid_by_the_likelihood_of_what_follows(
     context = RunContext(TrainerSettings(accelerator="cpu", progress_bar=False))
     job = grid_job(model, grid, context.trainer)
     run = RunFolder(tmp_path, job.name, job.config)
-    fill_grid(run, job.config, context)
+    make_run(fill_grid, run, job.config, context)
     record = run.result()
     assert record is not None
     assert {row.mode for row in record.rows} == {"causal_likelihood"}
@@ -211,7 +211,7 @@ def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> N
     config = {**job.config, "stems": "0" * 64}
     run = CommandFolder(tmp_path, {}).run(job.name, config)
     with pytest.raises(UsageError, match=r"grid A \(paper wording\): changed since it was planned"):
-        load_runner(job.runner_name)(run, config, RunContext())
+        make_run(job.runner, run, config, RunContext())
 
 
 QUIET = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]

@@ -25,7 +25,7 @@ from probelight.protocols.analyses.taxonomy_distance import (
     wordnet_of,
 )
 from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import load_runner
+from probelight.protocols.jobs.job import make_run
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -137,7 +137,7 @@ def test_what_was_measured_is_the_answers_and_they_must_not_change(tmp_path: Pat
     context = RunContext(paths={"results": str(tmp_path), "wordnet": "nowhere"})
     run = CommandFolder(tmp_path / "out", {}).run(job.name, job.config)
     with pytest.raises(UsageError, match=r"predictions\.jsonl: changed since it was planned"):
-        load_runner(job.runner_name)(run, job.config, context)
+        make_run(job.runner, run, job.config, context)
     source.write_lines("predictions.jsonl", [{"id": "three"}])
     with pytest.raises(ValueError, match=r"predictions\.jsonl: changed since the run ended"):
         distance_job(source.path, answered, "database")

@@ -23,6 +23,7 @@ from probelight.protocols.diagnostics.diagnose import (
 )
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import make_run
 from probelight.results.model_outputs import find_recorded
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
@@ -242,7 +243,7 @@ def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunCont
 
 def test_the_run_of_a_model(tmp_path: Path) -> None:
     run, context = planned(tmp_path, probabilities=[0.2, "nan", 0.1, 0.5, 0.4, 0.1])
-    measure_recorded(run, run.config, context)
+    make_run(measure_recorded, run, run.config, context)
     record = run.result()
     assert record is not None
     assert (record.protocol, record.probe, record.model) == ("diagnose", "cprag", "bert")
@@ -276,7 +277,7 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
     for name in ("cprag", "role"):
         job = model_job(load_set(name, mirror), model, context.trainer, shuffles=3)
         run = RunFolder(tmp_path / "runs", job.name, job.config)
-        measure_model(run, job.config, context)
+        make_run(measure_model, run, job.config, context)
         record = run.result()
         assert record is not None
         found[name] = {(r.metric, r.subset_text, r.perturbation): r for r in record.rows}
@@ -327,8 +328,8 @@ def test_outputs_that_changed_since_they_were_planned(tmp_path: Path) -> None:
     run, context = planned(tmp_path)
     write_recorded(tmp_path / "outputs", probabilities=[0.1] * 6)
     with pytest.raises(UsageError, match=r"modeltgtprobs-cprag-bert\.txt: changed since"):
-        measure_recorded(run, run.config, context)
+        make_run(measure_recorded, run, run.config, context)
     write_recorded(tmp_path / "other", model="other")
     gone = RunContext(mirror=context.mirror, paths={RECORDED: str(tmp_path / "other")})
     with pytest.raises(UsageError, match="other: changed since"):
-        measure_recorded(run, run.config, gone)
+        make_run(measure_recorded, run, run.config, gone)
