@@ -171,7 +171,6 @@ class RunContext:
         engine: Where the jobs of a command run; no business of the jobs.
         quiet: Whether the command itself says what is done; no business of the jobs.
         kept: What loaders keep for the jobs that come next in the same process (`kept`).
-        memory: What a job has read or computed and leaves to those after it in the same process.
     """
 
     trainer: TrainerSettings = DEFAULT_TRAINER
@@ -184,7 +183,6 @@ class RunContext:
     kept: dict[Callable[..., Any], list[tuple[Any, Any]]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    memory: dict[str, tuple[object, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def probe(self, name: str) -> str | ProbeConfig:
         """What a probe of this name is loaded by."""
@@ -194,20 +192,6 @@ class RunContext:
         """Tells whoever gave the command."""
         if not self.quiet:
             print(as_typed(line))
-
-    def remembered(self, place: str, key: object, make: Callable[[], T]) -> T:
-        """What an earlier job of this process has left in a place, made now if none has.
-
-        Args:
-            place: Where it lies.
-            key: What it is; what lies there under another key gives way to it.
-            make: Makes it.
-        """
-        if place not in self.memory or self.memory[place][0] != key:
-            self.memory.pop(place, None)  # before the next one needs the room
-            self.memory[place] = key, make()
-        found: T = self.memory[place][1]
-        return found
 
     def fixed_by(self, config: Mapping[str, Any]) -> RunContext:
         """The context with what a job's key was made with, whatever its executor is told."""
@@ -251,7 +235,7 @@ def kept(
     """Keep what a loader returns for the jobs of a command that come next in the same process.
 
     The loader's first argument is the context, which holds what is kept: another command begins
-    with nothing. The other arguments are compared by equality.
+    with nothing. The other arguments are compared by equality, and so is the mirror.
 
     Args:
         most: How many values are kept; the oldest goes before the next is loaded, which may need
@@ -263,14 +247,14 @@ def kept(
     ) -> Callable[Concatenate[RunContext, P], T]:
         @wraps(load)
         def loaded(context: RunContext, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            values = context.kept.setdefault(load, [])
+            values, key = context.kept.setdefault(load, []), (context.mirror, args, kwargs)
             for known, value in values:
-                if known == (args, kwargs):
+                if known == key:
                     found: T = value
                     return found
             if most is not None and len(values) >= most:
                 del values[0]
-            values.append(((args, kwargs), load(context, *args, **kwargs)))
+            values.append((key, load(context, *args, **kwargs)))
             made: T = values[-1][1]
             return made
 

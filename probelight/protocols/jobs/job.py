@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from probelight.callbacks.wandb_logger import WandbGuard
 
 # Measures what the config asks for and returns its record, which is then written as result.json.
-Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], RunRecord | None]
+Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], RunRecord]
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,7 @@ def make_run(
     try:
         function = load_runner(runner) if isinstance(runner, str) else runner
         record = function(run, config, context.fixed_by(config))
-        if record is not None:
-            run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
+        run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
     except AttemptLostError:
         raise  # the run in W&B is that of the attempt in charge
     except BaseException as end:

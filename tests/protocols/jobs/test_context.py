@@ -10,7 +10,7 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.context import RunContext, TrainerSettings, kept
 
 CONTEXT = RunContext(
     TrainerSettings(accelerator="cpu", threads=2),
@@ -41,21 +41,32 @@ def test_a_probe_of_ones_own_is_found_by_its_name() -> None:
     assert (own.probe("whales"), own.probe("age_small")) == (config, "age_small")
 
 
-def test_what_was_read_is_kept_until_another_takes_its_place() -> None:
-    context, made = RunContext(), []
+def test_a_loader_keeps_as_many_values_as_it_says_for_a_command() -> None:
+    made: list[int] = []
 
-    def read() -> str:
-        made.append("read")
-        return "rows"
+    @kept(most=1)
+    def load(context: RunContext, number: int) -> str:
+        made.append(number)
+        return f"{number} of {context.mirror}"
 
-    assert [context.remembered("probe", 1, read) for _ in range(2)] == ["rows", "rows"]
-    assert made == ["read"]
-    assert replace(context, mirror="there").remembered("probe", 1, read) == "rows"
-    assert context.remembered("probe", 2, read) == "rows"
-    assert context.remembered("probe", 1, read) == "rows"
-    assert made == ["read"] * 3
-    assert context == RunContext()
-    assert RunContext().memory == {}
+    @kept(most=None)
+    def load_all(context: RunContext, *, number: int) -> int:
+        made.append(-number)
+        return number
+
+    context = RunContext(mirror="here")
+    assert [load(context, 1) for _ in range(2)] == ["1 of here", "1 of here"]
+    assert [load(context.fixed_by({"threads": 2}), number) for number in (1, 2, 1)] == [
+        "1 of here",
+        "2 of here",
+        "1 of here",
+    ]
+    assert made == [1, 2, 1]
+    assert [load_all(context, number=number) for number in (1, 2, 1, 2)] == [1, 2, 1, 2]
+    assert made == [1, 2, 1, -1, -2]
+    assert load(replace(context, mirror="there"), 1) == "1 of there"
+    assert load(RunContext(), 1) == "1 of None"  # another command begins with nothing
+    assert context == RunContext(mirror="here")
 
 
 def test_a_batch_that_cannot_be_divided_is_refused() -> None:

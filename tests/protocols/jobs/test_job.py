@@ -63,11 +63,11 @@ ENDS: dict[str, BaseException] = {
 }
 
 
-def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def end(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Ends as the config says."""
     if config["end"] in ENDS:
         raise ENDS[config["end"]]
-    run.finish(RunRecord(protocol="end"))
+    return RunRecord(protocol="end")
 
 
 def told(tmp_path: Path, how: str, wandb: WandbSettings, *listeners: Any) -> None:

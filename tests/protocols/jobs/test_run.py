@@ -20,7 +20,7 @@ from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.fixtures.rows import read_results
 
 
-def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """One row; no negative numbers."""
     number = config["number"]
     if number < 0:

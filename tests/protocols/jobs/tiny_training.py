@@ -44,7 +44,7 @@ def run(
     config: Mapping[str, Any],
     context: RunContext,
     seconds: float | None = None,
-) -> None:
+) -> RunRecord:
     """Trains, each step as slowly as it is told; the result holds every bit of the weights."""
     seconds = config.get("seconds", 0.1) if seconds is None else seconds
     module = Regression(config["learning_rate"], config["seed"], seconds, run.path / "begun")
@@ -52,16 +52,14 @@ def run(
     notices = fit(module, Points(config["seed"]), run, plan, context)
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
     value = float(next(module.parameters()).detach().sum())
-    run.finish(
-        RunRecord(
-            protocol="tiny",
-            notices=notices,
-            model_sha256=hashlib.sha256(weights).hexdigest(),
-            facts={"value": value},
-        )
-    )
     if is_first_process():
         note(run.path.parent.parent, run.key)
+    return RunRecord(
+        protocol="tiny",
+        notices=notices,
+        model_sha256=hashlib.sha256(weights).hexdigest(),
+        facts={"value": value},
+    )
 
 
 def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
@@ -69,7 +67,8 @@ def undisturbed(folder: Path, jobs: Sequence[Job]) -> dict[str, Any]:
     torch.set_num_threads(1)
     settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
     for job in jobs:
-        run(RunFolder(folder / "runs", job.name, job.config), job.config, RunContext(settings), 0.0)
+        made = RunFolder(folder / "runs", job.name, job.config)
+        made.finish(run(made, job.config, RunContext(settings), 0.0))
     return results(folder)
 
 

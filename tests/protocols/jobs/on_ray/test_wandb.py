@@ -17,6 +17,7 @@ from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.on_ray.watch import Order, cell_environment
 from probelight.protocols.jobs.plan import wandb_group
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import METRICS_FILE, RunFolder, read_metrics
 from tests.fixtures.wandb_offline import OfflineRun, points_of, read_offline_runs
 from tests.protocols.jobs import tiny_training
@@ -25,7 +26,7 @@ from tests.protocols.jobs.harness import planned, run_to_end, said
 ENDS = ("killed", "stopped", "failed", "failed always")
 
 
-def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """A training whose first start ends as the config says."""
     end, tried = config["end"], run.path / "tried"
     is_first = not tried.exists()
@@ -38,7 +39,7 @@ def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
     if is_first and end == "failed":
         run.best_dir.mkdir(parents=True)
         run.write = fail  # type: ignore[method-assign]
-    tiny_training.run(run, config, context, seconds=0.3)
+    return tiny_training.run(run, config, context, seconds=0.3)
 
 
 def signal_soon(run: RunFolder, number: int) -> None:

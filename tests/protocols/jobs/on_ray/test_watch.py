@@ -188,11 +188,11 @@ def test_a_lost_driver_has_nothing_run(tmp_path: Path) -> None:
     assert newest_attempt(Path(order.folder)) is None
 
 
-def environment(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+def environment(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Leaves what it finds in its environment, and where it is."""
     names = ("SLURM_JOB_ID", "RAY_ADDRESS", "WANDB_MODE", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     found = {name: os.environ.get(name) for name in names}
-    run.finish(RunRecord(protocol="test", facts={**found, "directory": str(Path.cwd())}))
+    return RunRecord(protocol="test", facts={**found, "directory": str(Path.cwd())})
 
 
 def test_a_cell_lives_in_the_environment_of_its_node_and_its_driver(
