@@ -9,12 +9,10 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 
-from probelight.io.atomic import write_text_atomic
-from probelight.io.escaping import json_text
 from probelight.models.answering import scores_by_item
 from probelight.models.batches import gather_scores
 from probelight.probes.record import Record
-from probelight.results.predictions import prediction_rows
+from probelight.results.predictions import prediction_lines, write_predictions
 
 
 class PredictionWriter(Callback):
@@ -52,6 +50,6 @@ class PredictionWriter(Callback):
             lines = []
             for (name, records), scores in zip(sets.items(), gathered, strict=True):
                 kept = sorted(scores)
-                rows = prediction_rows(name, [records[i] for i in kept], [scores[i] for i in kept])
-                lines += [json_text(row) + "\n" for row in rows]
-            write_text_atomic(self.path, "".join(lines))
+                items = [records[i] for i in kept]
+                lines += prediction_lines(name, items, [scores[i] for i in kept])
+            write_predictions(self.path, lines)

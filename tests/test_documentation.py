@@ -16,7 +16,7 @@ from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language, perturbed_language
 from probelight.probes.importers.ai2 import read_ai2, write_ai2
 from probelight.probes.record import Record
-from probelight.results.predictions import prediction_rows
+from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.rows import read_results
 
@@ -139,7 +139,7 @@ def test_the_loop_of_the_tutorial_shows_what_was_wrong(
     records = [Record(f"{n}", f"Q{n}?", ("no", "yes"), 1) for n in range(3)]
     scores = [[0.0, 1.0], [1.0, 0.0], [math.nan, 1.0]]
     run = RunFolder(tmp_path / "runs/bert/runs", "zero-shot", {})
-    run.write_lines("predictions.jsonl", prediction_rows("dev", records, scores))
+    write_predictions(run, prediction_lines("dev", records, scores))
     [loop] = blocks("docs/tutorial.md", "python")
     exec(loop, {})
     said = f"{run.key} 2 of 3 wrong, for example\n    Q1?  no\n    Q2?  nothing\n"

@@ -1,19 +1,27 @@
-"""predictions.jsonl of a run: each item as the model was given it, and what it answered."""
+"""predictions.jsonl of a run: each item as the model was given it, and what it answered.
+
+The schema (`ItemLine`, `ContextLine`), what makes the lines of a set, what writes them, and what
+reads and checks them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from probelight.io.escaping import all_visible
+from probelight.io.atomic import write_text_atomic
+from probelight.io.escaping import all_visible, json_text
+from probelight.io.files import read_json
 from probelight.io.typed import STRICT, typed
 from probelight.metrics.intervals import group_indices, num_groups
 from probelight.metrics.ties import best_of_each, credit_of
 from probelight.probes.record import Record
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.row import Subset
+from probelight.results.run_folder import RunFolder
 
 PREDICTIONS = "predictions.jsonl"
 # What a file of items says of them may be of another type there: a cluster that is a number.
@@ -23,12 +31,31 @@ _FACTS: Mapping[str, Callable[[Any], object]] = {
     "distractor_type": str,
     "distractor_hops": int,
 }
+_OPTIONAL = {"optional": True}  # of a field that a line lacks where it has its default
 Line = TypeVar("Line", "ItemLine", "ContextLine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleAnswer:
+    """The answer to an item by one scoring rule.
+
+    Attributes:
+        scores: One a choice; None stands for -inf and NaN.
+        best: Indices of the best choices, several on a tie; none where a score is NaN.
+    """
+
+    __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
+
+    scores: tuple[float | None, ...] = ()
+    best: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemLine:
     """An item as a model was given it, and what it answered.
+
+    The fields stand in the order in which they are written. Those from `group` on are optional: a
+    line lacks one that has its default.
 
     Attributes:
         set: The set that it was scored in; a curve's name control and seed, those of an inoculation
@@ -37,16 +64,23 @@ class ItemLine:
         position: Its line there, from 1.
         question: The stem; empty in minimal pairs.
         choices: The answers, "" where one pads a question.
-        scores: One a choice. None stands for -inf, and beside a `prediction` of None for NaN.
+        scores: One a choice. In the file null stands for -inf, and beside a `prediction` of null
+            for NaN; read, both are None.
         prediction: Index of the first of the best choices; None where nothing was said.
-        tied: How many choices share the best score.
+        tied: How many choices share the best score; 1 in files from before ties were counted.
         answer: Index of the gold choice.
         correct: What the item counts: 1 right, 0 wrong, 1/n for one of n best.
+        group: Its concept; written as the item's file has it, where it may be a number.
+        hops: Edges between the concept and the right answer.
+        distractor_type: What the wrong answers are to the right one.
+        distractor_hops: Edges to the wrong answers.
         interval_group: Equal for items that intervals do not divide; None where each is its own,
             and in files from before it was recorded.
-        group: Its concept.
-        control: What was done to its words; empty where the set says it, or nothing was.
-        seed: Of the run that answered; None where nothing was drawn.
+        best: Indices of all best choices (zero-shot, where it scores by several rules).
+        by_rule: The answer by each of those rules.
+        control: What was done to its words (curves, and inoculation under a control); empty where
+            the set says it, or nothing was.
+        seed: Of the run that answered (curves); None where nothing was drawn.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -58,16 +92,18 @@ class ItemLine:
     choices: tuple[str, ...]
     scores: tuple[float | None, ...]
     prediction: int | None
-    tied: int
+    tied: int = 1
     answer: int
     correct: float
-    interval_group: int | None = None
-    group: str = ""
-    hops: int | None = None
-    distractor_type: str = ""
-    distractor_hops: int | None = None
-    control: str = ""
-    seed: int | None = None
+    group: str = field(default="", metadata=_OPTIONAL)
+    hops: int | None = field(default=None, metadata=_OPTIONAL)
+    distractor_type: str = field(default="", metadata=_OPTIONAL)
+    distractor_hops: int | None = field(default=None, metadata=_OPTIONAL)
+    interval_group: int | None = field(default=None, metadata=_OPTIONAL)
+    best: tuple[int, ...] | None = field(default=None, metadata=_OPTIONAL)
+    by_rule: Mapping[str, RuleAnswer] | None = field(default=None, hash=False, metadata=_OPTIONAL)
+    control: str = field(default="", metadata=_OPTIONAL)
+    seed: int | None = field(default=None, metadata=_OPTIONAL)
 
     @property
     def asked(self) -> tuple[str, tuple[str, ...], int]:
@@ -85,6 +121,8 @@ class ContextLine:
         expected: Words that count as right; none where hardly any is wrong.
         predictions: The model's words, the most probable one first.
         probability: That of the target; None where it has none.
+        split: Those of target and expected words that the vocabulary does not have as one entry;
+            optional, a line lacks it where there are none.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -94,6 +132,43 @@ class ContextLine:
     expected: tuple[str, ...] = ()
     predictions: tuple[str, ...] = ()
     probability: float | None = None
+    split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)
+
+
+def write_predictions(
+    run: RunFolder | Path, lines: Iterable[ItemLine | ContextLine], always: Collection[str] = ()
+) -> None:
+    """Write predictions.jsonl of a run; it appears whole or not at all.
+
+    Args:
+        run: The run; the file itself where it is not that of a run.
+        lines: What was answered, in the order of the file.
+        always: Optional fields that every line has, null included.
+    """
+    written = (line_as_json(line, always) for line in lines)
+    if isinstance(run, RunFolder):
+        run.write_lines(PREDICTIONS, written)
+    else:
+        write_text_atomic(run, "".join(json_text(line) + "\n" for line in written))
+
+
+def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
+    """Return a line as it is written, without the optional fields that say nothing.
+
+    Args:
+        line: The line.
+        always: Optional fields that it has all the same.
+    """
+    values = {
+        one.name: getattr(line, one.name)
+        for one in fields(line)
+        if not one.metadata.get("optional")
+        or one.name in always
+        or getattr(line, one.name) != one.default
+    }
+    if by_rule := values.get("by_rule"):
+        values["by_rule"] = {rule: vars(answer) for rule, answer in by_rule.items()}
+    return values
 
 
 def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
@@ -105,9 +180,25 @@ def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
         UnreadableResultError: If the file is damaged, or a line is not what it should be; the
             message names file and line.
     """
-    lines = results.read(run, PREDICTIONS) or []
+    return _item_lines(results.read(run, PREDICTIONS) or [], f"{run.path}/{PREDICTIONS}")
+
+
+def read_item_file(path: Path) -> tuple[ItemLine, ...]:
+    """The items of a predictions.jsonl whose run was not loaded, as `read_item_lines` has them.
+
+    Raises:
+        UnreadableResultError: As of `read_item_lines`.
+    """
+    try:
+        lines = read_json(path)
+    except ValueError as error:
+        raise UnreadableResultError(str(error)) from error
+    return _item_lines(lines, str(path))
+
+
+def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
     return tuple(
-        _item(line, f"{run.path}/{PREDICTIONS}:{number}")
+        _item(line, f"{path}:{number}")
         for number, line in enumerate(lines, start=1)
         if not _is_context(line)
     )
@@ -191,42 +282,44 @@ _META_NAMES = {
 }
 
 
-def prediction_rows(
+def prediction_lines(
     name: str,
     records: Sequence[Record],
     scores: Sequence[Sequence[float]],
     groups: Sequence[Hashable] | None = None,
-) -> list[dict[str, Any]]:
-    """Return lines of predictions.jsonl: a set's items, every score, the answer, the gold one.
+) -> list[ItemLine]:
+    """Return the lines of a set: its items, every score, the answer, the gold one.
 
     `prediction` is the first of the best choices, `tied` their number and `correct` the item's
-    credit (see `metrics.ties`). Where a score is NaN nothing was said: null, 0 and 0. A score of
-    NaN is null in the file, and so is one of -inf, the lowest: only beside the former is
-    `prediction` null too.
+    credit (see `metrics.ties`). Where a score is NaN nothing was said: None, 0 and 0.
     `question` and `choices` are what the model was given: a control's words, not the probe's, and
-    "" for the empty answers that pad a question, so that there is a choice for each score. What is
-    known of the item's concept and of how hard it is stands behind. Items of one `groups` have the
-    same `interval_group`, a number, which intervals do not divide; there is none where each item is
-    a group of its own.
+    "" for the empty answers that pad a question, so that there is a choice for each score.
+
+    Args:
+        name: The set's name.
+        records: Its items.
+        scores: One list of scores an item, one score a choice.
+        groups: (N,) the group of each item, which intervals do not divide: its number becomes the
+            `interval_group`, where not each item is a group of its own.
     """
-    rows = []
+    lines = []
     for record, given, best in zip(records, scores, best_of_each(scores), strict=True):
-        padding = [""] * (len(given) - len(record.choices))
         known = {name: record.meta.get(meta) for meta, name in _META_NAMES.items()}
-        row = {
-            "set": name,
-            "id": record.id,
-            "position": record.position,
-            "question": record.stem,
-            "choices": [*record.choices, *padding],
-            "scores": [round(float(score), 6) for score in given],
-            "prediction": best[0] if best else None,
-            "tied": len(best),
-            "answer": record.answer,
-            "correct": credit_of(best, record.answer),
-        }
-        rows.append(row | {key: value for key, value in known.items() if value is not None})
+        line = ItemLine(
+            set=name,
+            id=record.id,
+            position=record.position,
+            question=record.stem,
+            choices=(*record.choices, *[""] * (len(given) - len(record.choices))),
+            scores=tuple(round(float(score), 6) for score in given),
+            prediction=best[0] if best else None,
+            tied=len(best),
+            answer=record.answer,
+            correct=credit_of(best, record.answer),
+            **{name: value for name, value in known.items() if value is not None},
+        )
+        lines.append(line)
     if groups is None or num_groups(groups) == len(groups):
-        return rows
-    of_each = zip(rows, group_indices(groups).tolist(), strict=True)
-    return [{**row, "interval_group": group} for row, group in of_each]
+        return lines
+    of_each = zip(lines, group_indices(groups).tolist(), strict=True)
+    return [replace(line, interval_group=group) for line, group in of_each]

@@ -20,6 +20,7 @@ from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import Job, Runner, make_run
+from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -134,8 +135,8 @@ class World:
             for probe, value in zip(("age_small", "taxonomy_small"), values, strict=True):
                 run = RunFolder(folder / "runs", f"{probe}-{model}", {"model": model})
                 records = load_probe(probe, "dev").records
-                lines = Predictions(probe, records, [[1.0, 0.0, 0.0]] * len(records)).rows()
-                run.write_lines("predictions.jsonl", lines)
+                lines = Predictions(probe, records, [[1.0, 0.0, 0.0]] * len(records)).lines()
+                write_predictions(run, lines)
                 about = {"protocol": "zero_shot", "model": model, "probe": probe}
                 row = Row(**about, metric="accuracy", value=value, num_train=0, split="dev")
                 run.finish(RunRecord(**about, rows=(row,)))

@@ -1,15 +1,31 @@
-""""""
+"""The lines of predictions.jsonl: made, written, read and refused."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from probelight.io.escaping import json_text
+from probelight.probes.record import Record
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import difficulty_of, read_item_lines
+from probelight.results.predictions import (
+    ContextLine,
+    RuleAnswer,
+    difficulty_of,
+    line_as_json,
+    prediction_lines,
+    read_context_lines,
+    read_item_file,
+    read_item_lines,
+    write_predictions,
+)
+from probelight.results.run_folder import RunFolder
 from tests.fixtures import subsets
 
 LINE = {
@@ -24,8 +40,9 @@ LINE = {
     "answer": 0,
     "correct": 1.0,
     "group": "finch.n.01",
-    "by_rule": {"sum": {}},
 }
+WHALE = Record("7", "A whale is [MASK] than a mouse.", ("larger", "smaller"), 0, position=3)
+WHO = Record("7", "Who?", ("a", "b"), 0)
 
 
 def read(folder: Path, *lines: Any) -> Any:
@@ -60,6 +77,8 @@ def test_questions_without_choices_are_none_of_these(tmp_path: Path) -> None:
         (LINE | {"correct": 1.5}, "not between 0 and 1"),
         (LINE | {"choices": "bird"}, "choices"),
         (LINE | {"hops": "two"}, "two"),
+        (LINE | {"by_rule": {"sum": {}}}, "best"),
+        (LINE | {"best": "0"}, "best"),
         (LINE | {"hops": [1]}, "list"),
         ({"set": "made", "choices": ["a", "b"]}, "id"),
     ],
@@ -87,3 +106,138 @@ def test_random_distractors_have_no_distance() -> None:
 def test_an_item_without_one_of_the_two_has_none(missing: str) -> None:
     assert difficulty_of({**RELEASED, missing: None}) is None
     assert difficulty_of({k: v for k, v in RELEASED.items() if k != missing}) is None
+
+
+def test_a_file_that_is_cut_short_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_text(json.dumps(LINE) + '\n{"set": "ma', encoding="utf-8")
+    with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl: .*\(line 2: "):
+        read_item_file(path)
+
+
+def test_a_damaged_line_of_a_file_by_its_path_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in (LINE, LINE | {"answer": 9})))
+    with pytest.raises(UnreadableResultError, match=r"predictions\.jsonl:2: 2 choices"):
+        read_item_file(path)
+
+
+def test_a_line_from_before_ties_were_counted_has_one_best_choice(tmp_path: Path) -> None:
+    [line] = read(tmp_path, {key: value for key, value in LINE.items() if key != "tied"})
+    assert (line.tied, line.best, line.by_rule, line.interval_group) == (1, None, None, None)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "sister", "distractor_hops": 1}
+    items = [replace(WHALE, meta=known), WHO, WHO]
+    lines = prediction_lines("dev", items, [[-1.5, -math.inf], [1.0, 1.0], [0.0, 1.0]], "abb")
+    by_rule = {
+        "sum": RuleAnswer(scores=(0.0, 0.0), best=(0, 1)),
+        "pmi": RuleAnswer(scores=(None, 2.0), best=()),
+    }
+    lines[1] = replace(lines[1], best=(0, 1), by_rule=by_rule)
+    lines[2] = replace(lines[2], control="blah", seed=3)
+    run = RunFolder(tmp_path / "runs", "made", {})
+    write_predictions(run, lines)
+    found = read_item_file(run.path / "predictions.jsonl")
+    assert found == (replace(lines[0], scores=(-1.5, None)), *lines[1:])
+    assert list(found[1].by_rule or {}) == ["sum", "pmi"]  # in the order of the rules
+
+
+def test_the_bytes_of_a_line_with_rules(tmp_path: Path) -> None:
+    [line] = prediction_lines("p", [WHO], [[0.5, math.nan]])
+    answer = RuleAnswer(scores=(1.0, math.nan), best=())
+    write_predictions(tmp_path / "x.jsonl", [replace(line, best=(), by_rule={"sum": answer})])
+    assert (tmp_path / "x.jsonl").read_text() == (
+        '{"set": "p", "id": "7", "position": 0, "question": "Who?", "choices": ["a", "b"], '
+        '"scores": [0.5, null], "prediction": null, "tied": 0, "answer": 0, "correct": 0.0, '
+        '"best": [], "by_rule": {"sum": {"scores": [1.0, null], "best": []}}}\n'
+    )
+
+
+def test_an_optional_field_that_is_always_there_may_be_null() -> None:
+    [line] = prediction_lines("p", [WHO], [[0.0, 1.0]])
+    plain = line_as_json(line)
+    assert line_as_json(replace(line, control="standard"), always=("control", "seed")) == {
+        **plain, "control": "standard", "seed": None,
+    }  # fmt: skip
+    assert not {"group", "best", "by_rule", "control", "seed"} & plain.keys()
+
+
+def test_a_context_is_written_and_read_again(tmp_path: Path) -> None:
+    plain = ContextLine(context="He", target="ran", predictions=("ran", "is"))
+    split = replace(plain, probability=0.25, expected=("ran",), split=("ran",))
+    run = RunFolder(tmp_path / "runs", "made", {})
+    write_predictions(run, [plain, split])
+    loaded = Run(protocol="diagnostics", path=f"runs/{run.key}")
+    results = Results("made", (loaded,), (), tmp_path)
+    assert read_context_lines(results, loaded) == (plain, split)
+    assert list(line_as_json(plain).items()) == [
+        ("context", "He"), ("target", "ran"), ("expected", ()), ("predictions", ("ran", "is")),
+        ("probability", None),
+    ]  # fmt: skip
+
+
+def rows_of(
+    name: str,
+    records: Sequence[Record],
+    scores: Sequence[Sequence[float]],
+    groups: Sequence[Hashable] | None = None,
+) -> list[dict[str, Any]]:
+    """The lines of a set, as they are written."""
+    return [line_as_json(line) for line in prediction_lines(name, records, scores, groups)]
+
+
+def test_a_prediction_can_be_read_without_the_file_of_its_item() -> None:
+    (row,) = rows_of("dev", [WHALE], [[-1.5, -0.25]])
+    assert row["question"] == "A whale is [MASK] than a mouse."
+    assert row["choices"] == ("larger", "smaller")
+    assert row["choices"][row["prediction"]] == "smaller"
+    assert (row["tied"], row["correct"]) == (1, 0.0)
+
+
+def test_what_is_known_of_an_item_stands_behind_its_scores() -> None:
+    known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "random", "template": "a"}
+    plain, row = rows_of("dev", [WHO, replace(WHO, meta=known)], [[0.0, 1.0]] * 2)
+    assert {name: row[name] for name in row.keys() - plain.keys()} == {
+        "group": "whale.n.01", "hops": 0, "distractor_type": "random",
+    }  # fmt: skip
+
+
+def test_items_that_intervals_do_not_divide_are_numbered_and_others_are_not() -> None:
+    scores = [[0.0, 1.0]] * 3
+    rows = rows_of("dev", [WHO] * 3, scores, ["ant", "bee", "ant"])
+    assert [row["interval_group"] for row in rows] == [0, 1, 0]
+    alone = rows_of("dev", [WHO] * 2, scores[:2], ["a", "b"])
+    assert not any("interval_group" in row for row in alone)
+
+
+def test_an_empty_answer_that_pads_a_question_is_a_choice_of_its_own() -> None:
+    (row,) = rows_of("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
+    assert row["choices"] == ("a", "b", "", "")
+    assert row["choices"][row["prediction"]] == ""
+
+
+@pytest.mark.parametrize(
+    ("scores", "prediction", "tied", "correct"),
+    [
+        ([1.0, 0.0, 0.0], 0, 1, 1.0),
+        ([1.0, 1.0, 0.0], 0, 2, 1 / 2),
+        ([1.0, 1.0, 1.0], 0, 3, 1 / 3),
+        ([0.0, 1.0, 1.0], 1, 2, 0.0),
+        ([1.0, -math.inf, 0.0], 0, 1, 1.0),
+        ([1.0, math.nan, 0.0], None, 0, 0.0),
+    ],
+)
+def test_a_tie_is_credited_in_parts_and_a_nan_with_nothing(
+    scores: list[float], prediction: int | None, tied: int, correct: float
+) -> None:
+    (row,) = rows_of("dev", [WHO], [scores])
+    assert (row["prediction"], row["tied"], row["correct"]) == (prediction, tied, correct)
+
+
+def test_a_score_that_is_no_number_is_null_and_the_prediction_tells_which() -> None:
+    rows = rows_of("dev", [WHO, WHO], [[-math.inf, 1.5], [math.nan, 1.5]])
+    found = [json.loads(json_text(row), parse_constant=pytest.fail) for row in rows]
+    assert [row["scores"] for row in found] == [[None, 1.5], [None, 1.5]]
+    assert [row["prediction"] for row in found] == [1, None]  # -inf is the lowest score

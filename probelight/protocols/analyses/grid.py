@@ -49,6 +49,7 @@ from probelight.protocols.jobs.context import (
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import GRID_FILE
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import DataUse, changed_since
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
@@ -198,7 +199,7 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     name = f"grid {grid.name}"
     predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
     rows = grid_rows(predictions, grid, replace(model.row, mode=scorer.mode))
-    run.write_lines("predictions.jsonl", predictions.rows())
+    write_predictions(run, predictions.lines())
     run.write(GRID_FILE, grid_matrix(predictions, grid))
     run.write_metrics(rows)
     return RunRecord(

@@ -7,7 +7,6 @@ bird is the nearer one, and the wrong one. The paper says that models choose a n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -19,7 +18,8 @@ from typing import Any, NamedTuple
 from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
 from probelight.io.artifacts import check_left
 from probelight.io.errors import ConfigError, UsageError
-from probelight.io.files import read_lines, sha256_of
+from probelight.io.escaping import visible
+from probelight.io.files import sha256_of
 from probelight.io.ranges import PathText
 from probelight.metrics.ties import credit_of
 from probelight.probes.controls import STANDARD
@@ -32,6 +32,7 @@ from probelight.protocols.engine.predictions import grouped_row
 from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
+from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_file
 from probelight.results.provenance import changed_since, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
@@ -85,7 +86,7 @@ def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, R
         context: Says in which folder they are.
         key: Of the runs; what was scored in two folders has one key.
     """
-    for path in sorted(Path(context.paths[RESULTS]).rglob(f"runs/{key}/predictions.jsonl")):
+    for path in sorted(Path(context.paths[RESULTS]).rglob(f"runs/{key}/{PREDICTIONS}")):
         if not (path.parent / "result.json").exists():
             continue
         record = RunRecord.read(path.parent / "result.json")
@@ -169,8 +170,8 @@ def predictions_sha256(source: Path) -> str:
     Raises:
         ValueError: If it has changed since the run ended.
     """
-    check_left(source, "predictions.jsonl")
-    return sha256_of(source / "predictions.jsonl")
+    check_left(source, PREDICTIONS)
+    return sha256_of(source / PREDICTIONS)
 
 
 def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
@@ -185,7 +186,7 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     match = next(planned, None)
     if match is None:
         raise changed_since(
-            [str(path / "predictions.jsonl") for path, _ in found] or [context.paths[RESULTS]]
+            [str(path / PREDICTIONS) for path, _ in found] or [context.paths[RESULTS]]
         )
     source, answered = match
     wordnet = wordnet_of(context)
@@ -194,7 +195,7 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     data = taxonomy_items(answered, context)
     assert data is not None
     measured = {
-        record.name: item_distances(record, entities_of(data, record), wordnet.edges)
+        visible(record.name): item_distances(record, entities_of(data, record), wordnet.edges)
         for record in data.records
     }
     rows: list[Row] = []
@@ -218,7 +219,7 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
         of_seed = replace(row, seed=seed if row.num_train else None)
         rows += distance_rows(items, list(answers.values()), groups, of_seed)
         for item in items:
-            best = answers[item.record.name]
+            best = answers[visible(item.record.name)]
             lines.append(
                 {
                     "set": name,
@@ -290,22 +291,21 @@ def distance_rows(
 def _answered_sets(source: Path) -> dict[tuple[str, int | None], dict[str, tuple[int, ...]]]:
     """Read the best choices by item, by set and seed, of the probe without a control."""
     sets: dict[tuple[str, int | None], dict[str, tuple[int, ...]]] = {}
-    for _, line in read_lines(source / "predictions.jsonl"):
-        row = json.loads(line)
-        if row.get("control", STANDARD) == STANDARD:  # of a curve, each line names its own
-            key = (str(row["set"]), row.get("seed"))
-            sets.setdefault(key, {})[f"{row['id']}@{row['position']}"] = best_of(row)
+    for line in read_item_file(source / PREDICTIONS):
+        if line.control in ("", STANDARD):  # of a curve, each line names its own
+            answers = sets.setdefault((line.set, line.seed), {})
+            answers[f"{line.id}@{line.position}"] = best_of(line)
     return sets
 
 
-def best_of(line: Mapping[str, Any]) -> tuple[int, ...]:
+def best_of(line: ItemLine) -> tuple[int, ...]:
     """Return the best choices of a line of predictions.jsonl: it has the first and their number."""
-    first, scores = line["prediction"], line["scores"]
+    first, scores = line.prediction, line.scores
     if first is None:
         return ()
     # Written scores are rounded, which can make more of them equal than share the best score.
     equal = [place for place in range(first, len(scores)) if scores[place] == scores[first]]
-    return tuple(equal[: line.get("tied", 1)])  # older files do not count ties
+    return tuple(equal[: line.tied])
 
 
 def _notices(items: Sequence[ItemDistances]) -> list[str]:

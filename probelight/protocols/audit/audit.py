@@ -53,6 +53,7 @@ from probelight.protocols.jobs.context import (
 )
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -248,8 +249,10 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         for split, one in predictions.items()
         for made in _split_rows(data, one, replace(row, split=split))
     ]
-    lines = (one.rows(groups_of(one.records, data.config.group_by)) for one in predictions.values())
-    run.write_lines("predictions.jsonl", chain.from_iterable(lines))
+    lines = (
+        one.lines(groups_of(one.records, data.config.group_by)) for one in predictions.values()
+    )
+    write_predictions(run, chain.from_iterable(lines))
     if seed is None:
         run.write_metrics(rows)  # a training has left its own
     record = RunRecord(

@@ -35,6 +35,7 @@ from probelight.reports.contamination.tables import (
 from probelight.reports.kit.forms.plain import to_csv
 from probelight.reports.kit.measured import Estimate
 from probelight.results.load import Results, UnreadableResultError, load_results
+from probelight.results.predictions import read_item_lines
 
 ITEMS = "items.jsonl"
 ItemScores = dict[int, dict[int, float]]  # by seed (0 where there is none), by number of the item
@@ -185,29 +186,27 @@ def item_scores(results: Results, parts: list[ItemFile]) -> tuple[list[AnsweredS
     """Return how runs scored on the items, and notices of runs that did not answer them.
 
     A line of predictions.jsonl is an item's where id, line and question are: what a control asks is
-    none.
+    none. A run whose file is damaged is left out, and a notice names file and line.
     """
     records = [record for part in parts for record in part.records]
     places: dict[tuple[str, int], list[int]] = {}
     for number, record in enumerate(records):
-        places.setdefault((record.id, record.position), []).append(number)
+        places.setdefault((visible(record.id), record.position), []).append(number)
     found, notices, num_others = list[AnsweredSet](), list[str](), 0
     for run in results.runs:
         try:
-            lines = results.read(run, "predictions.jsonl") or []
+            lines = read_item_lines(results, run)
         except UnreadableResultError as error:
             notices.append(str(error))
             continue
         sets: dict[str, ItemScores] = {}
         for line in lines:
-            if not isinstance(line, dict) or "correct" not in line:
-                continue
-            same = places.get((str(line.get("id")), line.get("position", 0)), ())
-            item = next((n for n in same if records[n].stem == line.get("question")), None)
+            same = places.get((line.id, line.position), ())
+            item = next((n for n in same if visible(records[n].stem) == line.question), None)
             if item is not None:
                 # A curve's sets are named by control and seed, and each seed is a run of its own.
-                by_seed = sets.setdefault(str(line.get("control", line.get("set", ""))), {})
-                by_seed.setdefault(line.get("seed") or 0, {})[item] = float(line["correct"])
+                by_seed = sets.setdefault(line.control or line.set, {})
+                by_seed.setdefault(line.seed or 0, {})[item] = line.correct
         num_others += not sets
         key = re.sub(r"-[0-9a-f]{12}$", "", run.key)
         for name, scores in sets.items():

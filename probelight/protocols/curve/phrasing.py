@@ -23,6 +23,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_jobs
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -119,7 +120,7 @@ def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContex
         num_train=0,
         split=split,
     )
-    run.write_lines("predictions.jsonl", predictions.rows(groups))
+    write_predictions(run, predictions.lines(groups))
     return RunRecord(
         protocol=PROTOCOL,
         model=model.label,

@@ -29,6 +29,7 @@ from probelight.protocols.engine.predictions import (
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.results.details import CurveDetails
 from probelight.results.hits import written_hits
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
@@ -111,14 +112,12 @@ def write_point(
         measured: The scores under each control and seed.
         record: What is known of how they were made.
     """
-    run.write_lines(
-        "predictions.jsonl",
-        (
-            {**line, "control": one.control, "seed": one.seed}
-            for one in measured
-            for line in one.predictions.rows(data.groups)
-        ),
+    lines = (
+        replace(line, control=one.control, seed=one.seed)
+        for one in measured
+        for line in one.predictions.lines(data.groups)
     )
+    write_predictions(run, lines, always=("control", "seed"))
     hits: dict[str, dict[str, str | list[float]]] = {}
     for one in measured:  # in the order of the rows; the zero-shot point is seed 0
         hits.setdefault(one.control, {})[str(one.seed or 0)] = written_hits(one.predictions.credit)

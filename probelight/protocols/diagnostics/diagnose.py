@@ -47,6 +47,7 @@ from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
+from probelight.results.predictions import PREDICTIONS, ContextLine, write_predictions
 from probelight.results.provenance import FromFiles, changed_since, check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -176,7 +177,7 @@ def _write_outputs(results: Path, jobs: list[Job], folder: Path) -> None:
     found = load_results(results)
     runs = {run.key: run for run in found.runs}
     for job in jobs:
-        lines = found.read(runs[job.key], "predictions.jsonl")
+        lines = found.read(runs[job.key], PREDICTIONS)
         label = ModelSettings(**job.config["model"]).label
         write_recorded_files(folder, SETS[job.config["probe"]], label, lines or [])
 
@@ -304,7 +305,7 @@ def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: R
     """Return what a run records of a model's outputs, and write its files."""
     comparisons = comparisons_of(data)
     rows = diagnostic_rows(comparisons, outputs, row)
-    run.write_lines("predictions.jsonl", prediction_lines(data, comparisons, outputs))
+    write_predictions(run, context_lines(data, comparisons, outputs))
     run.write_metrics(rows)
     name = f"{row.model} on {data.source.title}"
     return RunRecord(
@@ -317,29 +318,30 @@ def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: R
     )
 
 
-def prediction_lines(
+def context_lines(
     data: DiagnosticSet, comparisons: Comparisons, outputs: ModelOutputs
-) -> list[dict[str, Any]]:
+) -> list[ContextLine]:
     """Return the lines of predictions.jsonl: what was predicted of each prompt, what is right.
 
     `split` are those of its words that the vocabulary does not have as one, where it has not all.
     """
     expected = {one.prompt: one.expected for one in comparisons.completions}
     probabilities = outputs.probabilities or (None,) * len(data.prompts)
-    lines: list[dict[str, Any]] = []
+    lines = []
     for place, (prompt, words, probability) in enumerate(
         zip(data.prompts, outputs.predictions, probabilities, strict=True)
     ):
         right = list(expected.get(place, ()))
         split = [word for word in dict.fromkeys([prompt.target, *right]) if word in outputs.split]
-        line = {
-            "context": prompt.context,
-            "target": prompt.target,
-            "expected": right,
-            "predictions": list(words),
-            "probability": probability,
-        }
-        lines.append({**line, "split": split} if split else line)
+        line = ContextLine(
+            context=prompt.context,
+            target=prompt.target,
+            expected=tuple(right),
+            predictions=tuple(words),
+            probability=probability,
+            split=tuple(split),
+        )
+        lines.append(line)
     return lines
 
 

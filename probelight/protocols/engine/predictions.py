@@ -7,13 +7,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any
 
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
-from probelight.results.predictions import prediction_rows
+from probelight.results.predictions import ItemLine, prediction_lines
 from probelight.results.row import Row, Subset
 
 
@@ -74,13 +73,13 @@ class Predictions:
         """Records whose best score is above the second by next to nothing (`metrics.ties`)."""
         return sum(map(is_near_tie, self.scores))
 
-    def rows(self, groups: Sequence[Hashable] | None = None) -> list[dict[str, Any]]:
-        """Rows of predictions.jsonl.
+    def lines(self, groups: Sequence[Hashable] | None = None) -> list[ItemLine]:
+        """Return the lines of predictions.jsonl.
 
         Args:
             groups: (N,) the group of each item, that intervals go by.
         """
-        return prediction_rows(self.name, self.records, self.scores, groups)
+        return prediction_lines(self.name, self.records, self.scores, groups)
 
 
 def score_notices(*said: Predictions) -> list[str]:

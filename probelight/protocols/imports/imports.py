@@ -36,6 +36,7 @@ from probelight.protocols.zero_shot.measures import pair_notices, pair_rows, zer
 from probelight.protocols.zero_shot.sets import LoadedSet, checksums, load_sets
 from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
 from probelight.results.importers.answers import Gold, Imported, with_gold
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import FromFiles, data_files
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row
@@ -350,7 +351,7 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
             )
     run.write_metrics(rows)
     groups = groups_of(predictions.records, data.config.group_by)
-    run.write_lines("predictions.jsonl", predictions.rows(groups))
+    write_predictions(run, predictions.lines(groups))
     num_items = len(predictions.records)
     return RunRecord(
         protocol=PROTOCOL,

@@ -70,6 +70,7 @@ from probelight.protocols.inoculation.settings import (
 )
 from probelight.protocols.jobs.context import RunContext, kept
 from probelight.results.details import InoculationDetails
+from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.provenance import changed_since, check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -146,7 +147,7 @@ class InoculationRun:
         """Score the original-task model on all items, once for all settings of a sweep."""
         original_dir = self.original_dir()
         scored = self.before(original_dir)
-        self.run.write_lines("predictions.jsonl", self.prediction_lines(scored))
+        write_predictions(self.run, self.prediction_lines(scored))
         row = replace(self.model.row, protocol=BEFORE, probe=self.probe_name, dose=0, epoch=0)
         if self.probe.control != STANDARD:
             row = replace(row, control=self.probe.control)
@@ -272,10 +273,8 @@ class InoculationRun:
         setting, probe = chosen.setting, self.parts.probe
         before_reported = {one: before[one] for one in self.reported}
         after = score(self.context, self.subject, self.parts, chosen.checkpoint, self.reported)
-        self.run.write_lines(
-            "predictions.jsonl",
-            self.prediction_lines(before_reported, "_before") + self.prediction_lines(after),
-        )
+        lines = self.prediction_lines(before_reported, "_before") + self.prediction_lines(after)
+        write_predictions(self.run, lines)
         row = self.row(INOCULATION, setting)
         rows = selection_rows(row, before, chosen.history)
         whole = not probe.num_left_out
@@ -315,7 +314,7 @@ class InoculationRun:
         record = self.completed(record, chosen.checkpoint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
-    def prediction_lines(self, scored: Scored, ending: str = "") -> list[dict[str, Any]]:
+    def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
         """Return lines of predictions.jsonl, with the items as the model was given them.
 
         Args:
@@ -325,12 +324,14 @@ class InoculationRun:
         lines = []
         for one, predictions in scored.items():
             groups = self.splits_of(one.task).groups(predictions.records)
-            named = {"set": f"{one.text}{ending}"}
-            if self.probe.control != STANDARD and one.task == PROBE:
-                named["control"] = self.probe.control
+            under_control = self.probe.control != STANDARD and one.task == PROBE
+            control = self.probe.control if under_control else ""
             records = posed(self.subject, self.parts, one.task, predictions.records)
             as_given = replace(predictions, records=records)
-            lines += [{**line, **named} for line in as_given.rows(groups)]
+            lines += [
+                replace(line, set=f"{one.text}{ending}", control=control)
+                for line in as_given.lines(groups)
+            ]
         return lines
 
     def splits_of(self, task: str) -> Splits:

@@ -39,6 +39,7 @@ from probelight.protocols.inoculation.settings import (
     OriginalTask,
 )
 from probelight.protocols.jobs.context import RunContext
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -124,7 +125,7 @@ def train_original(
     scorer = TrainedScorer(saved_module(run.best_dir))
     report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
     groups = splits.groups(report.records)
-    run.write_lines("predictions.jsonl", report.rows(groups))
+    write_predictions(run, report.lines(groups))
     row = _row(ORIGINAL_TASK, model, task, task.seed, splits)
     rows = _selection_rows(row, keep, splits)
     row = replace(row, split="report", num_items=len(splits.report))

@@ -49,6 +49,7 @@ from probelight.protocols.zero_shot.sets import (
     own_configs,
     read_set,
 )
+from probelight.results.predictions import write_predictions
 from probelight.results.provenance import check_data, data_files
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -286,7 +287,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         for rule, by_rule in panel.by_rule.items():
             rows += paradigm_rows(by_rule, group_by, replace(row, mode=rule))
     notices += [notice for notice in panel.notices if notice not in notices]
-    run.write_lines("predictions.jsonl", panel.lines(groups))
+    write_predictions(run, panel.lines(groups))
     return RunRecord(
         protocol=PROTOCOL,
         model=model.label,

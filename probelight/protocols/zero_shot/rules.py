@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from probelight.io.errors import UsageError
 from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
@@ -22,6 +21,7 @@ from probelight.protocols.engine.predictions import (
     score_notices,
 )
 from probelight.protocols.jobs.context import TrainerSettings
+from probelight.results.predictions import ItemLine, RuleAnswer
 from probelight.results.row import Row
 
 CONTENT_FREE = ("N/A", MASK, "")
@@ -59,20 +59,20 @@ class Panel:
             rows.append(grouped_row(flips, groups, replace(row, metric="flipped_share")))
         return rows
 
-    def lines(self, groups: Sequence[str]) -> list[dict[str, Any]]:
-        """Rows of predictions.jsonl, with the scores and the best choices by each rule.
+    def lines(self, groups: Sequence[str]) -> list[ItemLine]:
+        """Return the lines of predictions.jsonl, with the scores and best choices by each rule.
 
         Args:
             groups: (N,) the group of each item.
         """
         if not self.by_rule:
-            return self.own.rows(groups)
-        own = zip(self.own.rows(groups), self.own.best, strict=True)
-        lines = [{**row, "best": best, "by_rule": {}} for row, best in own]
+            return self.own.lines(groups)
+        answers: list[dict[str, RuleAnswer]] = [{} for _ in self.own.records]
         for rule, said in self.by_rule.items():
-            for line, row, best in zip(lines, said.rows(), said.best, strict=True):
-                line["by_rule"][rule] = {"scores": row["scores"], "best": best}
-        return lines
+            for by_rule, line, best in zip(answers, said.lines(), said.best, strict=True):
+                by_rule[rule] = RuleAnswer(scores=line.scores, best=best)
+        own = zip(self.own.lines(groups), self.own.best, answers, strict=True)
+        return [replace(line, best=best, by_rule=by_rule) for line, best, by_rule in own]
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import ClassVar
 
-from probelight.io.escaping import all_visible, visible
-from probelight.io.typed import STRICT, typed
+from probelight.io.escaping import visible
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports.kit.columns import (
     ACCURACY,
@@ -86,22 +84,6 @@ class Flips:
     num_items: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Best:
-    """What predictions.jsonl holds beside an item's own answer: the best choices of a rule."""
-
-    __pydantic_config__: ClassVar = {**STRICT, "extra": "ignore"}
-
-    best: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RuleLine(_Best):
-    """The best choices by the own score, and by every other rule."""
-
-    by_rule: Mapping[str, _Best]
-
-
 def unread(results: Results) -> list[str]:
     """A sentence about each run whose answers by rule cannot be read."""
     return _answered(results)[1]
@@ -123,11 +105,11 @@ def _answered(results: Results) -> tuple[list[list[Answered]], list[str]]:
 
 def _items(results: Results, entry: ZeroShot) -> list[Answered]:
     found = list[Answered]()
-    own = results.read(entry.run, PREDICTIONS) or []
-    for number, line in enumerate(read_item_lines(results, entry.run)):
-        place = f"{entry.run.path}/{PREDICTIONS}:{number + 1}"
-        rules = typed(_RuleLine, all_visible(own[number]), place, UnreadableResultError)
-        best = {OWN: rules.best, **{rule: one.best for rule, one in rules.by_rule.items()}}
+    for number, line in enumerate(read_item_lines(results, entry.run), start=1):
+        place = f"{entry.run.path}/{PREDICTIONS}:{number}"
+        if line.best is None or line.by_rule is None:
+            raise UnreadableResultError(f"{place}: it lacks `best` or `by_rule`")
+        best = {OWN: line.best, **{rule: one.best for rule, one in line.by_rule.items()}}
         indices = range(len(line.choices))
         if any(choice not in indices for one in best.values() for choice in one):
             raise UnreadableResultError(f"{place}: a rule's best is none of the choices")

@@ -26,6 +26,7 @@ from probelight.protocols.analyses.taxonomy_distance import (
 )
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.job import make_run
+from probelight.results.predictions import ItemLine
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
@@ -83,7 +84,12 @@ def test_a_tie_counts_each_of_its_choices_in_its_share() -> None:
 def test_the_best_choices_of_a_line_of_predictions(
     scores: list[float | None], prediction: int | None, tied: int, best: tuple[int, ...]
 ) -> None:
-    assert best_of({"scores": scores, "prediction": prediction, "tied": tied}) == best
+    line = ItemLine(
+        **{"set": "p", "id": "1", "position": 1, "question": "?", "choices": ("a", "b", "c")},
+        **{"scores": tuple(scores), "prediction": prediction, "tied": tied},
+        **{"answer": 0, "correct": 0.0},
+    )
+    assert best_of(line) == best
 
 
 def test_the_command_reads_the_predictions_of_a_run(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,12 @@ def question(number: int, stem: str, concept: str = "c") -> Record:
 
 PROBE = [question(1, "one two three"), question(2, "four five six"), question(3, "one two nine")]
 OTHER = [question(9, "zero one two three"), question(2, "seven eight")]
+
+
+def answered_line(name: str, record: Record, position: int, **more: Any) -> dict[str, Any]:
+    item = {"set": name, "id": record.id, "position": position, "question": record.stem}
+    said = {"scores": [1.0, 0.0], "prediction": 0, "tied": 1, "answer": record.answer}
+    return {**item, "choices": list(record.choices), **said, **more}
 
 
 @pytest.fixture
@@ -42,10 +49,7 @@ def test_counts_lines_and_scores(
     answered = write_run(runs, "curve-a", rows.zero_shot("p", 1, 3, 2, model="m"))
     credit = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
     lines = [
-        {
-            **{"set": f"standard-seed{seed}", "id": r.id, "position": place, "question": r.stem},
-            **{"correct": own, "seed": seed, "control": "standard"},
-        }
+        answered_line(f"standard-seed{seed}", r, place, correct=own, control="standard", seed=seed)
         for seed, credits in credit.items()
         for place, (r, own) in enumerate(zip(PROBE, credits, strict=True), start=1)
     ]
@@ -96,8 +100,8 @@ def test_a_share_and_a_single_seed(
     answered = write_run(runs, "a", rows.zero_shot("p", 1, 3, 2, model="m"))
     with (answered / "predictions.jsonl").open("w") as file:
         for place, (record, own) in enumerate(zip(PROBE, (1.0, 0.0, 1.0), strict=True), start=1):
-            row = {"set": "dev", "id": record.id, "position": place, "question": record.stem}
-            file.write(json.dumps({**row, "correct": own, "seed": None}) + "\n")
+            line_of = answered_line("dev", record, place, correct=own, seed=None)
+            file.write(json.dumps(line_of) + "\n")
     line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3", "--min_share=0.25"]
     line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
     assert cli.main(line) == 0
@@ -108,6 +112,41 @@ def test_a_share_and_a_single_seed(
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
     assert cli.main([*line[:3], "--ngram=9", f"--corpus={probe.parent / 'text.txt'}", line[6]]) == 0
     assert "nothing contaminates an item" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ('{"set": "dev", "id": "q2"}', "predictions.jsonl:2: `"),
+        (
+            json.dumps(answered_line("dev", PROBE[1], 2, correct=7.0)),
+            "predictions.jsonl:2: `correct` is 7.0, not between 0 and 1",
+        ),
+        ('{"set": "de', "predictions.jsonl: not a whole JSON file (line 2: "),
+    ],
+)
+def test_a_damaged_line_is_named_and_its_run_left_out(
+    second: str,
+    said: str,
+    probe: Path,
+    write_run: Callable[..., Path],
+    rows: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs, out = probe.parent / "runs", probe.parent / "out"
+    first = json.dumps(answered_line("dev", PROBE[0], 1, correct=1.0)) + "\n"
+    for name, more in (("whole", ""), ("damaged", second + "\n")):
+        run = write_run(runs, name, rows.zero_shot(name, 1, 3, 2, model=name))
+        (run / "predictions.jsonl").write_text(first + more)
+    line = ["probes", "contamination", str(probe / "dev.jsonl"), "--ngram=3"]
+    line += [f"--against={probe}:train", f"--results={runs}", f"--output_dir={out}"]
+    assert cli.main(line) == 0
+    notices = " ".join(capsys.readouterr().out.split())
+    assert "notice: runs/damaged-" in notices
+    assert said in notices
+    assert "answered none of these items" not in notices
+    with (out / "contamination_scores.csv").open() as file:
+        assert {row["model"] for row in csv.DictReader(file)} == {"whole"}
 
 
 def test_what_it_refuses(probe: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
 from probelight.protocols.jobs.context import TrainerSettings
 from probelight.protocols.zero_shot.command import chosen_rules
 from probelight.protocols.zero_shot.rules import Panel, Stems, panel_of
+from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -200,11 +201,12 @@ def test_rows_and_lines_by_hand() -> None:
         ("flipped_share", "sum", 0.0, 3),
     ]
     lines = panel.lines(["a", "b", "c", "c"])
-    assert [line["interval_group"] for line in lines] == [0, 1, 2, 2]
-    assert [line["best"] for line in lines] == [(0,), (1,), (0, 1), (0,)]
-    assert lines[2]["by_rule"]["pmi"] == {"scores": [2.0, 1.0], "best": (0,)}
-    assert lines[3]["by_rule"]["pmi"]["best"] == ()
-    assert lines[2]["by_rule"]["sum"]["best"] == (0, 1)
+    assert [line.interval_group for line in lines] == [0, 1, 2, 2]
+    assert [line.best for line in lines] == [(0,), (1,), (0, 1), (0,)]
+    by_rule = [line.by_rule or {} for line in lines]
+    assert by_rule[2]["pmi"] == RuleAnswer(scores=(2.0, 1.0), best=(0,))
+    assert by_rule[3]["pmi"].best == ()
+    assert by_rule[2]["sum"].best == (0, 1)
 
 
 def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
