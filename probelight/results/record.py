@@ -11,7 +11,7 @@ from probelight.io.artifacts import FileState, read_result
 from probelight.io.typed import STRICT, typed
 from probelight.results.details import DETAILS, Details
 from probelight.results.provenance import DataUse, git_commit, versions
-from probelight.results.row import Row
+from probelight.results.row import Row, with_scoring
 
 D = TypeVar("D", bound=Details)
 
@@ -127,7 +127,8 @@ class RunRecord:
             if value.get(key) is not None
         )
         shared = {k: one for k, one in value.items() if k != "format" and k not in DETAILS}
-        return replace(typed(cls, shared, name), details=details)
+        record = typed(cls, shared, name)
+        return replace(record, rows=with_scoring(record.rows), details=details)
 
     @staticmethod
     def read(path: Path) -> RunRecord:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import as_cell
 from probelight.io.typed import STRICT
+from probelight.metrics.scoring_rules import RULES
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
@@ -142,6 +143,12 @@ class Row:
     `dataclasses.replace` the others.
 
     Attributes:
+        mode: The head or scorer that answers, such as "mlp", "full", "zero_shot" or
+            "pseudo_log_likelihood"; "imported" and what its scores became where another program
+            answered; empty where no model does.
+        scoring: The rule that chooses the answer in place of the model's own score: one of
+            `probelight.metrics.scoring_rules.RULES`, or a simple rule that an audit counts, such as
+            "the longest answer"; empty where it is the model's own score.
         subset: The part of the set; None for the whole.
         role: What the model is there for: a "model", a "baseline" it must be better than, or its
             own architecture with random weights as a "control"; empty where two are compared.
@@ -157,6 +164,7 @@ class Row:
     probe: str = ""
     control: str = ""
     mode: str = ""
+    scoring: str = ""
     num_train: int | None = None
     dose: int | None = None
     extra: str = ""
@@ -189,6 +197,28 @@ class Row:
 
 
 RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
+
+
+def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows of a run with rules as their `scoring`, which older files have as `mode`.
+
+    Rows of newer files stay as they are: no head or scorer is called like a rule, and what an audit
+    counts is answered by none.
+
+    Args:
+        rows: All rows of the run. Those of a zero-shot run get the mode of the accuracy that goes
+            by the model's own score.
+    """
+    own = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
+    mode_of_run = next(own, "")
+    found = []
+    for row in rows:
+        if row.protocol == "zero_shot" and row.mode in RULES:
+            row = replace(row, mode=mode_of_run, scoring=row.mode)
+        elif row.protocol == "audit" and not row.kind and row.mode:
+            row = replace(row, mode="", scoring=row.mode)
+        found.append(row)
+    return tuple(found)
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:

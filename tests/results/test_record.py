@@ -56,6 +56,40 @@ def test_a_record_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
     assert RunRecord.from_json(json.loads(json.dumps(bare.to_json())), "r") == bare
 
 
+def test_rules_that_older_files_have_as_modes_are_read_as_scoring() -> None:
+    """Every other column stays, and newer files are read as they are."""
+    told = {"protocol": "zero_shot", "metric": "accuracy"}
+    part = {"kind": "paradigm", "name": "order"}
+    written: list[dict[str, Any]] = [
+        {**told, "mode": "pseudo_log_likelihood", "value": 0.5},
+        {**told, "mode": "pseudo_log_likelihood", "value": 0.25, "subset": part},
+        {**told, "mode": "mean_token", "value": 0.75, "num_items": 4},
+        {**told, "mode": "mean_token", "value": 1.0, "subset": part},
+        {**told, "mode": "pmi", "metric": "flipped_share", "value": 0.125},
+    ]
+    record = RunRecord.from_json({"format": 2, "protocol": "zero_shot", "rows": written}, "r")
+    assert {row.mode for row in record.rows} == {"pseudo_log_likelihood"}
+    assert [row.scoring for row in record.rows] == ["", "", "mean_token", "mean_token", "pmi"]
+    as_before = [
+        {**{k: v for k, v in row.to_json().items() if k != "scoring"}, "mode": old["mode"]}
+        for row, old in zip(record.rows, written, strict=True)
+    ]
+    assert as_before == written
+    assert RunRecord.from_json(record.to_json(), "r") == record
+
+
+def test_rules_that_an_older_audit_counted_are_read_as_scoring() -> None:
+    counted = {"protocol": "audit", "metric": "accuracy", "value": 0.5}
+    rules = [{**counted, "mode": "the longest answer"}, {**counted, "mode": "sum"}]
+    baseline = {**counted, "kind": "choice_only", "mode": "fine_tuned"}
+    written = {"format": 2, "protocol": "audit", "rows": [*rules, baseline]}
+    record = RunRecord.from_json(written, "r")
+    assert [(row.mode, row.scoring) for row in record.rows] == [
+        *(("", "the longest answer"), ("", "sum"), ("fine_tuned", "")),
+    ]
+    assert RunRecord.from_json(record.to_json(), "r") == record
+
+
 def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
     written = RunRecord(protocol="p", details=(CurveDetails(train="t"),)).to_json()
     assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)

@@ -17,7 +17,7 @@ from tests.fixtures.rows import read_results
 
 def test_columns_are_the_contract_in_its_order() -> None:
     assert ",".join(RESULT_COLUMNS) == (
-        "protocol,model,probe,control,mode,num_train,dose,extra,learning_rate,epoch,seed,split,"
+        "protocol,model,probe,control,mode,scoring,num_train,dose,extra,learning_rate,epoch,seed,split,"
         "subset,perturbation,metric,value,ci_low,ci_high,num_items,num_groups,role,kind,run_dir"
     )
 

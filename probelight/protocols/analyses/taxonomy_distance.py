@@ -200,7 +200,7 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     }
     rows: list[Row] = []
     lines: list[dict[str, Any]] = []
-    first = next(row for row in answered.rows if row.metric == "accuracy")
+    first = next(row for row in answered.rows if row.metric == "accuracy" and not row.scoring)
     row = Row(
         protocol=PROTOCOL,
         model=first.model,

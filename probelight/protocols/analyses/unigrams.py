@@ -17,7 +17,6 @@ from typing import Any, Literal
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.ranges import PathText
-from probelight.metrics.scoring_rules import RULES
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
@@ -130,7 +129,7 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
         if row.metric == "accuracy" and not (row.subset or row.perturbation)
         if row.protocol in ("zero_shot", "curve") and row.control in STANDARD
         if (not row.num_train) == (measure == "zero_shot")
-        if (row.mode in MODES if row.num_train else row.mode not in RULES)
+        if (row.mode in MODES if row.num_train else not row.scoring)
     ]
     rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
     points = rows.groupby(["probe", "model", "size"])["value"].mean()

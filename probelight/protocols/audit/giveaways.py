@@ -90,7 +90,7 @@ def rule_rows(data: AuditData, frequency: str, row: Row) -> Iterator[Row]:
             if name in ASKED and not names_asked:
                 continue
             predictions = Predictions(split, records, [rule(record) for record in records])
-            yield accuracy_row(predictions, groups, replace(of_split, mode=name))
+            yield accuracy_row(predictions, groups, replace(of_split, scoring=name))
 
 
 def part_rows(data: AuditData, kind: str, row: Row) -> Iterator[Row]:

@@ -207,8 +207,9 @@ _READERS = {
 
 
 def _accuracy(run: Run, split: str = "") -> Row | None:
-    """Return the row of the accuracy on the whole set."""
-    whole = (row for row in run.rows if row.metric == "accuracy" and row.subset is None)
+    """Return the row of the accuracy on the whole set by the model's own score."""
+    own = (row for row in run.rows if row.metric == "accuracy" and not row.scoring)
+    whole = (row for row in own if row.subset is None)
     return next((row for row in whole if row.split == split or not split), None)
 
 

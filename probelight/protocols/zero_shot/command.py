@@ -285,7 +285,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     rows += panel.rows(groups, row)
     if pairs:
         for rule, by_rule in panel.by_rule.items():
-            rows += paradigm_rows(by_rule, group_by, replace(row, mode=rule))
+            rows += paradigm_rows(by_rule, group_by, replace(row, scoring=rule))
     notices += [notice for notice in panel.notices if notice not in notices]
     write_predictions(run, panel.lines(groups))
     return RunRecord(

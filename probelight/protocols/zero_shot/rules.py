@@ -49,12 +49,12 @@ class Panel:
 
         Args:
             groups: (N,) the group of each item.
-            row: The columns that all rows share; the rule is their mode.
+            row: The columns that all rows share; the rule is their scoring.
         """
         rows = []
         for rule, said in self.by_rule.items():
             flips = [float(a != b) for a, b in zip(said.best, self.own.best, strict=True)]
-            row = replace(row, mode=rule)
+            row = replace(row, scoring=rule)
             rows.append(accuracy_row(said, groups, row))
             rows.append(grouped_row(flips, groups, replace(row, metric="flipped_share")))
         return rows

@@ -25,7 +25,7 @@ def given_away(results: Results) -> list[str]:
         if one.verdict
     ]
     flagged += [
-        _sentence(one, f"to choose {one.value.mode} is right in")
+        _sentence(one, f"to choose {one.value.scoring} is right in")
         for one in _worst(rules(results))
         if one.verdict
     ]

@@ -74,10 +74,10 @@ def rules_table(results: Results) -> Table | None:
         "forms. The asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
         [
             text("probe", lambda rule: rule.probe, "probe"),
-            text("choose", lambda rule: rule.value.mode, "rule"),
+            text("choose", lambda rule: rule.value.scoring, "rule"),
             field("split", lambda rule: rule.split),
         ],
-        Across(lambda rule: rule.split, lambda rule: (rule.probe, rule.value.mode), of_split),
+        Across(lambda rule: rule.split, lambda rule: (rule.probe, rule.value.scoring), of_split),
     ).of(rules(results))
 
 

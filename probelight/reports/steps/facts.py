@@ -88,11 +88,8 @@ def _base(run: Run) -> str:
 
 def _of_run(run: Run, model: str) -> Iterator[Snapshot]:
     revision = run.source.revision or ""
-    seen = set()
     for row in run.rows:
         whole = row.subset is None and not row.perturbation and row.ci_low is not None
         wanted = run.protocol == "diagnose" or row.metric == "accuracy"
-        # The first is the run's own; others are the same items scored by other rules.
-        if whole and wanted and row.metric not in seen:
-            seen.add(row.metric)
+        if whole and wanted and not row.scoring:
             yield Snapshot(model, revision, step_of(revision), row)

@@ -23,7 +23,7 @@ class ZeroShot:
 
     Attributes:
         label: The model; where two of one name are compared, told apart by weights or run.
-        accuracy: The row of the whole set.
+        accuracy: The row of the whole set by the model's own score.
         chance: One over the choices scored, empty ones that pad a question included.
         floor: One over the real choices, which verdicts go by.
         tied: Share of the items whose best score is shared by several choices.
@@ -31,7 +31,7 @@ class ZeroShot:
         shares: (choice, share predicted) in the order of the file.
         parts: Accuracy of parts and variants of the set (templates, perturbations, controls).
         paradigms: Accuracy by paradigm of minimal pairs, by each rule that they are scored by.
-        by_rule: Accuracy of the whole set by other rules than the one that `accuracy` goes by.
+        by_rule: Accuracy of the whole set by scoring rules.
         flipped: Share of the items that each of those rules answers otherwise; where asked for.
         run: The run that measured it.
     """
@@ -113,12 +113,13 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
         rows = [r for r in rows if r.split in (split, "")]
         accuracies = [r for r in rows if r.metric == "accuracy" and r.split == split]
         whole = [r for r in accuracies if _is_whole(r)]
+        own = [r for r in whole if not r.scoring]
         parts = [r for r in accuracies if not _is_whole(r)]
-        if whole:
+        if own:
             yield ZeroShot(
                 label=model,
                 probe=probe,
-                accuracy=whole[0],
+                accuracy=own[0],
                 chance=_first(rows, "chance"),
                 floor=_first(rows, "floor", "chance"),
                 majority=_first(rows, "majority_accuracy"),
@@ -128,7 +129,7 @@ def _entries(run: Run) -> Iterable[ZeroShot]:
                 shares=tuple(r for r in rows if r.metric == "predicted_share"),
                 parts=tuple(r for r in parts if not (r.subset and r.subset.kind == "paradigm")),
                 paradigms=tuple(r for r in parts if r.subset and r.subset.kind == "paradigm"),
-                by_rule=tuple(whole[1:]),
+                by_rule=tuple(r for r in whole if r.scoring),
                 flipped=tuple(r for r in rows if r.metric == "flipped_share"),
                 run=run,
             )

@@ -87,10 +87,10 @@ def _parts(entry: ZeroShot) -> Iterable[PairPart]:
         return
     rows: dict[Subset | None, dict[str, Row]] = {}
     for row in entry.paradigms + entry.by_rule:
-        rows.setdefault(row.subset, {})[row.mode] = row
+        rows.setdefault(row.subset, {})[row.scoring] = row
     yield PairPart(entry, WHOLE, entry.accuracy, rows.get(None, {}))
     for row in sorted(entry.paradigms, key=lambda row: row.subset_text):
-        if row.subset and row.subset.kind == "paradigm" and row.mode == entry.accuracy.mode:
+        if row.subset and row.subset.kind == "paradigm" and not row.scoring:
             yield PairPart(entry, row.subset["name"], row, rows[row.subset])
 
 

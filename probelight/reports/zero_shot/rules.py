@@ -169,8 +169,8 @@ def _flipped(one: ByRule) -> float | None:
 
 
 def _by_rule(entry: ZeroShot) -> list[ByRule]:
-    rows = {row.mode: row for row in entry.by_rule}
-    flipped = {row.mode: row for row in entry.flipped}
+    rows = {row.scoring: row for row in entry.by_rule}
+    flipped = {row.scoring: row for row in entry.flipped}
     others = [ByRule(entry, rule, rows[rule], flipped.get(rule)) for rule in RULES if rule in rows]
     return [ByRule(entry, OWN, entry.accuracy), *others]
 

@@ -31,7 +31,7 @@ def results(*rows: Row) -> Results:
 def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> None:
     found = results(
         row("age", "m", 0.99, num_train=0),
-        row("age", "m", 0.01, num_train=0, protocol="zero_shot", mode="pmi"),
+        row("age", "m", 0.01, num_train=0, protocol="zero_shot", scoring="pmi"),
         row("age", "m", 0.5, num_train=62, seed=1),
         row("age", "m", 0.7, num_train=62, seed=2),
         row("age", "m", 0.4, num_train=125, seed=1),

@@ -47,11 +47,11 @@ def test_a_leak_is_found_and_flagged(
     assert cli.main(line) == 0
     rows = read_results(out / "results.csv")
     whole = [r for r in rows if r["metric"] == "accuracy" and not r["subset"]]
-    by_model = {(r["model"], r["mode"]): float(r["value"]) for r in whole}
-    assert by_model["Choice-only (vectors)", "fine_tuned"] == 1.0
+    by_model = {(r["model"], r["mode"], r["scoring"]): float(r["value"]) for r in whole}
+    assert by_model["Choice-only (vectors)", "fine_tuned", ""] == 1.0
     # No word of the questions has a vector: all choices are tied.
-    assert by_model["VecSimilarity (vectors)", "mean_cosine"] == pytest.approx(1 / 3)
-    assert by_model["the answers alone", "words that are right in train"] == 1.0
+    assert by_model["VecSimilarity (vectors)", "mean_cosine", ""] == pytest.approx(1 / 3)
+    assert by_model["the answers alone", "", "words that are right in train"] == 1.0
     assert {r["num_items"] for r in whole} == {"18"}
     [zib] = [r for r in rows if r["subset"] == "word=zib" and r["metric"] == "right_share"]
     assert (zib["value"], zib["num_items"], zib["split"]) == ("1.0", "60", "all")

@@ -29,7 +29,7 @@ def test_rules_are_measured_on_what_is_not_counted() -> None:
     rows = list(rule_rows(DATA, TRAIN, Row(protocol="audit")))
     chance, *measured = rows
     assert (chance.metric, chance.value, chance.split) == ("chance", 0.5, "test")
-    by_rule = {row.mode: row for row in measured}
+    by_rule = {row.scoring: row for row in measured}
     assert by_rule["the longest answer"].value == 0.5
     assert by_rule["the shortest answer"].value == 0.5
     # "one" stands in the wrong answer of one train item, "not" in those of both.
@@ -50,16 +50,16 @@ def test_the_rule_of_the_asked_word_with_ties_and_groups() -> None:
         *(asked(3, "poke", "poking"), asked(4, "x", "y"), asked(5, "x", "a poker")),
     ]
     data = AuditData(CONFIG, {}, (), (), {"test": tuple(items)}, ())
-    rows = {row.mode: row for row in rule_rows(data, TRAIN, Row())}
+    rows = {row.scoring: row for row in rule_rows(data, TRAIN, Row())}
     rule, opposite = (rows[f"an answer {word} the asked word"] for word in ("with", "without"))
     assert rule.value == pytest.approx((2 + 0 + 3 * 0.5) / 6)
     assert opposite.value == pytest.approx((0 + 1 + 3 * 0.5) / 6)
     assert (rule.num_items, rule.num_groups) == (6, 3)
     assert rule.ci_low is not None
     assert rule.ci_low < rule.value
-    modes = {row.mode for row in rule_rows(DATA, TRAIN, Row())}  # whose notes name no word
-    assert "the most words of the question" in modes
-    assert "an answer with the asked word" not in modes
+    rules = {row.scoring for row in rule_rows(DATA, TRAIN, Row())}  # whose notes name no word
+    assert "the most words of the question" in rules
+    assert "an answer with the asked word" not in rules
 
 
 @pytest.mark.parametrize("kind", ["word", "answer"])
@@ -91,7 +91,7 @@ def _part(row: Row) -> str:
 def test_the_released_hypernymy_gives_away_what_a_plain_loop_counts(data_mirror: Path) -> None:
     pytest.importorskip("wordfreq")
     data = load_audit("hypernymy", AuditSettings(), str(data_mirror))
-    rules = {row.mode: row for row in rule_rows(data, WORDFREQ, Row()) if row.split == "test"}
+    rules = {row.scoring: row for row in rule_rows(data, WORDFREQ, Row()) if row.split == "test"}
     assert rules["the longest answer"].value == pytest.approx(0.24622892635314997)
     assert rules["the commonest words"].value == pytest.approx(0.37244897959183676)
     assert rules["the rarest words"].value == pytest.approx(0.05368234250221828)

@@ -45,18 +45,19 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
     ]
     means = Predictions("pairs", PAIRS, scores)
     assert (scores[0], scores[5]) == ([-2, -2], [-2, -3])
-    row = Row(model="m", mode="sums")
-    by_mean = paradigm_rows(means, None, replace(row, mode="mean_token"))
+    row = Row(model="m", mode="causal_likelihood")
+    by_mean = paradigm_rows(means, None, replace(row, scoring="mean_token"))
     rows = [*pair_rows(SUMS, probe(None), row), *by_mean]
-    values = {(r.mode, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
+    values = {(r.scoring, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)
+    assert {r.mode for r in rows} == {"causal_likelihood"}
     assert values == {
-        ("sums", "accuracy", ""): (3.5 / 6, 6),
-        ("sums", "tied_share", ""): (1 / 6, 6),
-        ("sums", "near_tied_share", ""): (0.0, 6),
-        ("sums", "chance", ""): (0.5, 6),
-        ("sums", "accuracy", "UID=agreement"): (0.5, 2),
-        ("sums", "accuracy", "UID=order"): (2.5 / 3, 3),
+        ("", "accuracy", ""): (3.5 / 6, 6),
+        ("", "tied_share", ""): (1 / 6, 6),
+        ("", "near_tied_share", ""): (0.0, 6),
+        ("", "chance", ""): (0.5, 6),
+        ("", "accuracy", "UID=agreement"): (0.5, 2),
+        ("", "accuracy", "UID=order"): (2.5 / 3, 3),
         ("mean_token", "accuracy", "UID=agreement"): (0.75, 2),
         ("mean_token", "accuracy", "UID=order"): (2 / 3, 3),
     }
@@ -113,10 +114,11 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     expected = defaultdict[tuple[str, str], list[bool]](list)
     for (uid, *_), (good, bad) in zip(BLIMP, tokens, strict=True):
         for part in ("", f"UID={uid}"):
-            expected["pseudo_log_likelihood", part].append(sum(good) > sum(bad))
+            expected["", part].append(sum(good) > sum(bad))
             expected["mean_token", part].append(sum(good) / len(good) > sum(bad) / len(bad))
     results = [r for r in read_results(tmp_path / "out/results.csv") if r["metric"] == "accuracy"]
-    assert {(row["mode"], row["subset"]): float(row["value"]) for row in results} == {
+    assert {row["mode"] for row in results} == {"pseudo_log_likelihood"}
+    assert {(row["scoring"], row["subset"]): float(row["value"]) for row in results} == {
         key: pytest.approx(sum(right) / len(right)) for key, right in expected.items()
     }
     # Every other question about a place in a sentence is refused by name.

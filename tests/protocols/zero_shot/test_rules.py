@@ -194,12 +194,13 @@ def test_rows_and_lines_by_hand() -> None:
     other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
     panel = Panel(own, {"pmi": other, "sum": own})
     rows = panel.rows(["a", "b", "c", "c"], Row(model="m", mode="zero_shot"))
-    assert [(row.metric, row.mode, row.value, row.num_groups) for row in rows] == [
+    assert [(row.metric, row.scoring, row.value, row.num_groups) for row in rows] == [
         ("accuracy", "pmi", 0.75, 3),
         ("flipped_share", "pmi", 0.75, 3),  # the second, the tie, and what is answered no more
         ("accuracy", "sum", 0.625, 3),
         ("flipped_share", "sum", 0.0, 3),
     ]
+    assert {row.mode for row in rows} == {"zero_shot"}
     lines = panel.lines(["a", "b", "c", "c"])
     assert [line.interval_group for line in lines] == [0, 1, 2, 2]
     assert [line.best for line in lines] == [(0,), (1,), (0, 1), (0,)]

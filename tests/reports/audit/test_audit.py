@@ -39,8 +39,8 @@ def counted() -> Run:
     shared = {"protocol": "audit", "probe": "hypernymy"}
     rows = [
         Row(**shared, split="test", metric="chance", value=0.2),
-        Row(**shared, split="test", metric="accuracy", mode="the longest answer", value=0.3),
-        Row(**shared, split="test", metric="accuracy", mode="the rarest words", value=0.4),
+        Row(**shared, split="test", metric="accuracy", scoring="the longest answer", value=0.3),
+        Row(**shared, split="test", metric="accuracy", scoring="the rarest words", value=0.4),
     ]
     for number, pmi in enumerate([1.5, 1.25, 1.0, 0.75, 0.5, 0.25, -1.0]):
         own = {**shared, "split": "all", "subset": subsets.answer_part("word", f"w{number}")}
@@ -144,8 +144,17 @@ def test_a_rule_that_answers_a_probe_is_flagged() -> None:
     name = "an answer with the asked word"
     rows = [
         Row(**shared, metric="chance", value=0.2),
-        Row(**shared, **size, metric="accuracy", mode=name, value=0.48, ci_low=0.44, ci_high=0.52),
-        Row(**shared, **size, metric="accuracy", mode="the longest answer", value=0.36, ci_low=0.3),
+        Row(
+            **shared, **size, metric="accuracy", scoring=name, value=0.48, ci_low=0.44, ci_high=0.52
+        ),
+        Row(
+            **shared,
+            **size,
+            metric="accuracy",
+            scoring="the longest answer",
+            value=0.36,
+            ci_low=0.3,
+        ),
     ]
     looks = Run(protocol="audit", model="the answers alone", probe="mine", rows=tuple(rows))
     results = Results("x", (run("choice_only", 0.3, 0.22, "mine"), looks))

@@ -25,7 +25,7 @@ def pairs(rows: SimpleNamespace) -> Callable[..., list[dict[str, Any]]]:
             "protocol": "zero_shot", "model": model, "probe": "blimp", "control": "standard",
             "mode": "pseudo_log_likelihood", "split": "test",
         }  # fmt: skip
-        by_mean = {**common, "mode": "mean_token"}
+        by_mean = {**common, "scoring": "mean_token"}
         found = [
             rows.accuracy(25, 40, **common),
             {**common, "metric": "chance", "value": 0.5, "num_items": 40},

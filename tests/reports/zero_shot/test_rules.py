@@ -32,7 +32,7 @@ def line(number: int, best: list[list[int]]) -> dict[str, Any]:
 
 def write(folder: Path, write_run: WriteRun, found: list[dict[str, Any]], name: str = "a") -> None:
     more = [
-        {**found[0], "mode": rule, "metric": metric, "value": value}
+        {**found[0], "scoring": rule, "metric": metric, "value": value}
         for rule, share in zip(RULES, (0.25, 0.5, 0.75), strict=True)
         for metric, value in (("accuracy", share), ("flipped_share", 1 - share))
     ]
@@ -113,7 +113,7 @@ def test_without_rules_or_predictions_there_is_no_table(
 ) -> None:
     found = rows.zero_shot("p", 2, 4, 2, model="m")
     # As minimal pairs have it without being asked: no item was compared.
-    write_run(tmp_path, "a", [*found, {**found[0], "mode": "mean_token", "value": 0.25}])
+    write_run(tmp_path, "a", [*found, {**found[0], "scoring": "mean_token", "value": 0.25}])
     assert not {"zero_shot_rules", "zero_shot_flips"} & set(tables(tmp_path))
     write(tmp_path, write_run, rows.zero_shot("q", 2, 4, 2, model="m"), "b")
     [path] = tmp_path.rglob("predictions.jsonl")
