@@ -23,6 +23,8 @@ def results(tmp_path: Path, write_run: WriteRun) -> Results:
         at = f"@{revision}" if revision else ""
         source = {"loaded_from": base + at, "hub_id": base, "revision": revision}
         rows = zero_shot_rows("age", right, 40, 2, model=label)
+        # The same items by another rule, which is no row of the table.
+        rows.append({**rows[0], "scoring": "pmi", "value": 0.01})
         write_run(tmp_path, f"{base}-{revision}-age".replace("/", "-"), rows, **source)
         common: dict[str, Any] = {"protocol": "diagnose", "model": label, "probe": "cprag"}
         rows = [accuracy(right, 40, **common) | {"metric": "accuracy@5"}]
