@@ -147,7 +147,7 @@ def test_the_loop_of_the_tutorial_shows_what_was_wrong(
 
 
 def test_the_metric_of_contributing_over_two_batches_with_padding() -> None:
-    metric = module_of("metrics/reciprocal_rank.py").MeanReciprocalRank()
+    metric = module_of("probelight/metrics/reciprocal_rank.py").MeanReciprocalRank()
     # Gold ranks 1 and 3, then 2 and a padding item that would have rank 1.
     metric.update(
         torch.tensor([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]), torch.tensor([0, 1]), torch.ones(2)

@@ -17,6 +17,7 @@ import yaml
 import probelight.datamodules
 import probelight.lightning_modules
 from probelight.io.ranges import RangeError, Within, check_settings, hints_of
+from probelight.models.scorer import Question
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.cli import dispatch
@@ -46,7 +47,7 @@ def command_functions() -> list[Callable[..., Any]]:
 
 def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, Any]]:
     """(name, limits, how a number becomes the setting's value) of every number that it holds."""
-    if hint is Record:  # no setting: Python gives them to a data module
+    if hint in (Record, Question):  # no settings: Python gives them to a module
         return
     if hint in (int, float):
         yield name, [limit for limit in limits if isinstance(limit, Within)], lambda value: value
@@ -174,7 +175,7 @@ WRONG = [
     (PLAN, "grid.rows", "[]"),
     (["grid"], "grid.step", "0"),
     (["grid"], "grid.last_age", "1000000"),
-    (["probes", "build"], "seed", "-1"),
+    (["probes", "build", "--output_dir=never"], "seed", "-1"),
     (["demo"], "plan.doses", "[50,-1]"),
     (FIT, "model.learning_rate", "-1"),
     (FIT, "model.max_length", "0"),
