@@ -22,7 +22,7 @@ from probelight.protocols.jobs.job import Job
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import results
-from tests.protocols.jobs.trivial import note
+from tests.protocols.jobs.trivial import note_when_finished
 
 NUM_STEPS = 12  # three epochs of four steps
 
@@ -53,7 +53,7 @@ def run(
     weights = b"".join(p.detach().numpy().tobytes() for p in module.parameters())
     value = float(next(module.parameters()).detach().sum())
     if is_first_process():
-        note(run.path.parent.parent, run.key)
+        note_when_finished(run)
     return RunRecord(
         protocol="tiny",
         notices=notices,

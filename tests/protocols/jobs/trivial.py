@@ -23,7 +23,7 @@ def cells(num_cells: int, **more: Any) -> list[Job]:
 
 
 def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Squares a number, as slowly as it is told; notes each result it is about to leave."""
+    """Squares a number, as slowly as it is told; notes each result that it leaves."""
     if config.get("stubborn"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     (run.path / "begun").touch()
@@ -40,13 +40,23 @@ def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRe
     if config.get("killed_once") and not once.exists():
         once.touch()
         os.kill(os.getpid(), 9)
-    note(run.path.parent.parent, run.key)
+    note_when_finished(run)
     return RunRecord(protocol="trivial", facts={"value": number**2})
 
 
 def begun(folder: Path) -> int:
     """How many cells of a folder have been at work."""
     return len(list(folder.glob("runs/*/begun")))
+
+
+def note_when_finished(run: RunFolder) -> None:
+    """Notes the run once its result is there, and not if it fails."""
+
+    def listen(end: object) -> None:
+        if isinstance(end, RunRecord):
+            note(run.path.parent.parent, run.key)
+
+    run.listeners.append(listen)
 
 
 def note(folder: Path, text: str) -> None:
