@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from probelight.io.atomic import write_text_atomic
-from probelight.results.provenance import git_commit, versions
+from probelight.results.record import git_commit, versions
 
 
 def report(title: str, figures: Mapping[str, float], arguments: argparse.Namespace) -> None:

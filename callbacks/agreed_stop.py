@@ -16,7 +16,7 @@ from probelight.callbacks.lightning_internals import (
     leave_sigterm_alone,
     stepped,
 )
-from probelight.io.stop_signals import STOP
+from probelight.io.process import STOP
 
 
 @contextmanager

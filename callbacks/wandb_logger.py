@@ -17,7 +17,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from probelight.callbacks.inoculation_cost import COST
 from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
-from probelight.io.stop_signals import SENTENCES, STOP, TERMINATED
+from probelight.io.process import SENTENCES, STOP, TERMINATED
 from probelight.io.wandb import (
     FINISH_SECONDS,
     OFFLINE_SECONDS,

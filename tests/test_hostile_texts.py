@@ -14,8 +14,8 @@ import torch
 import yaml
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
+from probelight.io.documents import typed
 from probelight.io.escaping import visible
-from probelight.io.typed import typed
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli

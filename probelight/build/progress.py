@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TypeVar
 
-from probelight.io.files import read_lines
-from probelight.io.limits import KNOWLEDGE
+from probelight.io.files import KNOWLEDGE, read_lines
 
 T = TypeVar("T")
 _hidden = False

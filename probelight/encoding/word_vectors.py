@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probelight.encoding.vector_source import EMBEDDED, located, vectors_label
-from probelight.io.files import read_lines, sha256_of
-from probelight.io.limits import WORDS
+from probelight.io.files import WORDS, read_lines, sha256_of
 
 Vector = NDArray[np.float32]
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import from_cell
-from probelight.io.typed import STRICT, typed
 from probelight.io.wandb import Courier, WandbSettings, not_online, open_run, wandb_client, wandb_id
-from probelight.io.yaml_file import read_yaml
 
 if TYPE_CHECKING:
     from wandb_workspaces.reports.v2 import LinePlot, ScatterPlot

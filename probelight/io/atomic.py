@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from probelight.io.host import Process, host_id, this_process
+from probelight.io.process import Process, host_id, this_process
 
 DAY = 86400.0
 # .NAME.HOST-PID-START-RANDOM.tmp: a folder's name has no dot before it, nor RANDOM.

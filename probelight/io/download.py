@@ -17,8 +17,8 @@ from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.errors import RecordError
-from probelight.io.files import BLOCK, content_sha256, is_packed, read_blocks
-from probelight.io.limits import HTTP_PATIENCE, HTTP_SLOWEST, ITEMS
+from probelight.io.files import BLOCK, ITEMS, content_sha256, is_packed, read_blocks
+from probelight.io.package import cache_folder
 
 try:
     import fcntl
@@ -27,6 +27,8 @@ except ImportError:  # not on Windows; there two processes may fetch the same fi
 
 TIMEOUT = 30.0  # seconds without a byte
 RETRIES = 4
+HTTP_SLOWEST = 4096  # bytes a second that a server must send,
+HTTP_PATIENCE = 60.0  # measured over so many seconds
 BUSY = {408, 425, 429, 500, 502, 503, 504}  # answers worth asking again
 # How a page begins: what a proxy or a portal sends in place of the file, with the status 200.
 _PAGE = re.compile(
@@ -46,12 +48,6 @@ class DownloadError(OSError):
 
 class NotThereError(DownloadError):
     """The server is there and says that the file is not."""
-
-
-def cache_folder(cache_dir: str | Path | None = None) -> Path:
-    """The given folder, or $PROBELIGHT_CACHE, or ~/.cache/probelight."""
-    chosen = cache_dir or os.environ.get("PROBELIGHT_CACHE") or "~/.cache/probelight"
-    return Path(chosen).expanduser()
 
 
 def is_offline(offline: bool | None = None) -> bool:

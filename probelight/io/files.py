@@ -1,4 +1,4 @@
-"""Reading files: texts, lines with their numbers, JSON, checksums; compressed ones too."""
+"""Reading files, up to a limit: texts, lines with their numbers, checksums; compressed too."""
 
 from __future__ import annotations
 
@@ -7,23 +7,125 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from probelight.io.errors import RecordError
-from probelight.io.limits import ITEMS, RESULTS, Limit, Meter, regular_file
-from probelight.io.typed import finite_json
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 BZIP2_MAGIC = b"BZh"
 BLOCK = 1 << 20
+_ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much of a file of one kind is read.
+
+    Attributes:
+        kind: What such a file holds, for messages.
+        num_bytes: Of the whole file, decompressed.
+        line_bytes: Of its longest line.
+    """
+
+    kind: str
+    num_bytes: int
+    line_bytes: int
+
+
+# The largest known, the articles and questions of RACE in one file, has about 200 MiB.
+ITEMS = Limit("items", 512 * MIB, MIB)
+# A prompt of 25 examples stands there once for each choice of each item.
+SAMPLES = Limit("samples", 8 * GIB, 64 * MIB)
+# GloVe 840B has 5.3 GiB, fastText's largest 7; a line of 4,096 numbers 50 KiB.
+WORDS = Limit("words", 64 * GIB, MIB)
+# Read through once and not kept, so its size is the reader's patience; lines do not matter.
+TEXT = Limit("text", 4096 * GIB, 4096 * GIB)
+# Wikidata unpacks to less than 2 TiB, with entities of up to 4 MiB; ConceptNet to 10 GiB.
+KNOWLEDGE = Limit("knowledge", 16 * 1024 * GIB, 64 * MIB)
+SETTINGS = Limit("settings", 64 * KIB, 64 * KIB)
+RESULTS = Limit("results", 512 * MIB, 512 * MIB)
+
+MAX_ITEMS = 1_000_000
+# Text packs 4 to 25 times smaller. A bomb, with up to 1,032 of gzip, is only worth it when large.
+MAX_RATIO = 200
+RATIO_FREE = 16 * MIB  # that much any packed file may hold
+
+
+def regular_file(path: str | Path) -> Path:
+    """The path of a file that has an end.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        RecordError: If it is a folder, a device or a pipe.
+    """
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: there is no such file") from None
+    if stat.S_ISDIR(mode):
+        raise RecordError(f"{path}: a folder, where a file is needed")
+    if not stat.S_ISREG(mode):
+        raise RecordError(f"{path}: a device or a pipe, where a file on the disk is needed")
+    return path
+
+
+class Meter:
+    """Counts the decompressed bytes that are read of a file, and says when they are too many.
+
+    Args:
+        path: The file.
+        limit: What a file of its kind may hold.
+
+    Attributes:
+        num_lines: How many lines were read whole, for messages; 0 where lines do not matter.
+    """
+
+    def __init__(self, path: Path, limit: Limit) -> None:
+        self.path, self.limit = path, limit
+        self.num_lines = self.num_bytes = 0
+
+    @property
+    def here(self) -> str:
+        """File and line of what is read now."""
+        return f"{self.path}:{self.num_lines + 1}"
+
+    def count(self, data: bytes) -> None:
+        """Takes note of what was read.
+
+        Raises:
+            RecordError: If the file holds more than its kind may, or more than was ever packed
+                into a file of its size.
+        """
+        self.num_bytes += len(data)
+        if self.num_bytes > self.limit.num_bytes:
+            raise RecordError(
+                f"{self.here}: more than {self.limit.num_bytes:,} bytes, the most of a file of "
+                f"{self.limit.kind}"
+            )
+        if self.num_bytes > RATIO_FREE and self.num_bytes > self._most_packed:
+            raise RecordError(
+                f"{self.here}: it unpacks to more than {MAX_RATIO} times its size, which no text "
+                "does; if it is what you want, unpack it and give the file itself"
+            )
+
+    @cached_property
+    def _most_packed(self) -> int:
+        return MAX_RATIO * self.path.stat().st_size
+
+
 Watched = Callable[[Path], AbstractContextManager[IO[bytes]]]
 
 
@@ -56,31 +158,6 @@ def read_text(path: str | Path, limit: Limit) -> str:
         data = stream.read(limit.num_bytes + 1)
     Meter(path, limit).count(data)
     return _decoded(data, path, 1)
-
-
-def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
-    """What a JSON file holds; of a JSON Lines file, the list of its lines.
-
-    Args:
-        path: The file.
-        parse: `json.loads` for files of other programs, which may write NaN.
-
-    Raises:
-        ValueError: If it is damaged, or no regular file; the message names the file.
-        OSError: If it cannot be read.
-    """
-    text, line = read_text(path, RESULTS), ""
-    try:
-        if Path(path).suffix != ".jsonl":
-            return parse(text)
-        values = []
-        for number, one in enumerate(text.split("\n"), start=1):
-            line = f"line {number}: "
-            if one:
-                values.append(parse(one))
-        return values
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not a whole JSON file ({line}{error})") from error
 
 
 def sha256_of(path: str | Path) -> str:
@@ -240,3 +317,9 @@ def _explained(meter: Meter) -> Iterator[None]:
         raise RecordError(
             f"{meter.here}: the compressed file is damaged here ({error}); fetch it again"
         ) from None
+
+
+def delimiter_of(path: str | Path) -> str | None:
+    """What parts the cells of a table, by the ending of its name; None for a file that is none."""
+    found = _ENDING.search(str(path))
+    return None if found is None else "\t" if found[1].lower() == "tsv" else ","

@@ -1,13 +1,22 @@
-"""The installed package: where it and what it ships lie, its version, the command it is run by."""
+"""The installed package: where it lies, what it ships, its cache, the names it goes by.
+
+A config or a checkpoint of `fit` names its classes (`class_path`, `_class_path`), the plan of a
+sweep the function that makes each run, by the modules that they were in when it was written; those
+from before all code was in `probelight` are in files of users still.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as metadata_version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = PACKAGE / "configs"
@@ -57,3 +66,114 @@ def shipped_path(path: str) -> str:
         if shipped.exists() and not relative.exists():
             return str(shipped)
     return path
+
+
+def cache_folder(cache_dir: str | Path | None = None) -> Path:
+    """The given folder, or $PROBELIGHT_CACHE, or ~/.cache/probelight."""
+    chosen = cache_dir or os.environ.get("PROBELIGHT_CACHE") or "~/.cache/probelight"
+    return Path(chosen).expanduser()
+
+
+# Of old dotted names the module, the module below `probelight` now, the names in it.
+_MOVED = (
+    ("callbacks.agreed_stop", "callbacks.agreed_stop", "AgreedStop"),
+    ("callbacks.aggregate_checkpoint", "callbacks.aggregate_checkpoint", "AggregateCheckpoint"),
+    ("callbacks.checkpoint_io", "callbacks.last_state", "AtomicCheckpointIO"),
+    ("callbacks.inoculation_cost", "callbacks.inoculation_cost", "InoculationCost"),
+    ("callbacks.last_state", "callbacks.last_state", "LastState"),
+    ("callbacks.learning_curve", "callbacks.learning_curve", "LearningCurve"),
+    ("callbacks.patience", "callbacks.aggregate_checkpoint", "Patience"),
+    ("callbacks.predictions.writer", "callbacks.prediction_writer", "PredictionWriter"),
+    ("callbacks.run_metrics", "callbacks.run_metrics", "RunMetrics StepMetrics"),
+    ("callbacks.step_seed", "callbacks.step_seed", "StepSeed"),
+    ("callbacks.wandb.guard", "callbacks.wandb_logger", "WandbGuard"),
+    ("datamodules.choices", "datamodules.choices", "ChoiceDataModule"),
+    (
+        "datamodules.pretraining.dictionary_text",
+        "protocols.pretraining",
+        "DictionaryText",
+    ),
+    ("datamodules.probe", "datamodules.probe", "ProbeDataModule"),
+    ("lightning_modules.baselines.esim", "lightning_modules.baselines.esim", "ESIM"),
+    (
+        "lightning_modules.baselines.mlm_baseline",
+        "lightning_modules.baselines.mlm_baseline",
+        "MLMBaseline",
+    ),
+    (
+        "lightning_modules.baselines.partial_input",
+        "lightning_modules.baselines.partial_input",
+        "ChoiceOnly ChoiceToChoice QuestionToChoice",
+    ),
+    ("lightning_modules.inoculation", "lightning_modules.inoculation", "Inoculation"),
+    ("lightning_modules.masked_choice", "lightning_modules.masked_choice", "MaskedChoice"),
+    (
+        "lightning_modules.pretraining.masked_lm",
+        "lightning_modules.masked_lm",
+        "MaskedLanguageModel",
+    ),
+    ("lightning_modules.sentence_choice", "lightning_modules.sentence_choice", "SentenceChoice"),
+    ("protocols.analyses.corpus_unigrams", "protocols.analyses.unigrams", "compare_words"),
+    ("protocols.analyses.prediction_grid", "protocols.analyses.grid", "fill_grid"),
+    (
+        "protocols.analyses.taxonomy_distance",
+        "protocols.analyses.taxonomy_distance",
+        "measure_distances",
+    ),
+    ("protocols.audit.counted", "protocols.audit.giveaways", "count_giveaways"),
+    ("protocols.audit.run", "protocols.audit.audit", "ask_baseline"),
+    ("protocols.curve.phrasing", "protocols.curve.phrasing", "score_phrasing"),
+    ("protocols.curve.runs", "protocols.curve.command", "run_job"),
+    (
+        "protocols.diagnostics.run",
+        "protocols.diagnostics.diagnose",
+        "measure_model measure_recorded",
+    ),
+    ("protocols.inoculation.runs", "protocols.inoculation.jobs", "run_job"),
+    ("protocols.zero_shot.run", "protocols.zero_shot.command", "score_set"),
+)
+ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for name in names.split()}
+
+
+def current_runner(runner: str) -> str:
+    """Return where the function "module:function" of a plan is now."""
+    module, _, name = runner.partition(":")
+    return f"{ALIASES.get((module, name), module)}:{name}"
+
+
+def current_class_path(class_path: str) -> str:
+    """Return where a class is now; a user's own module of the old name comes first."""
+    module, _, name = class_path.rpartition(".")
+    if (module, name) not in ALIASES or _is_the_users(module):
+        return class_path
+    return f"{ALIASES[module, name]}.{name}"
+
+
+def with_current_class_paths(config: Any) -> Any:
+    """Return a copy of a parsed config, with each `class_path` in it where the class is now."""
+    if isinstance(config, list):
+        return [with_current_class_paths(part) for part in config]
+    if not isinstance(config, Mapping):
+        return config
+    return {
+        key: current_class_path(value)
+        if key in {"class_path", "_class_path"} and isinstance(value, str)
+        else with_current_class_paths(value)
+        for key, value in config.items()
+    }
+
+
+def _is_the_users(module: str) -> bool:
+    """Whether a module can be imported that is none of ours, as in a folder of the user's."""
+    room = module.partition(".")[0]
+    found = find_spec(room)
+    if found is None:
+        return False
+    # In a checkout the rooms lie at its top, where a bare name finds them too.
+    places = [Path(place).resolve() for place in found.submodule_search_locations or ()]
+    if (PACKAGE / room).resolve() in places:
+        return False
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -19,7 +19,7 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from probelight.io.typed import STRICT, typed
+from probelight.io.documents import STRICT, typed
 
 
 class RangeError(ValueError):

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import read_lines
-
-_ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
-
-
-def delimiter_of(path: str | Path) -> str | None:
-    """What parts the cells of a table, by the ending of its name; None for a file that is none."""
-    found = _ENDING.search(str(path))
-    return None if found is None else "\t" if found[1].lower() == "tsv" else ","
+from probelight.io.files import delimiter_of, read_lines
 
 
 def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:

@@ -17,18 +17,19 @@ from typing import Any, ClassVar, Literal
 
 import regex  # it can be told when to stop, which `re` cannot
 
+from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, nearest
 from probelight.io.escaping import visible
-from probelight.io.limits import MATCH_SECONDS, MAX_PATTERN, MAX_REPEATS
 from probelight.io.package import ASSETS, CONFIGS, shipped_path
-from probelight.io.typed import STRICT, typed
-from probelight.io.yaml_file import read_yaml
 from probelight.probes.record import MASK, Setup
 
 CONFIG_DIR = CONFIGS / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
 GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
+MAX_PATTERN = 2_000  # characters of a regular expression
+MAX_REPEATS = 10_000  # product of its counted repetitions, which compiling writes out
+MATCH_SECONDS = 1.0  # of processor time for one stem, which takes some microseconds
 _NO_SPAN = (-1, -1)  # of a group that took no part in a match
 # What is asked in place of a stem where a config does not say it; whole sentences have none.
 DOMAIN_STEMS: Mapping[Setup, str] = {"mc_mlm": f"{MASK} .", "mc_qa": "Answer:"}

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import RecordError
+from probelight.io.files import content_sha256
 from probelight.probes.catalog import EMBEDDED, FileSource
 
 
@@ -62,7 +63,7 @@ def locate(
         config: The probe or set that it belongs to.
         source: The file.
         mirror: See `probelight.probes.source.load_probe`.
-        cache_dir: See `probelight.io.download.cache_folder`.
+        cache_dir: See `probelight.io.package.cache_folder`.
         offline: See `probelight.io.download.is_offline`.
 
     Raises:
@@ -71,7 +72,9 @@ def locate(
     own = config.own_folder
     if own is not None:
         if path := _in_folder(own, source):
-            return Located(fetch(path.as_uri(), sha256=source.sha256))  # for its checksum
+            if not _is_released(path, source):
+                fetch(path.as_uri(), sha256=source.sha256)  # it says what is wrong
+            return Located(path)
         if not mirror:
             advice = (
                 "`base_url` is the folder of the files, relative to the probe's YAML file, or an "
@@ -137,6 +140,13 @@ def reading(found: Located, source: FileSource, offline: bool | None) -> Iterato
 def _either(path: str) -> tuple[str, str]:
     """Return a path, and that of the same file with or without gzip."""
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
+
+
+def _is_released(path: Path, source: FileSource) -> bool:
+    try:
+        return content_sha256(path) == source.sha256 or source.sha256 is None
+    except RecordError:  # compressed and damaged
+        return False
 
 
 def _in_folder(folder: Path, source: FileSource) -> Path | None:

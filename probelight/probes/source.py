@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.io.files import DataFile
-from probelight.io.tables import delimiter_of
+from probelight.io.files import DataFile, delimiter_of
 from probelight.probes.catalog import FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.ai2 import read_ai2
 from probelight.probes.importers.hub import read_hub
@@ -60,7 +59,7 @@ def load_probe(
         mirror: A folder or address (file:// and http(s)://) that holds copies of the released
             files as <mirror_folder>/<path>, gzipped or not. What lies in a folder of the probe's
             own (it ships with the repository, or its config says where) is read there.
-        cache_dir: See `probelight.io.download.cache_folder`.
+        cache_dir: See `probelight.io.package.cache_folder`.
         offline: See `probelight.io.download.is_offline`.
         pairs: Whether minimal pairs are taken: nothing can be trained on them, and they have no
             place to ask for words at.

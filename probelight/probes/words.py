@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.errors import RecordError
-from probelight.io.files import read_lines
-from probelight.io.limits import WORDS
+from probelight.io.files import WORDS, read_lines
 from probelight.probes.record import Record
 
 # The closed classes of English (Quirk et al. 1985, chapter 2), the paper's list is not published.

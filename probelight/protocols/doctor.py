@@ -18,8 +18,8 @@ from tempfile import TemporaryFile
 import yaml
 from packaging.requirements import Requirement
 
-from probelight.io.download import cache_folder, is_offline
-from probelight.io.package import ASSETS, CONFIGS, PACKAGE, checkout, version
+from probelight.io.download import is_offline
+from probelight.io.package import ASSETS, CONFIGS, PACKAGE, cache_folder, checkout, version
 from probelight.io.wandb import PENDING, WandbSettings
 from probelight.protocols.cli.command import Command, command
 

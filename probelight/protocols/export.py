@@ -12,7 +12,7 @@ from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS
 from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
-from probelight.results.provenance import git_commit
+from probelight.results.record import git_commit
 
 MODEL_DIR = ASSETS / "dictionary-lm"
 CARD_TEMPLATE = ASSETS / "model_card.md"

@@ -9,7 +9,7 @@ from probelight.io.errors import UsageError
 from probelight.io.package import shipped_path
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
-from probelight.results.run_status import planned_cells
+from probelight.results.run_folder import planned_cells
 
 
 @command(

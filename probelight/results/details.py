@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from probelight.io.typed import STRICT
+from probelight.io.documents import STRICT
 
 
 @dataclass(frozen=True, kw_only=True)

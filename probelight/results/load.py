@@ -9,25 +9,23 @@ from itertools import count
 from pathlib import Path, PurePath
 from typing import Any
 
-from probelight.io.artifacts import change, read_result, remedy
+from probelight.io.documents import read_json
 from probelight.io.escaping import all_visible, visible
-from probelight.io.files import read_json
 from probelight.results.hits import Hits, Side, read_hits, read_sides
-from probelight.results.provenance import COMMAND
-from probelight.results.record import RunRecord
+from probelight.results.record import COMMAND, RESULT, RunRecord, change, read_result, remedy
 from probelight.results.row import Role, Row
-from probelight.results.run_status import (
-    PLANNED_FILE,
-    RESULT_FILE,
-    RUNS_FOLDER,
+from probelight.results.run_folder import (
+    CONFIG,
+    PLANNED,
     of_earlier_plans,
     planned_cells,
-    unfinished_notices,
 )
 
 GRID_FILE = "grid.json"  # beside the result of a grid: what was said of each pair
 INOCULATION = "inoculation"
 MAX_NAMED = 3  # folders in the title's line
+MOST_UNFINISHED = 12  # failed runs, and unfinished ones; a sweep may be planned with hundreds
+RUNS_FOLDER, ERROR = "runs", "error.txt"
 
 
 class UnreadableResultError(ValueError):
@@ -134,8 +132,8 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     roots = {given: given.resolve() for given in folders}
     root = Path(os.path.commonpath(roots.values()))
     paths_below = {
-        given: [p for p in below.rglob(RESULT_FILE) if p.parent.parent.name == RUNS_FOLDER]
-        or [*below.glob(RESULT_FILE)]  # a fit's folder holds its result itself
+        given: [p for p in below.rglob(RESULT) if p.parent.parent.name == RUNS_FOLDER]
+        or [*below.glob(RESULT)]  # a fit's folder holds its result itself
         for given, below in roots.items()
     }
     every = sorted({p for paths in paths_below.values() for p in paths}, key=lambda p: p.parts)
@@ -159,7 +157,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
         if not paths:
             raise FileNotFoundError(
                 f"{given}: no result is there. A report is made from the files {RUNS_FOLDER}/*/"
-                f"{RESULT_FILE} that zero-shot, inoculate and demo write below their "
+                f"{RESULT} that zero-shot, inoculate and demo write below their "
                 "--output_dir; give that folder, or one that holds several of them"
             )
         if not read:
@@ -223,10 +221,10 @@ def _damaged_plans(paths: Iterable[Path], root: Path) -> list[str]:
     """Return a sentence about each sweep whose plan cannot be read."""
     folders = dict.fromkeys(path.parent.parent.parent for path in paths)
     return [
-        f"{os.path.relpath(folder / PLANNED_FILE, root)}: damaged, so runs of an earlier plan are "
+        f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
         "counted too; give `sweep plan` again"
         for folder in folders
-        if (folder / PLANNED_FILE).exists() and planned_cells(folder) is None
+        if (folder / PLANNED).exists() and planned_cells(folder) is None
     ]
 
 
@@ -310,3 +308,41 @@ def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
             run = replace(run, model=name, rows=tuple(rows))
         renamed.append(run)
     return renamed
+
+
+def unfinished_notices(folders: Iterable[Path], root: Path) -> list[str]:
+    """Return a sentence about each run without a result, or about many of them together.
+
+    Args:
+        folders: What the runs are below.
+        root: Sentences call a run by its path from here.
+    """
+    runs = [
+        path.parent
+        for path in sorted({path for folder in folders for path in folder.rglob(CONFIG)})
+        if path.parent.parent.name == RUNS_FOLDER
+        and not (path.parent / RESULT).exists()
+        # A command's own folder may lie in a folder of that name, as in runs/curve.
+        and not (path.parent / RUNS_FOLDER).is_dir()
+    ]
+    failed = [run for run in runs if (run / ERROR).exists()]
+    waiting = [run.relative_to(root).as_posix() for run in runs if run not in failed]
+    notices = [
+        f"{run.relative_to(root).as_posix()}: failed, so not in this report ({_reason(run)})"
+        for run in failed[:MOST_UNFINISHED]
+    ]
+    if len(failed) > MOST_UNFINISHED:
+        notices.append(f"{len(failed) - MOST_UNFINISHED:,} more runs failed; each has its {ERROR}")
+    if len(waiting) > MOST_UNFINISHED:
+        names = ", ".join(waiting[:MOST_UNFINISHED])
+        return [*notices, f"{len(waiting):,} runs are not finished yet: {names}, ..."]
+    return [*notices, *(f"{run}: not finished yet, so not in this report" for run in waiting)]
+
+
+def _reason(run: Path) -> str:
+    """Return the last line of the traceback, which says what was wrong."""
+    try:
+        text = (run / ERROR).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:  # a folder, say
+        return f"{ERROR} cannot be read: {error.strerror}"
+    return text.splitlines()[-1] if text else "without a reason"

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import STRICT, read_json, typed
 from probelight.io.escaping import all_visible, json_text
-from probelight.io.files import read_json
-from probelight.io.typed import STRICT, typed
 from probelight.metrics.intervals import group_indices, num_groups
 from probelight.metrics.ties import best_of_each, credit_of
 from probelight.probes.record import Record

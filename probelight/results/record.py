@@ -1,21 +1,249 @@
-"""result.json: what a finished run says of itself, beside its rows."""
+"""result.json: what a finished run says of itself, what it was made from, and the files it left.
+
+It holds, under `files`, the size and checksum of each file of the run that a later one may read:
+its predictions and scores, its config and the model it kept. Who reads one of them asks here first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import platform
+import re
+import shlex
+import subprocess
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from probelight.io.artifacts import FileState, read_result
-from probelight.io.typed import STRICT, typed
+from typing_extensions import TypedDict  # of typing's own pydantic reads none before Python 3.12
+
+from probelight.io.documents import STRICT, read_json, typed
+from probelight.io.errors import UsageError
+from probelight.io.files import DataFile, sha256_of, user_path
+from probelight.io.package import checkout, program
 from probelight.results.details import DETAILS, Details
-from probelight.results.provenance import DataUse, git_commit, versions
 from probelight.results.row import Row, with_scoring
 
+PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
 D = TypeVar("D", bound=Details)
 
+RESULT = "result.json"
 FORMAT = 2  # of the file; another number is refused
+MODEL = "checkpoints/best"
+_READ_AGAIN = (
+    "config.yaml",
+    "predictions.jsonl",
+    "before.json",
+    "hits.json",
+    "grid.json",
+    "distances.jsonl",
+)
+COMMAND = "command.txt"  # beside config.yaml: what was typed
+_COMMAND: ContextVar[str] = ContextVar("command", default="")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide the numbers."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def git_commit() -> str:
+    """Return the checkout's commit, with "+changes" when tracked files differ.
+
+    It is empty where the package is installed: a repository around that is another project's.
+    """
+    root = checkout()
+    if root is None:
+        return ""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root:
+            return ""
+        commit = git("rev-parse", "HEAD")
+        return commit + ("+changes" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+class FromFiles(Protocol):
+    """Items that were read from files, such as one split of a probe."""
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files they come from."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataUse:
+    """A data file that was read: its name, its checksum and the items in it, where known."""
+
+    path: str
+    sha256: str
+    num_items: int | None = None
+
+
+def set_command(name: str, arguments: Sequence[str]) -> None:
+    """Keeps what was asked for, as one types it, for the folders that come of it.
+
+    What stands before the @ of an address (a user, a password) is left out.
+    """
+    _COMMAND.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
+
+
+def command_line() -> str:
+    """The command that is running; empty where none was given on a command line."""
+    return _COMMAND.get()
+
+
+def data_files(sets: Iterable[FromFiles]) -> tuple[DataUse, ...]:
+    """The data files of some sets, each file once."""
+    files = {file.sha256: file for part in sets for file in part.files}
+    return tuple(
+        DataUse(path=Path(file.path).name, sha256=file.sha256, num_items=file.num_items)
+        for file in files.values()
+    )
+
+
+def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
+    """Refuses other data than a run's key was made with.
+
+    Args:
+        planned: Checksums of all its files.
+        sets: What was read of them now.
+
+    Raises:
+        UsageError: If a file is another one than when the run was planned.
+    """
+    read = {file.sha256: file.path for part in sets for file in part.files}
+    if read.keys() != set(planned):
+        others = [path for sha256, path in read.items() if sha256 not in planned]
+        raise changed_since(others or read.values())
+
+
+def changed_since(paths: Iterable[str]) -> UsageError:
+    """The error about files that a run was planned with and that are others now."""
+    return UsageError(
+        f"{', '.join(paths)}: changed since it was planned; give the command again (of a sweep, "
+        "`train.py sweep plan`)"
+    )
+
+
+class FileState(TypedDict):
+    """Size and checksum of a file, as result.json holds them."""
+
+    size: int
+    sha256: str
+
+
+def left_files(run: Path) -> dict[str, FileState]:
+    """Size and checksum of what a run leaves for others, by path in its folder."""
+    found: dict[str, FileState] = {}
+    for path in _paths_left(run):
+        with suppress(FileNotFoundError):  # of a DDP run's processes one may be ahead
+            size = path.stat().st_size
+            found[path.relative_to(run).as_posix()] = {"size": size, "sha256": sha256_of(path)}
+    return found
+
+
+def read_result(path: Path) -> Mapping[str, Any]:
+    """The result.json of a run.
+
+    Raises:
+        ValueError: If it is damaged; the message says what to remove.
+    """
+    try:
+        result = read_json(path)
+    except ValueError as error:
+        raise ValueError(f"{error}; {remedy(path.parent)}") from error
+    if not isinstance(result, dict) or not isinstance(result.get("rows"), list):
+        raise ValueError(
+            f"{path}: not a result file (it has no list of rows); {remedy(path.parent)}"
+        )
+    return result
+
+
+def check_left(run: Path, part: str) -> None:
+    """Refuses a file of a finished run, or the files of a folder in it, that have changed since.
+
+    Nothing is known of a run that has not ended, or ended before there were records.
+
+    Args:
+        run: The run's folder.
+        part: A file of it such as "predictions.jsonl", or `MODEL`.
+
+    Raises:
+        ValueError: If a file is missing or is not what the run left.
+    """
+    if not (run / RESULT).is_file():
+        return
+    recorded = read_result(run / RESULT).get("files")
+    if isinstance(recorded, dict) and (said := change(run, recorded, part)):
+        raise ValueError(f"{run}/{said}; {remedy(run)}")
+
+
+def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
+    """What has become of a part of a finished run: "NAME: changed since"; None if nothing has.
+
+    Args:
+        run: The run's folder.
+        recorded: What its record holds under `files`.
+        part: A file of it, or a folder in it.
+    """
+    for name, facts in recorded.items():
+        own = name == part or name.startswith(f"{part}/")
+        if own and (problem := _problem(run / name, facts)):
+            return f"{name}: {problem}"
+    return None
+
+
+def remedy(run: Path) -> str:
+    """What to do where a run is not as it was left."""
+    return f"remove {run} and give the command that made it again"
+
+
+def check_model(folder: str | Path) -> None:
+    """Refuses a model that a finished run kept and that has changed since, wherever it is used.
+
+    Args:
+        folder: Any model folder; RUN/checkpoints/best is one that a run kept.
+
+    Raises:
+        ValueError: If a file of it is missing or is not what the run left.
+    """
+    path = user_path(folder).absolute()
+    run = path.parent.parent
+    if path == run / MODEL:
+        check_left(run, MODEL)
+
+
+def _problem(path: Path, facts: object) -> str | None:
+    if not path.is_file():
+        return "missing since the run ended"
+    if not isinstance(facts, Mapping) or not facts.keys() >= FileState.__required_keys__:
+        return f"{RESULT} does not say what the run left of it"
+    if (size := path.stat().st_size) != facts["size"]:
+        return f"changed since the run ended ({size} bytes where it left {facts['size']})"
+    return None if sha256_of(path) == facts["sha256"] else "changed since the run ended"
+
+
+def _paths_left(run: Path) -> Iterator[Path]:
+    yield from (path for name in _READ_AGAIN if (path := run / name).is_file())
+    yield from (path for path in sorted((run / MODEL).rglob("*")) if path.is_file())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,15 +26,18 @@ from typing import Any
 
 import yaml
 
-from probelight.io.artifacts import check_left, left_files
 from probelight.io.atomic import remove_leftovers, write_text_atomic
+from probelight.io.documents import read_json, read_yaml
 from probelight.io.escaping import as_cell, from_cell, json_text
-from probelight.io.files import read_json
-from probelight.io.yaml_file import read_yaml
-from probelight.results.provenance import COMMAND, FromFiles, command_line
-from probelight.results.record import RunRecord
+from probelight.results.record import (
+    COMMAND,
+    FromFiles,
+    RunRecord,
+    check_left,
+    command_line,
+    left_files,
+)
 from probelight.results.row import Row, write_results
-from probelight.results.run_status import of_earlier_plans
 
 try:
     import fcntl
@@ -42,10 +45,11 @@ except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
 CONFIG = "config.yaml"
+PLANNED = "planned.json"  # the last plan of a sweep
 METRICS_FILE = "metrics.csv"
 METRICS_COLUMNS = ("step", "epoch", "metric", "value")
 # What commands leave beside the folders of their runs; a sweep's plan counts before it is worked.
-LEFT_BY_COMMANDS = ("results.csv", "planned.json", "driver.json")
+LEFT_BY_COMMANDS = ("results.csv", PLANNED, "driver.json")
 
 Listener = Callable[[RunRecord | BaseException], None]
 Logged = tuple[int, str, str, float]  # step, epoch or "", metric, value
@@ -224,7 +228,7 @@ class RunFolder:
     def finish(self, record: RunRecord) -> None:
         """Write result.json, which makes the run finished, and tell the listeners.
 
-        Rows get their `run_dir`; `files` is what `io.artifacts` checks before it is used.
+        Rows get their `run_dir`; `files` is what `results.record` checks before it is used.
 
         The training states, six times the size of the best model that stays, are of no more use.
         """
@@ -370,3 +374,29 @@ def read_metrics(path: Path) -> list[Logged]:
             f"{path}: its lines are not whole ones of {','.join(METRICS_COLUMNS)}; remove "
             f"{path.parent} and give the command that made it again"
         ) from None
+
+
+def of_earlier_plans(result_paths: Iterable[Path]) -> set[Path]:
+    """Return the results of runs in a sweep's folder that its last plan does not know.
+
+    Args:
+        result_paths: Each `OUTPUT_DIR/runs/<key>/result.json`.
+    """
+    by_folder: dict[Path, list[Path]] = {}
+    for path in result_paths:
+        by_folder.setdefault(path.parent.parent.parent, []).append(path)
+    found = set()
+    for folder, paths in by_folder.items():
+        cells = planned_cells(folder)  # one file for what may be hundreds of runs
+        if cells is not None:
+            found |= {path for path in paths if path.parent.name not in cells}
+    return found
+
+
+def planned_cells(output_dir: Path) -> frozenset[str] | None:
+    """Return the run keys of the last plan; None where there is none, or it cannot be read."""
+    try:
+        found = read_json(output_dir / PLANNED)
+        return frozenset(str(cell["key"]) for cell in found["cells"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

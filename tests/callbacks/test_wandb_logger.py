@@ -16,7 +16,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.callbacks import wandb_logger
 from probelight.callbacks.wandb_logger import WandbGuard
-from probelight.io.stop_signals import STOP
+from probelight.io.process import STOP
 from probelight.io.wandb import PENDING, Courier, WandbSettings
 from probelight.results.record import RunRecord
 from probelight.results.row import Row

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import RecordError
-from probelight.io.tables import Table, cells_of, delimiter_of, read_table
+from probelight.io.files import delimiter_of
+from probelight.io.tables import Table, cells_of, read_table
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from probelight.io.artifacts import left_files
 from probelight.protocols import cli
 from probelight.results.load import load_results
+from probelight.results.record import left_files
 from tests.fixtures.items import lines, write_lines
 
 WriteRun = Callable[..., Path]
@@ -166,7 +166,7 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
 
 def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> None:
     """Whatever stands under `files` of a file, nothing is made of it."""
-    from probelight.io.artifacts import change
+    from probelight.results.record import change
 
     [run] = folders[0].glob("runs/*")
     for facts in ({}, [], None, {"size": 3}, "x"):

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
 import json
+import platform
+import subprocess
+from collections.abc import Callable
+from contextvars import copy_context
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import pytest
 
+from probelight.io.files import DataFile
+from probelight.results import record
 from probelight.results.details import (
     ComparisonDetails,
     CurveDetails,
@@ -13,10 +21,141 @@ from probelight.results.details import (
     OriginalParts,
     UnigramDetails,
 )
-from probelight.results.provenance import DataUse
-from probelight.results.record import ModelSource, RunRecord
+from probelight.results.record import (
+    MODEL,
+    DataUse,
+    ModelSource,
+    RunRecord,
+    check_left,
+    check_model,
+    data_files,
+    git_commit,
+    left_files,
+    read_result,
+    versions,
+)
 from probelight.results.row import Row
 from tests.fixtures import subsets
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit of one file, in place of the project's own."""
+    monkeypatch.setattr(record, "checkout", lambda: tmp_path)
+    (tmp_path / "a.py").write_text("1\n")
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.invalid"]
+    for command in (["init", "-q"], ["add", "a.py"], [*who, "commit", "-q", "-m", "one"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    return tmp_path
+
+
+def test_versions_are_those_of_the_packages_that_decide_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record, "PACKAGES", ("numpy", "no-such-package-at-all"))
+    assert versions() == {
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "no-such-package-at-all": "absent",
+    }
+
+
+def test_the_commit_says_whether_tracked_files_differ(checkout: Path) -> None:
+    head = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    commit = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
+    assert git_commit() == commit
+    (checkout / "b.txt").write_text("not tracked")
+    assert git_commit() == commit
+    (checkout / "a.py").write_text("2\n")
+    assert git_commit() == f"{commit}+changes"
+
+
+def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "checkout", lambda: tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert git_commit() == ""
+    monkeypatch.setenv("PATH", str(tmp_path))  # nor is there a git
+    assert git_commit() == ""
+
+
+def test_each_file_is_named_once_and_without_its_folder() -> None:
+    one, two = DataFile("my/a.jsonl", "0a", 3), DataFile("my/b.jsonl", "1b", 5)
+    again = DataFile("elsewhere/a.jsonl", "0a", 3)
+    parts = [SimpleNamespace(files=(one,)), SimpleNamespace(files=(two, again))]
+    assert data_files(parts) == (
+        DataUse(path="a.jsonl", sha256="0a", num_items=3),
+        DataUse(path="b.jsonl", sha256="1b", num_items=5),
+    )
+    assert data_files([]) == ()
+
+
+def test_the_command_is_kept_as_it_is_typed_without_its_secrets() -> None:
+    def kept(*arguments: str) -> str:
+        record.set_command("zero-shot", arguments)
+        return record.command_line()
+
+    said = copy_context().run(
+        kept, "--data.path", "my file.csv", "--mirror", "https://me:pw@host/x"
+    )
+    assert said == "train.py zero-shot --data.path 'my file.csv' --mirror https://host/x"
+
+
+KEPT = ("predictions.jsonl", f"{MODEL}/model.safetensors", f"{MODEL}/tokenizer.json")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    run = tmp_path / "runs" / "original-x"
+    for name in (*KEPT, f"{MODEL}/chosen.json", "log.txt"):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text(f"{{}} {name}")
+    (run / "result.json").write_text(json.dumps({"rows": [], "files": left_files(run)}))
+    return run
+
+
+def test_what_is_as_it_was_left_is_used(run: Path) -> None:
+    check_left(run, "predictions.jsonl")
+    check_model(run / MODEL)
+    assert set(read_result(run / "result.json")["files"]) == {*KEPT, f"{MODEL}/chosen.json"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (Path.unlink, "missing since the run ended"),
+        (lambda path: path.write_text(""), r"changed since the run ended \(0 bytes where it left"),
+        (lambda path: path.write_text(path.read_text().upper()), "changed since the run ended; "),
+    ],
+)
+@pytest.mark.parametrize("name", [*KEPT, f"{MODEL}/chosen.json"])
+def test_what_has_changed_is_refused(
+    name: str, damage: Callable[[Path], object], said: str, run: Path
+) -> None:
+    damage(run / name)
+    checks = {True: lambda: check_model(run / MODEL), False: lambda: check_left(run, KEPT[0])}
+    with pytest.raises(ValueError, match=said) as refused:
+        checks[name.startswith(MODEL)]()
+    assert str(refused.value).startswith(f"{run / name}: ")
+    assert str(refused.value).endswith(f"remove {run} and give the command that made it again")
+    checks[not name.startswith(MODEL)]()  # whoever uses the other part is not kept from it
+
+
+def test_nothing_is_known_of_other_folders(run: Path, tmp_path: Path) -> None:
+    (run / MODEL / "tokenizer.json").unlink()
+    (run / "result.json").write_text(json.dumps({"rows": []}))  # from before there were records
+    check_model(run / MODEL)
+    (run / "result.json").unlink()  # not finished
+    check_model(run / MODEL)
+    check_model(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rows": 3}'])
+def test_a_damaged_result_names_itself_and_what_to_remove(text: str, run: Path) -> None:
+    (run / "result.json").write_text(text)
+    with pytest.raises(ValueError, match=r"result\.json: .*; remove ") as refused:
+        check_left(run, MODEL)
+    assert "\n" not in str(refused.value)
+
 
 WHOLE = RunRecord(
     protocol="inoculation",

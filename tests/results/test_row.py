@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probelight.io.typed import typed
+from probelight.io.documents import typed
 from probelight.results.row import RESULT_COLUMNS, TEXTS, Row, Subset, write_results
 from tests.fixtures import subsets
 from tests.fixtures.rows import read_results

@@ -27,8 +27,7 @@ from probelight.build.contamination.grams import (
 )
 from probelight.build.hygiene import cluster_of
 from probelight.io.errors import RecordError
-from probelight.io.files import Watched, read_blocks
-from probelight.io.limits import TEXT
+from probelight.io.files import TEXT, Watched, read_blocks
 from probelight.probes.record import Record
 
 _ARROW = re.compile(r"=>|<=")

@@ -15,8 +15,7 @@ from typing import Any
 
 from probelight.build.progress import tracked_lines
 from probelight.io.errors import RecordError
-from probelight.io.files import read_lines
-from probelight.io.limits import KNOWLEDGE
+from probelight.io.files import KNOWLEDGE, read_lines
 
 ADDRESS = "https://dumps.wikimedia.org/wikidatawiki/entities/latest-all.json.gz"
 COLUMNS = ("subject", "subject_label", "property", "object", "object_label")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.atomic import write_bytes_atomic
+from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError
-from probelight.io.typed import json_object, kind_of
 from probelight.probes.importers.items import ItemFile, read_items
 from probelight.probes.record import Record, Setup, validate
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from probelight.io.download import ADVICE, DownloadError, is_offline
 from probelight.io.errors import RecordError
-from probelight.io.limits import MAX_ITEMS
+from probelight.io.files import MAX_ITEMS
 from probelight.probes.catalog import HubSource, ProbeConfig
 from probelight.probes.importers.ai2 import LABELS, record_from_row
 from probelight.probes.importers.items import refuse_repeated_ids

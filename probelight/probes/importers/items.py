@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from probelight.io.errors import RecordError
-from probelight.io.files import content_sha256, read_lines
-from probelight.io.limits import MAX_ITEMS
+from probelight.io.files import MAX_ITEMS, content_sha256, read_lines
 from probelight.probes.record import Record, RepeatedSentenceError
 
 # A line and its number as a record (with an empty id where it has none), or None for a header.

@@ -50,8 +50,7 @@ from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import GRID_FILE
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import DataUse, changed_since
-from probelight.results.record import RunRecord
+from probelight.results.record import DataUse, RunRecord, changed_since
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 

@@ -16,7 +16,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
-from probelight.io.artifacts import check_left
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import sha256_of
@@ -33,8 +32,7 @@ from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_file
-from probelight.results.provenance import changed_since, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, changed_since, check_left, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 

@@ -26,8 +26,7 @@ from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.details import UnigramDetails
 from probelight.results.load import Results, load_results
-from probelight.results.provenance import DataUse, changed_since, check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import DataUse, RunRecord, changed_since, check_data, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 

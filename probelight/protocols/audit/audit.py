@@ -54,8 +54,7 @@ from probelight.protocols.jobs.context import (
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 

@@ -24,8 +24,7 @@ from probelight.probes.splits import groups_of
 from probelight.protocols.audit.items import AuditData, AuditSettings, read_audit
 from probelight.protocols.engine.predictions import Predictions, accuracy_row, grouped_row
 from probelight.protocols.jobs.context import RunContext
-from probelight.results.provenance import check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 

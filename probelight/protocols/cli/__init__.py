@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from probelight.io.stop_signals import STOP, USAGE_ERROR
+from probelight.io.process import STOP, USAGE_ERROR
 
 __all__ = ["USAGE_ERROR", "main"]
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import Any, cast
 
+from probelight.io.documents import check_configs
 from probelight.io.errors import nearest
 from probelight.io.package import as_typed, program, version
-from probelight.io.stop_signals import (
+from probelight.io.process import (
     BROKEN_PIPE,
     INTERRUPTED,
     SENTENCES,
@@ -23,7 +24,6 @@ from probelight.io.stop_signals import (
     follow_first_process,
     say_stopped,
 )
-from probelight.io.yaml_file import check_configs
 from probelight.protocols.cli.command import LIGHTNING, fit_help
 from probelight.protocols.cli.errors import report_error, stdout_is_closed
 

@@ -24,8 +24,8 @@ from probelight.io.atomic import disk_error, line_of
 from probelight.io.errors import nearest
 from probelight.io.escaping import visible
 from probelight.io.package import PACKAGE, as_typed, shipped_path
+from probelight.io.process import FAILURE, USAGE_ERROR
 from probelight.io.ranges import NotBlank
-from probelight.io.stop_signals import FAILURE, USAGE_ERROR
 
 # By name: importing them would cost what their packages cost. The last one is Lightning's.
 _USAGE_KINDS = {

@@ -14,13 +14,19 @@ import yaml
 from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
-from probelight.io.aliases import current_class_path, with_current_class_paths
 from probelight.io.escaping import visible
-from probelight.io.package import PACKAGE, as_typed, program, shipped_path
+from probelight.io.package import (
+    PACKAGE,
+    as_typed,
+    current_class_path,
+    program,
+    shipped_path,
+    with_current_class_paths,
+)
 from probelight.io.ranges import NotBlank, Settings, check_settings
 from probelight.protocols.cli.command import Command, Option, declared, short_help
 from probelight.protocols.cli.errors import explained
-from probelight.results.provenance import set_command
+from probelight.results.record import set_command
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

@@ -19,7 +19,7 @@ from rich.text import Text
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text, visible
-from probelight.io.limits import regular_file
+from probelight.io.files import regular_file
 from probelight.io.ranges import NumItems, ShareOrNone, Within
 from probelight.metrics.intervals import Term, accuracy_interval, num_groups, sum_interval
 from probelight.protocols.cli.command import Command, command

@@ -47,8 +47,7 @@ from probelight.protocols.jobs.context import (
 )
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_jobs, unfinished
-from probelight.results.provenance import check_data
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, check_data
 from probelight.results.run_folder import CommandFolder, RunFolder
 
 DEFAULT_GRID = CurveSettings()

@@ -26,8 +26,7 @@ from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.engine.training import Direct, FitPlan, fit_choices, fit_directly
 from probelight.protocols.jobs.context import RunContext
 from probelight.results.details import CurveDetails
-from probelight.results.provenance import data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, data_files
 from probelight.results.run_folder import RunFolder
 
 

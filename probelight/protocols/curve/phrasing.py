@@ -24,8 +24,7 @@ from probelight.protocols.jobs.context import RunContext, kept
 from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.run_folder import CommandFolder, RunFolder
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.results.details import CurveDetails
 from probelight.results.hits import written_hits
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 

@@ -48,8 +48,7 @@ from probelight.protocols.jobs.run import run_command
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
 from probelight.results.predictions import PREDICTIONS, ContextLine, write_predictions
-from probelight.results.provenance import FromFiles, changed_since, check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import FromFiles, RunRecord, changed_since, check_data, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from probelight.io.download import cache_folder
-from probelight.io.stop_signals import STOP
+from probelight.io.package import cache_folder
+from probelight.io.process import STOP
 from probelight.models.answering import PRECISIONS, ItemScores, answer, scores_by_item
 from probelight.models.batches import gather_scores
 from probelight.models.scorer import Question, Scorer

@@ -11,8 +11,7 @@ from typing import Any
 
 from pytorch_lightning import LightningDataModule
 
-from probelight.results.provenance import data_files
-from probelight.results.record import ModelSource, RunRecord
+from probelight.results.record import ModelSource, RunRecord, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import Logged, run_key
 

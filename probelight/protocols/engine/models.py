@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probelight.io.artifacts import check_model
 from probelight.io.errors import RecordError, UsageError
 from probelight.probes.record import Record, Setup
 from probelight.protocols.engine.model_types import (
@@ -20,6 +19,7 @@ from probelight.protocols.engine.model_types import (
 )
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.context import RunContext, kept
+from probelight.results.record import check_model
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule

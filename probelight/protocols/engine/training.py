@@ -43,8 +43,8 @@ from probelight.callbacks.step_seed import StepSeed
 from probelight.callbacks.wandb_logger import follow
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.atomic import mend_folder
-from probelight.io.download import cache_folder
 from probelight.io.errors import UsageError
+from probelight.io.package import cache_folder
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import module_for, saved_module

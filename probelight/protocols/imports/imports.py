@@ -37,8 +37,7 @@ from probelight.protocols.zero_shot.sets import LoadedSet, checksums, load_sets
 from probelight.results.importers import hf_trainer, lm_eval, minicons, plain
 from probelight.results.importers.answers import Gold, Imported, with_gold
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import FromFiles, data_files
-from probelight.results.record import ModelSource, RunRecord
+from probelight.results.record import FromFiles, ModelSource, RunRecord, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 

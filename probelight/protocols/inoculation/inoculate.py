@@ -16,7 +16,6 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
 from probelight.callbacks.inoculation_cost import InoculationCost
 from probelight.callbacks.learning_curve import LearningCurve
-from probelight.io.artifacts import check_left
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation
@@ -71,8 +70,7 @@ from probelight.protocols.inoculation.settings import (
 from probelight.protocols.jobs.context import RunContext, kept
 from probelight.results.details import InoculationDetails
 from probelight.results.predictions import ItemLine, write_predictions
-from probelight.results.provenance import changed_since, check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, changed_since, check_data, check_left, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 

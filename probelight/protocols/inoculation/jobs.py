@@ -42,8 +42,7 @@ from probelight.protocols.inoculation.settings import (
 )
 from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.job import Job
-from probelight.results.provenance import data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, data_files
 from probelight.results.run_folder import RunFolder
 
 Config = dict[str, Any]

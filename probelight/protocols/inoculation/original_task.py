@@ -40,8 +40,7 @@ from probelight.protocols.inoculation.settings import (
 )
 from probelight.protocols.jobs.context import RunContext
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 

@@ -67,8 +67,7 @@ from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.outlook import counted, detectable_table, plan_jobs, plan_lines
 from probelight.protocols.jobs.plan import Plan, wandb_group
 from probelight.protocols.jobs.status import RunView, show_status
-from probelight.results.run_folder import CommandFolder
-from probelight.results.run_status import planned_cells
+from probelight.results.run_folder import CommandFolder, planned_cells
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
 DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]

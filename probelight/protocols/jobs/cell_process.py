@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.stop_signals import is_first_process
-from probelight.io.yaml_file import read_yaml
+from probelight.io.process import is_first_process
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import (
     LOST,

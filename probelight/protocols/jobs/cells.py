@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from probelight.io.artifacts import RESULT
 from probelight.io.atomic import write_text_atomic
-from probelight.io.files import read_json
+from probelight.io.documents import read_json
 from probelight.protocols.jobs.fencing import Attempt, last_driver, newest_attempt
 from probelight.protocols.jobs.job import Job
-from probelight.results.record import RunRecord
+from probelight.results.record import RESULT, RunRecord
 
 FAILED = "failed.json"
 

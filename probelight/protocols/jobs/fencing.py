@@ -17,13 +17,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probelight.io.artifacts import RESULT
 from probelight.io.atomic import part_of, write_text_atomic
+from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
-from probelight.io.files import read_json
-from probelight.io.host import Process, host_id, this_process
-from probelight.io.stop_signals import is_first_process
+from probelight.io.process import Process, host_id, is_first_process, this_process
+from probelight.results.record import RESULT
 from probelight.results.run_folder import CONFIG, RunFolder
 
 DRIVER = "driver.json"

@@ -10,9 +10,9 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from probelight.io.aliases import current_runner
-from probelight.io.files import read_json
-from probelight.io.stop_signals import is_first_process
+from probelight.io.documents import read_json
+from probelight.io.package import current_runner
+from probelight.io.process import is_first_process
 from probelight.io.wandb import PENDING, WandbSettings
 from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import AttemptLostError

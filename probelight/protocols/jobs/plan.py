@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
-from probelight.io.files import read_json
 from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells import Cell
 from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
-from probelight.results.run_status import PLANNED_FILE
+from probelight.results.run_folder import PLANNED
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 
@@ -37,7 +37,7 @@ class Plan:
 
     def keep(self, folder: Path) -> None:
         """Write the plan into the folder of the sweep, under the id that the folder has."""
-        before = Plan.read(folder) if (folder / PLANNED_FILE).exists() else None
+        before = Plan.read(folder) if (folder / PLANNED).exists() else None
         engine = replace(self.engine, take_over=False)  # of one run, never of a plan
         content = {
             "id": before.id if before else self.id,
@@ -45,7 +45,7 @@ class Plan:
             **self.context.to_json(),
             "cells": [asdict(cell) for cell in self.cells],
         }
-        write_text_atomic(folder / PLANNED_FILE, json.dumps(content, indent=1) + "\n")
+        write_text_atomic(folder / PLANNED, json.dumps(content, indent=1) + "\n")
 
     @staticmethod
     def read(folder: Path) -> Plan:
@@ -54,7 +54,7 @@ class Plan:
         Raises:
             UsageError: If nothing was planned, or the file is damaged.
         """
-        path = folder / PLANNED_FILE
+        path = folder / PLANNED
         try:
             found = read_json(path)
             cells = [

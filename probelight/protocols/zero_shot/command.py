@@ -50,8 +50,7 @@ from probelight.protocols.zero_shot.sets import (
     read_set,
 )
 from probelight.results.predictions import write_predictions
-from probelight.results.provenance import check_data, data_files
-from probelight.results.record import RunRecord
+from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 

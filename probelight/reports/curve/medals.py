@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError
-from probelight.io.typed import STRICT, typed
-from probelight.io.yaml_file import read_yaml
 from probelight.reports.curve.curve import FULL, Curve
 from probelight.reports.curve.facts import NO_LANGUAGE
 from probelight.reports.curve.summary import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeVar
 
+from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
-from probelight.io.typed import STRICT, typed
 from probelight.reports.kit.paper_identity import paper_model
 from probelight.reports.kit.published import published_size_errors
 from probelight.results.load import GRID_FILE, Results, UnreadableResultError

@@ -14,7 +14,7 @@ from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.kit.published import BASELINES, PAPER_VECTORS
 from probelight.results.details import OriginalParts
 from probelight.results.load import Run
-from probelight.results.provenance import DataUse
+from probelight.results.record import DataUse
 
 # Organisation on the Hub of the papers' checkpoints, which are known there without it as well.
 _OWNERS = {

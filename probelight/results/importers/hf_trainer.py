@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import DataFile, sha256_of
-from probelight.io.limits import ITEMS, regular_file
+from probelight.io.files import ITEMS, DataFile, regular_file, sha256_of
 from probelight.results.importers.answers import Answer, Imported, at, score_of
 
 if TYPE_CHECKING:

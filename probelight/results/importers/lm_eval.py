@@ -18,10 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from probelight.io.documents import json_object, kind_of, read_json
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import DataFile, content_sha256, read_json, read_lines
-from probelight.io.limits import SAMPLES
-from probelight.io.typed import json_object, kind_of
+from probelight.io.files import SAMPLES, DataFile, content_sha256, read_lines
 from probelight.results.importers.answers import Answer, Imported, at, plain, score_of
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"

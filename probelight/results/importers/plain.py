@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import DataFile, content_sha256, read_lines
-from probelight.io.tables import Table, delimiter_of, read_table
-from probelight.io.typed import json_object, kind_of
+from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines
+from probelight.io.tables import Table, read_table
 from probelight.results.importers.answers import (
     Answer,
     Gold,

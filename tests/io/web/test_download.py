@@ -9,7 +9,7 @@ import pytest
 
 from probelight.io import download
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
-from probelight.io.limits import Limit
+from probelight.io.files import Limit
 from tests.io.web.server import BODY, SHA256, Server
 
 

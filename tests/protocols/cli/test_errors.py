@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import ConfigError, UsageError
-from probelight.io.stop_signals import BROKEN_PIPE
+from probelight.io.process import BROKEN_PIPE
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR, complain, report_error
 from tests.fixtures.checkout import ROOT

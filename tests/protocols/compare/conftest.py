@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from probelight.results.details import InoculationDetails
-from probelight.results.provenance import DataUse
-from probelight.results.record import RunRecord
+from probelight.results.record import DataUse, RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.typed import typed
+from probelight.io.documents import typed
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.protocols.curve.data import CurveData

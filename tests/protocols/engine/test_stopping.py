@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.callbacks.last_state import read_state
-from probelight.io.stop_signals import SENTENCES
+from probelight.io.process import SENTENCES
 from probelight.lightning_modules import scoring
 from probelight.models import answering
 from probelight.protocols import cli

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from probelight.io.host import Process, this_process
+from probelight.io.process import Process, this_process
 from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
 from probelight.protocols.inoculation.sweep import run_sweep

@@ -11,7 +11,7 @@ from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells import Cell
 from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.plan import Plan, wandb_group
-from probelight.results.run_status import PLANNED_FILE
+from probelight.results import run_folder
 
 PLANNED = Plan(
     RunContext(
@@ -61,7 +61,7 @@ def test_an_option_of_the_run_comes_before_the_plans() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]"])
 def test_a_damaged_file_is_said(tmp_path: Path, text: str) -> None:
-    (tmp_path / PLANNED_FILE).write_text(text)
+    (tmp_path / run_folder.PLANNED).write_text(text)
     with pytest.raises(UsageError, match="sweep plan` again"):
         Plan.read(tmp_path)
 

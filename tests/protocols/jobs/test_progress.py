@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.io.host import this_process
+from probelight.io.process import this_process
 from probelight.protocols.jobs.cells import Cell, CellStatus, State
 from probelight.protocols.jobs.fencing import Attempt
 from probelight.protocols.jobs.outlook import Progress, duration, last_line

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from probelight.io.host import Process, host_id, this_process
+from probelight.io.process import Process, host_id, this_process
 from probelight.protocols.jobs import status
 from probelight.protocols.jobs.cells import Cell, CellStatus, Failure, State
 from probelight.protocols.jobs.fencing import DRIVER, Attempt, Driver

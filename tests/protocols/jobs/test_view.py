@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from probelight.io.host import this_process
+from probelight.io.process import this_process
 from probelight.protocols.jobs.cells import Cell, Schedule
 from probelight.protocols.jobs.fencing import Attempt
 from probelight.protocols.jobs.status import RunView

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
-from probelight.io.stop_signals import is_first_process
+from probelight.io.process import is_first_process
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.context import RunContext, TrainerSettings

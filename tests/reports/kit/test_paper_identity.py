@@ -10,7 +10,7 @@ from probelight.reports.curve.summary import summaries
 from probelight.reports.kit.paper_identity import on_paper_task, on_released, paper_model
 from probelight.reports.kit.published import ScoreKey
 from probelight.results.load import Run, load_results
-from probelight.results.provenance import DataUse
+from probelight.results.record import DataUse
 from probelight.results.row import Row
 from tests.fixtures.results import record_of, role_of
 

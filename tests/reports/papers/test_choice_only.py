@@ -7,8 +7,7 @@ import pytest
 from probelight.reports.papers.choice_only import choice_only_rows
 from probelight.reports.papers.registry import REGISTRY
 from probelight.results.load import Results, Run
-from probelight.results.provenance import DataUse
-from probelight.results.record import ModelSource
+from probelight.results.record import DataUse, ModelSource
 from probelight.results.row import Row
 
 

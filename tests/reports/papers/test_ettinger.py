@@ -11,7 +11,7 @@ from probelight.protocols import cli
 from probelight.reports.kit.published_files import PUBLISHED_DIR
 from probelight.reports.papers.ettinger import diagnostic_rows
 from probelight.results.load import load_results
-from probelight.results.provenance import DataUse
+from probelight.results.record import DataUse
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share
 

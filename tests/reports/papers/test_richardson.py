@@ -10,7 +10,7 @@ import pytest
 from probelight.reports.papers.beside import Beside
 from probelight.reports.papers.richardson import cluster_rows
 from probelight.results.load import load_results
-from probelight.results.provenance import DataUse
+from probelight.results.record import DataUse
 
 ROBERTA = "roberta-large"
 SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]

@@ -11,7 +11,7 @@ from probelight.probes.catalog import load_probe_config
 from probelight.reports.kit.table import Table
 from probelight.reports.papers.science_models import science_models_table
 from probelight.results.load import load_results
-from probelight.results.provenance import DataUse
+from probelight.results.record import DataUse
 
 WriteRun = Callable[..., Path]
 BERT = "bert-large-uncased-whole-word-masking"

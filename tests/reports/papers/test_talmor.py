@@ -10,7 +10,7 @@ import pytest
 from probelight.reports.papers.beside import Beside
 from probelight.reports.papers.talmor import curve_rows, people
 from probelight.results.load import load_results
-from probelight.results.provenance import DataUse
+from probelight.results.record import DataUse
 from tests.fixtures.curves import shares
 
 Write = Callable[..., None]

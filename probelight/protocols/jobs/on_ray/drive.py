@@ -12,9 +12,9 @@ from pathlib import Path
 from types import FrameType
 
 from probelight.io.atomic import write_text_atomic
+from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
-from probelight.io.stop_signals import INTERRUPTED, TERMINATED
-from probelight.io.yaml_file import read_yaml
+from probelight.io.process import INTERRUPTED, TERMINATED
 from probelight.protocols.jobs.cell_process import ERROR_NAME
 from probelight.protocols.jobs.cells import Cell, Failure, Schedule, is_finished
 from probelight.protocols.jobs.context import EngineSettings

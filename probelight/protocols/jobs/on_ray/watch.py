@@ -22,7 +22,7 @@ from pathlib import Path
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.package import checkout
-from probelight.io.stop_signals import TERMINATED
+from probelight.io.process import TERMINATED
 from probelight.protocols.jobs.cell_process import ERROR_NAME, ORDERS_VARIABLE, Orders
 from probelight.protocols.jobs.cells import is_finished
 from probelight.protocols.jobs.context import RunContext

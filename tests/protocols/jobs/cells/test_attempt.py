@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.host import process, this_process
+from probelight.io.process import process, this_process
 from probelight.protocols.jobs.fencing import (
     ATTEMPT,
     LOST,

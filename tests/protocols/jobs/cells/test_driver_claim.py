@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.io.host import Process, host_id, this_process
+from probelight.io.process import Process, host_id, this_process
 from probelight.protocols.jobs.fencing import (
     DRIVER,
     Driver,

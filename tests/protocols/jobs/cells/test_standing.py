@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.host import this_process
+from probelight.io.process import this_process
 from probelight.protocols.jobs.cells import (
     FAILED,
     Cell,

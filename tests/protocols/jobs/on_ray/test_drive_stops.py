@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.io.host import this_process
+from probelight.io.process import this_process
 from probelight.protocols.jobs.cells import State
 from probelight.protocols.jobs.context import EngineSettings
 from probelight.protocols.jobs.fencing import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.io.host import Process, process
+from probelight.io.process import Process, process
 from probelight.protocols.jobs.fencing import DRIVER, Driver, last_driver
 from tests.protocols.jobs.harness import (
     log_lines,

@@ -1,25 +1,33 @@
-"""What a file holds as a typed value: pydantic checks it, one line says what is wrong and where."""
+"""JSON and YAML files as checked values: refused in one line that says what is wrong and where."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args, get_type_hints
 
-from probelight.io.errors import RecordError, nearest
-from probelight.io.limits import MAX_INTEGER, MAX_JSON_DEPTH
+import yaml
+
+from probelight.io.errors import ConfigError, RecordError, nearest
+from probelight.io.files import RESULTS, SETTINGS, read_text
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
+
 T = TypeVar("T")
 # What a dataclass that is read declares as its `__pydantic_config__`; those inside it follow.
 STRICT = {"strict": True, "extra": "forbid"}
+MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
+MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
+MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
+MAX_YAML_DEPTH = 50
 _MEANT = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -195,3 +203,136 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise RecordError(f"the key {key!r} is given twice in one object")
     return row
+
+
+def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
+    """What a JSON file holds; of a JSON Lines file, the list of its lines.
+
+    Args:
+        path: The file.
+        parse: `json.loads` for files of other programs, which may write NaN.
+
+    Raises:
+        ValueError: If it is damaged, or no regular file; the message names the file.
+        OSError: If it cannot be read.
+    """
+    text, line = read_text(path, RESULTS), ""
+    try:
+        if Path(path).suffix != ".jsonl":
+            return parse(text)
+        values = []
+        for number, one in enumerate(text.split("\n"), start=1):
+            line = f"line {number}: "
+            if one:
+                values.append(parse(one))
+        return values
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a whole JSON file ({line}{error})") from error
+
+
+def read_yaml(path: str | Path) -> Any:
+    """What a YAML file holds.
+
+    Raises:
+        ConfigError: If there is no such file or it is too large, no YAML, gives a key twice, or
+            its aliases stand for more than a file of settings needs; the message names the file
+            and, where it can, the line.
+    """
+    try:
+        loader = _Loader(read_text(path, SETTINGS))
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _count_nodes(node, {})
+            _refuse_repeated_keys(node, set())
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or 'No such file'}") from None
+    except RecordError as error:  # it names the file
+        raise ConfigError(str(error)) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: {_said(error)}") from None
+
+
+def check_configs(arguments: Sequence[str]) -> None:
+    """Reads each file that a command line gives as `--config`, before a parser does.
+
+    That one takes what has no end, writes out aliases, and names no file in what it says.
+
+    Raises:
+        ConfigError: As `read_yaml`. A file that is not there is left to the parser.
+    """
+    for place, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        if option == "--config":
+            path = value if equals else "".join(arguments[place + 1 : place + 2])
+            if path and Path(path).exists():
+                read_yaml(path)
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+    """One that stops at some depth: a file of brackets alone would end in the stack's limit."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self.depth += 1
+        if self.depth > MAX_YAML_DEPTH:
+            what = f"values within values {MAX_YAML_DEPTH} times"
+            raise yaml.MarkedYAMLError(problem=what, problem_mark=self.get_mark())
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+    """How many nodes one stands for, its aliases written out; each is looked at once."""
+    if node in known:
+        if not known[node]:
+            raise yaml.MarkedYAMLError(
+                problem="an alias holds itself", problem_mark=node.start_mark
+            )
+        return known[node]
+    known[node] = 0  # until it is counted: an alias to it from within has no end
+    number = 1
+    if isinstance(node, yaml.MappingNode):
+        number += sum(_count_nodes(key, known) + _count_nodes(v, known) for key, v in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        number += sum(_count_nodes(item, known) for item in node.value)
+    if number > MAX_YAML_NODES:
+        raise _error(f"its aliases stand for more than {MAX_YAML_NODES:,} values", node)
+    known[node] = number
+    return number
+
+
+def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
+    """YAML would silently keep the last of them."""
+    if node in seen or isinstance(node, yaml.ScalarNode):
+        return
+    seen.add(node)
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_repeated_keys(item, seen)
+        return
+    keys = set[str]()
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in keys:
+                raise _error(f"the key {key.value!r} is given twice", key)
+            keys.add(key.value)
+        _refuse_repeated_keys(value, seen)
+
+
+def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+def _said(error: Exception) -> str:
+    """One line about what is wrong, with the line of the file where it is known."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        what = ", ".join(filter(None, [error.context, error.problem]))
+        return f"line {error.problem_mark.line + 1}: not readable as YAML: {what}"
+    return f"not readable as YAML: {' '.join(str(error).split())}"

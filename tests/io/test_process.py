@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from probelight.io import stop_signals
-from probelight.io.host import process
-from probelight.io.stop_signals import (
+import probelight.io.process
+from probelight.io.process import (
     INTERRUPTED,
     SENTENCES,
     TERMINATED,
+    Process,
     StopSignals,
     follow_first_process,
+    host_id,
     is_first_process,
+    process,
     say_stopped,
+    this_process,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,7 +140,7 @@ def test_a_signal_in_a_finaliser_comes_again_behind_it(
 @pytest.mark.parametrize(("signum", "code"), [(n, code) for n, _, code in CODES])
 def test_outside_of_a_command_the_process_ends_where_it_stands(signum: int, code: int) -> None:
     done = run(
-        "from probelight.io.stop_signals import STOP\n"
+        "from probelight.io.process import STOP\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "STOP.listen()\n"
         "print('begun')\n"
@@ -169,7 +174,7 @@ def test_further_processes_that_lightning_started_follow_the_first(
     if launcher:
         monkeypatch.setenv("TORCHELASTIC_RUN_ID", launcher)
     bound: list[bool] = []
-    monkeypatch.setattr(stop_signals, "die_with_parent", lambda: bound.append(True))
+    monkeypatch.setattr(probelight.io.process, "die_with_parent", lambda: bound.append(True))
     follow_first_process()
     assert bool(bound) == follows
     assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) == follows
@@ -179,7 +184,7 @@ def test_further_processes_that_lightning_started_follow_the_first(
 def test_a_process_bound_to_its_parent_ends_with_it() -> None:
     done = run(
         "import sys, subprocess\n"
-        "child = ('from probelight.io.stop_signals import die_with_parent; die_with_parent(); '\n"
+        "child = ('from probelight.io.process import die_with_parent; die_with_parent(); '\n"
         "         'print(flush=True); import time; time.sleep(60)')\n"
         "started = subprocess.Popen([sys.executable, '-c', child], stdout=subprocess.PIPE)\n"
         "started.stdout.readline()\n"
@@ -191,3 +196,80 @@ def test_a_process_bound_to_its_parent_ends_with_it() -> None:
     while not child.known_dead() and time.monotonic() < end:
         time.sleep(0.01)
     assert child.known_dead()
+
+
+NEVER = 2**22 + 1  # beyond the largest number that Linux gives out
+LOCK = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts a program of Python that says a line when it is ready; all are gone afterwards."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(program: str, *arguments: object) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        started.append(child)
+        assert child.stdout is not None
+        child.stdout.readline()
+        return child
+
+    yield begin
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+def test_this_process_lives_and_has_the_number_of_the_system() -> None:
+    me = this_process()
+    assert me.pid == os.getpid()
+    assert me.host == host_id()
+    assert me.started > 0
+    assert not me.known_dead()
+    assert str(me) == f"process {os.getpid()} on {host_id().split('/')[0]}"
+
+
+def test_a_number_that_nobody_has_is_dead() -> None:
+    assert Process(host_id(), NEVER, 1).known_dead()
+    assert process(NEVER) == Process(host_id(), NEVER, 0)
+
+
+def test_a_later_process_with_the_same_number_is_another() -> None:
+    me = this_process()
+    assert replace(me, started=me.started + 1).known_dead()
+    assert not replace(me, started=0).known_dead()  # nobody said when it began
+
+
+def test_of_another_host_nothing_is_known() -> None:
+    other = Process("elsewhere/0123/pid", NEVER, 1)
+    assert not other.known_dead()
+    other.kill()  # returns at once
+
+
+def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code(
+    start: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    child = start("print(flush=True)")
+    one, end = process(child.pid), time.monotonic() + 5
+    while not one.known_dead() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert one.known_dead()
+    assert child.returncode is None  # it is not waited for: a zombie has its number still
+
+
+def test_a_process_is_gone_when_kill_returns(
+    start: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    child = start("import time; print(flush=True); time.sleep(60)")
+    one = process(child.pid)
+    assert not one.known_dead()
+    one.kill()
+    assert one.known_dead()
+    assert child.wait() == -signal.SIGKILL
