@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
-from probelight.reports.curve.medals import read_rule
 from probelight.reports.kit.forms.latex import to_latex
-from probelight.reports.kit.forms.plain import to_csv, to_markdown
 from probelight.reports.sections import made_sections
+from probelight.reports.table import to_csv, to_markdown
 from probelight.results.load import load_results
 
 MAX_SAID = 12  # damaged files on the terminal
@@ -37,7 +36,6 @@ def build_report(
         FileNotFoundError: If a folder holds no result that can be read.
         ConfigError: If the rule cannot be read.
     """
-    rule = read_rule() if medals is None else read_rule(medals)
     results = load_results(folder)
     # The page's colours are those of the figures, and matplotlib takes a second to import.
     from probelight.reports.explorer.section import explorer
@@ -48,7 +46,7 @@ def build_report(
         print(f"left out: {sentence}")
     if len(results.damaged) > MAX_SAID:
         print(f"left out: {len(results.damaged) - MAX_SAID:,} more files, which the page names")
-    made = made_sections(results, rule)
+    made = made_sections(results, medals)
     target = output_dir or (folder if isinstance(folder, Path) else folder[0])
     remove_leftovers(target)
     for figure in (figure for section in made for figure in section.figures):

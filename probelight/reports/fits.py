@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probelight.reports.kit.columns import attributes, number, text, whole
-from probelight.reports.kit.section import Section
 from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import ABSENT
 from probelight.results.load import Results, Run
@@ -49,6 +48,3 @@ def fits_table(results: Results) -> Table | None:
 
 def _value(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.4g}".replace("-", "−")
-
-
-FITS = Section(name="fits", title="Fits", tables=(fits_table,), printed={"fit": (fits_table,)})

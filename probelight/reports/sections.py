@@ -1,55 +1,309 @@
-"""The registry of the report's sections: whatever a report shows stands in one of them."""
+"""The sections of a report: what makes each of them, and of which protocols' runs.
+
+The whole page from top to bottom is in `SECTIONS`. Makers are named, not imported: what there are
+no runs of is never loaded, and a command that ends with a table loads the module of that table.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from probelight.reports.analyses.section import ANALYSES
-from probelight.reports.audit.section import AUDIT
-from probelight.reports.compare.section import COMPARE
-from probelight.reports.concepts.section import CONCEPTS
-from probelight.reports.curve.medals import MedalRule, read_rule
-from probelight.reports.curve.section import curve_section
-from probelight.reports.diagnostics.section import DIAGNOSTICS
-from probelight.reports.fits import FITS
-from probelight.reports.grids.section import GRIDS
-from probelight.reports.inoculation.section import INOCULATION
-from probelight.reports.kit.section import Made, Section, flat
-from probelight.reports.kit.table import Table
-from probelight.reports.overview.section import OVERVIEW
-from probelight.reports.page.provenance import PROVENANCE
-from probelight.reports.papers.section import PAPERS
-from probelight.reports.steps.section import STEPS
-from probelight.reports.zero_shot.section import ZERO_SHOT
+from probelight.reports.table import Table
 from probelight.results.load import Results
 
+if TYPE_CHECKING:
+    from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
-def sections(rule: MedalRule | None = None) -> tuple[Section, ...]:
-    """Every section, in the order of the page.
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: figures first, then a paragraph, then the tables with the numbers.
+
+    Makers are called with the results and named "module:function" below `probelight.reports`. They
+    return one thing, several, or None where there is nothing to show.
+
+    Attributes:
+        name: Its address in the page.
+        title: Its heading.
+        protocols: It shows runs of these; of all where there are none.
+        tables: Makers of its tables, in the order of the page.
+        figures: Makers of its figures.
+        summary: Makers of the sentences of its one paragraph, which its tables do not say.
+        printed: By protocol the makers of the tables that its command prints when it has finished.
+    """
+
+    name: str
+    title: str
+    protocols: Sequence[str] = ()
+    tables: Sequence[str] = ()
+    figures: Sequence[str] = ()
+    summary: Sequence[str] = ()
+    printed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A section with its contents, drawn and counted."""
+
+    name: str
+    title: str
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    summary: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not (self.figures or self.tables or self.summary)
+
+
+MEDALS = "curve.medals:medals_table"  # the one maker that is also given a file, with its rule
+ZERO_SHOT = (
+    "zero_shot.scores:zero_shot_table",
+    "zero_shot.scores:parts_table",
+    "zero_shot.scores:paradigms_table",
+    "zero_shot.scores:ranks_table",
+    "zero_shot.rules:rules_table",
+    "zero_shot.rules:flips_table",
+)
+AUDIT = ("audit.tables:audit_table", "audit.tables:rules_table", "audit.tables:words_table")
+SECTIONS = (
+    Section(
+        "overview",
+        "At a glance",
+        tables=("overview.section:verdicts_table",),
+        figures=("overview.arrows:arrows_figure",),
+    ),
+    Section(
+        "before",
+        "Before any training",
+        ("zero_shot",),
+        tables=(
+            *ZERO_SHOT,
+            "zero_shot.scores:predicted_shares_table",
+            "zero_shot.rules:flipped_items_table",
+        ),
+        figures=("zero_shot.figure:zero_shot_figure",),
+        summary=("zero_shot.scores:summary", "zero_shot.rules:unread"),
+        printed={"zero_shot": ZERO_SHOT},
+    ),
+    Section(
+        "grids",
+        "Predictions over all pairs of values",
+        ("grid",),
+        tables=("grids.tables:grid_table", "grids.tables:sizes_table"),
+        figures=(
+            "grids.figures.ages:age_grid_figure",
+            "grids.figures.sizes:size_grid_figure",
+        ),
+        summary=("grids.findings:summary",),
+        printed={"grid": ("grids.tables:grid_table",)},
+    ),
+    Section(
+        "curves",
+        "Learning curves",
+        ("curve",),
+        tables=(
+            "curve.summary_tables:own_summary_tables",
+            MEDALS,
+            "curve.tables:curve_against_table",
+            "curve.parts:curve_parts_table",
+            "curve.tables:curve_table",
+        ),
+        figures=(
+            "curve.figures.models:models_figure",
+            "curve.figures.controls:control_figures",
+        ),
+        summary=("curve.findings:summary",),
+        printed={"curve": ("curve.summary_tables:curve_summary_tables", MEDALS)},
+    ),
+    Section(
+        "analyses",
+        "What the answers follow",
+        ("taxonomy_distance", "unigrams"),
+        tables=("analyses.tables:taxonomy_distance_table", "analyses.tables:unigrams_table"),
+        printed={
+            "taxonomy_distance": ("analyses.tables:taxonomy_distance_table",),
+            "unigrams": ("analyses.tables:unigrams_table",),
+        },
+    ),
+    Section(
+        "diagnostics",
+        "Psycholinguistic diagnostics",
+        ("diagnose",),
+        tables=(
+            "diagnostics.tables:own_accuracy_table",
+            "diagnostics.tables:survival_table",
+            "diagnostics.tables:own_sensitivity_table",
+            "diagnostics.tables:first_words_table",
+            "diagnostics.words:words_tables",
+        ),
+        figures=(
+            "diagnostics.figures:accuracy_figure",
+            "diagnostics.figures:sensitivity_figure",
+        ),
+        summary=("diagnostics.findings:summary",),
+        printed={
+            "diagnose": (
+                "diagnostics.tables:accuracy_table",
+                "diagnostics.tables:survival_table",
+                "diagnostics.tables:sensitivity_table",
+                "diagnostics.tables:first_words_table",
+            )
+        },
+    ),
+    Section(
+        "steps",
+        "By training step",
+        ("zero_shot", "diagnose"),
+        tables=("steps.tables:steps_tables",),
+        figures=("steps.figures:steps_figures",),
+        printed={
+            "zero_shot": ("steps.tables:steps_tables",),
+            "diagnose": ("steps.tables:steps_tables",),
+        },
+    ),
+    Section(
+        "inoculation",
+        "Inoculation",
+        ("original", "before", "inoculation"),
+        tables=(
+            "inoculation.tables:original_table",
+            "inoculation.tables:seeds_table",
+            "inoculation.tables:inoculation_table",
+            "inoculation.candidates:pareto_table",
+            "inoculation.parts:inoculation_parts_table",
+        ),
+        figures=(
+            "inoculation.figures.doses:inoculation_figure",
+            "inoculation.figures.pareto:pareto_figure",
+            "inoculation.figures.selection:trajectory_figure",
+        ),
+        summary=("inoculation.findings:summary",),
+        printed={
+            "original": ("inoculation.tables:original_table",),
+            "inoculation": (
+                "inoculation.tables:original_table",
+                "inoculation.tables:seeds_table",
+                "inoculation.tables:inoculation_table",
+                "inoculation.parts:inoculation_parts_table",
+            ),
+        },
+    ),
+    Section(
+        "concepts",
+        "What a model knows, concept by concept",
+        ("zero_shot", "curve", "inoculation"),
+        tables=(
+            "concepts.clusters:clusters_table",
+            "concepts.concepts:concepts_table",
+            "concepts.difficulty:difficulty_table",
+        ),
+        figures=("concepts.figures:difficulty_figure",),
+        summary=("concepts.concepts:summary",),
+    ),
+    Section(
+        "audit",
+        "Is the probe any good?",
+        ("audit",),
+        tables=AUDIT,
+        summary=("audit.findings:summary",),
+        printed={"audit": AUDIT},
+    ),
+    Section(
+        "papers",
+        "With the papers' numbers",
+        tables=(
+            "papers.tables:listed_table",
+            "papers.tables:paper_tables",
+            "papers.science_models:science_models_table",
+        ),
+        summary=("papers.findings:summary",),
+    ),
+    Section(
+        "fits",
+        "Fits",
+        ("fit",),
+        tables=("fits:fits_table",),
+        printed={"fit": ("fits:fits_table",)},
+    ),
+    Section(
+        "compared",
+        "Systems on the same items",
+        ("compare",),
+        tables=("compare.tables:differences_table", "compare.tables:systems_table"),
+        figures=("compare.figures:differences_figure",),
+        summary=("compare.findings:summary",),
+        printed={"compare": ("compare.tables:systems_table", "compare.tables:differences_table")},
+    ),
+    Section(
+        "provenance",
+        "Where the numbers come from",
+        tables=(
+            "page.provenance:models_table",
+            "page.provenance:data_table",
+            "page.provenance:software_table",
+            "page.provenance:runs_table",
+        ),
+    ),
+)
+
+
+def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
+    """Return the sections that have something to show, in the order of the page.
 
     Args:
-        rule: When a model has earned a medal; the shipped rule where it is None.
-    """
-    curves = curve_section(rule or read_rule())
-    others = GRIDS, curves, ANALYSES, DIAGNOSTICS, STEPS, INOCULATION, CONCEPTS, AUDIT, PAPERS
-    return OVERVIEW, ZERO_SHOT, *others, FITS, COMPARE, PROVENANCE
-
-
-def made_sections(results: Results, rule: MedalRule | None = None) -> list[Made]:
-    """The sections with everything that the results have something for.
+        results: What was read.
+        medals: YAML file with the rule of when a model earns a medal; the shipped one for None.
 
     Raises:
         ValueError: If two tables or two figures have one name: their files would be one.
+        ConfigError: If the rule cannot be read.
     """
-    made = [section.made(results) for section in sections(rule)]
+    found = []
+    for section in _shown(results):
+        figures = _make(section.figures, results)
+        tables = _make(section.tables, results, medals)
+        summary = " ".join(_make(section.summary, results))
+        made = Made(section.name, section.title, figures, tables, summary)
+        found += [] if made.is_empty else [made]
     for kind in ("tables", "figures"):
-        names = Counter(one.name for section in made for one in getattr(section, kind))
+        names = Counter(one.name for section in found for one in getattr(section, kind))
         if twice := [name for name, number in names.items() if number > 1]:
             raise ValueError(f"{kind} of one name: {', '.join(twice)}")
-    return made
+    return found
+
+
+def made_tables(results: Results) -> tuple[Table, ...]:
+    """Return all tables of the results, in the order of the page, without drawing a figure."""
+    return _make([name for section in _shown(results) for name in section.tables], results)
+
+
+def made_summaries(results: Results) -> tuple[str, ...]:
+    """Return the sentences of all sections' paragraphs."""
+    return _make([name for one in _shown(results) for name in one.summary], results)
 
 
 def printed(protocol: str, results: Results) -> tuple[Table, ...]:
-    """The tables that a protocol's command prints when it has finished."""
-    makers = [maker for section in sections() for maker in section.printed.get(protocol, ())]
-    return flat(make(results) for make in makers)
+    """Return the tables that a protocol's command prints when it has finished."""
+    return _make([name for one in SECTIONS for name in one.printed.get(protocol, ())], results)
+
+
+def _shown(results: Results) -> list[Section]:
+    protocols = {run.protocol for run in results.runs}
+    return [one for one in SECTIONS if not one.protocols or protocols & {*one.protocols}]
+
+
+def _make(names: Iterable[str], results: Results, medals: Path | None = None) -> tuple[Any, ...]:
+    """Return what the makers of these names made, without what is None or empty."""
+    found: list[Any] = []
+    for name in names:
+        make = resolve_name(f"probelight.reports.{name}")
+        made = make(results, medals) if name == MEDALS else make(results)
+        found += made if isinstance(made, list | tuple) else [made]
+    return tuple(one for one in found if one is not None and one != "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path, PurePath
 from typing import Any
@@ -82,6 +83,11 @@ class Results:
     def rows(self) -> list[Row]:
         """The rows of all runs."""
         return [row for run in self.runs for row in run.rows]
+
+    @cached_property
+    def by_path(self) -> dict[str, Run]:
+        """The runs by the paths of their folders."""
+        return {run.path: run for run in self.runs}
 
     def of(self, protocol: str) -> list[Run]:
         """Return the runs of one protocol."""

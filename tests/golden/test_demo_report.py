@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from probelight.reports.build import build_report
-from probelight.reports.kit.figure import drawn
+from probelight.reports.figure import drawn
 from probelight.reports.sections import sections
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World

@@ -109,7 +109,7 @@ def test_it_is_named_on_the_terminal_the_page_and_in_markdown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(
-        import_module("probelight.reports.kit.figure").STYLE, "pdf.fonttype", 3
+        import_module("probelight.reports.figure").STYLE, "pdf.fonttype", 3
     )  # quicker
     [path] = folders[1].glob("runs/*/result.json")
     path.write_text("[" * 100_000)

@@ -55,3 +55,8 @@ def _sentence(one: Entry | Rule, what: str, how: str = "") -> str:
         f"{one.probe} {_SAID[one.verdict]}{what} {measured} of its {one.split} items{how}, "
         f"{points(one.over)} points over chance ({percent(one.chance)}%)."
     )
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    return " ".join(given_away(results))

@@ -6,8 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from probelight.reports.compare.facts import Difference, differences
-from probelight.reports.kit.axes import left_out
-from probelight.reports.kit.figure import BLUE, INK, MUTED, PAPER, Figure, drawn, styled
+from probelight.reports.figure import BLUE, INK, MUTED, PAPER, Figure, drawn, left_out, styled
 from probelight.reports.kit.text import points
 from probelight.results.load import Results
 

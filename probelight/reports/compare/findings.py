@@ -48,3 +48,8 @@ def _unseen(found: Sequence[Difference]) -> str:
         f"Differences from {unsigned(min(seen))} points (the best case) or {unsigned(max(seen))} "
         "points (the worst) would have been seen (power 80%)."
     )
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    return " ".join(compared(results))

@@ -133,3 +133,10 @@ def _shown(own: list[Concept]) -> Iterable[Concept]:
         for concept in concepts:
             for place in concept.places[:MOST_QUESTIONS]:
                 yield replace(concept, question=place, rank=rank, num_alike=alike[concept.bounds])
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    from probelight.reports.concepts.clusters import known, left_out
+
+    return " ".join([*known(results), *left_out(results)])

@@ -17,8 +17,7 @@ from probelight.reports.concepts.difficulty import (
     dose_title,
     heat_maps,
 )
-from probelight.reports.kit.axes import left_out
-from probelight.reports.kit.figure import RULE, Figure, drawn, styled
+from probelight.reports.figure import RULE, Figure, drawn, left_out, styled
 from probelight.results.load import Results
 
 # The cells are a picture that does not follow the page's theme, and neither may what is on them.

@@ -130,3 +130,8 @@ def _random(summary: Summary, found: Sequence[Summary]) -> str:
     if point is None:
         return ""
     return f"The same architecture with random weights scored {percent(point.mean)}%."
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    return " ".join([*knew(results), *learned(results)])

@@ -138,8 +138,9 @@ def judgements(results: Results, rule: MedalRule) -> list[Judgement]:
     ]
 
 
-def medals_table(results: Results, rule: MedalRule) -> Table | None:
-    """Probes by models, with the conditions that each met."""
+def medals_table(results: Results, rule_path: Path | None = None) -> Table | None:
+    """Probes by models, with the conditions that each met, by a file's rule or the shipped one."""
+    rule = read_rule(rule_path or RULE_PATH)
     found = judgements(results, rule)
     columns: list[Column[Judgement]] = [
         text("probe", lambda one: one.curve.probe, "probe", lambda one: _how(one, found)),

@@ -186,3 +186,8 @@ def _paper_records(row: PublishedCurve) -> Iterator[dict[str, object]]:
             "score": score.name,
             "value": value,
         }
+
+
+def own_summary_tables(results: Results) -> list[Table]:
+    """The tables without the paper's rows: the page has a section of those."""
+    return curve_summary_tables(results, with_paper=False)

@@ -19,7 +19,7 @@ from probelight.reports.diagnostics.facts import (
     asked,
     at_each_k,
 )
-from probelight.reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, drawn, styled
+from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, drawn, styled
 from probelight.reports.kit.published import short_name
 from probelight.reports.kit.text import between, percent
 from probelight.results.load import Results

@@ -170,3 +170,10 @@ def _counted(row: Row, *facts: str) -> str:
     if row.num_items:
         exact = (f"{count(round(row.value * row.num_items))}/{count(row.num_items)}",)
     return with_facts(row.value, *exact, between(row.ci_low, row.ci_high), *facts)
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    from probelight.reports.diagnostics.runs import unread
+
+    return " ".join([*expectations(results), *unread(results)])

@@ -234,3 +234,13 @@ def _numbers(row: Row | None) -> Sequence[float | None]:
     if row is None:
         return (None,) * 4
     return row.value, row.ci_low, row.ci_high, row.num_items
+
+
+def own_accuracy_table(results: Results) -> Table | None:
+    """Without the paper's rows."""
+    return accuracy_table(results, with_paper=False)
+
+
+def own_sensitivity_table(results: Results) -> Table | None:
+    """Without the paper's rows."""
+    return sensitivity_table(results, with_paper=False)

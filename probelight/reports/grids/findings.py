@@ -45,3 +45,10 @@ def _stuck(grid: Grid) -> str:
     if share is None or 1 - STUCK < share < STUCK:
         return ""
     return grid.candidates[0] if share >= STUCK else grid.candidates[1]
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    from probelight.reports.grids.facts import unread
+
+    return " ".join([*compared(results), *unread(results)])

@@ -153,3 +153,8 @@ def _share(number: int, whole: int) -> str:
 
 def _seeds(number: int) -> str:
     return "one seed" if number == 1 else f"mean of {number} seeds"
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    return " ".join(inoculated(results))

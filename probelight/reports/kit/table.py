@@ -11,18 +11,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 from probelight.reports.kit.runs import runs_of
 from probelight.reports.kit.text import ABSENT
+from probelight.reports.table import Cell
 
 Item = TypeVar("Item")
 Record = Mapping[str, object]
 Align = Literal["left", "right"]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A formatted value and, in smaller type, what belongs to it (its interval, its split)."""
-
-    text: str
-    detail: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,21 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
+from probelight.reports.figure import (
+    INK,
+    LINES,
+    MUTED,
+    PAPER,
+    Figure,
+    Line,
+    drawn,
+    left_out,
+    limits,
+    short_count,
+    styled,
+)
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.facts import inoculations
-from probelight.reports.kit.axes import left_out, limits, short_count
-from probelight.reports.kit.figure import INK, LINES, MUTED, PAPER, Figure, Line, drawn, styled
 from probelight.reports.kit.measured import Bounds
 from probelight.reports.kit.text import in_words, percent
 from probelight.results.load import Results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from probelight.reports.kit.columns import attributes, field, fields, text
-from probelight.reports.kit.section import Section
 from probelight.reports.kit.table import Across, Column, Declared, Table
 from probelight.reports.kit.text import percent
 from probelight.reports.overview.grid import MARKS
@@ -62,11 +61,3 @@ def _full(one: Verdict) -> dict[str, object]:
         "cost": one.cost,
         "reason": judged.reason,
     }
-
-
-OVERVIEW = Section(
-    name="overview",
-    title="At a glance",
-    tables=(verdicts_table,),
-    figures=("probelight.reports.overview.arrows:arrows_figure",),
-)

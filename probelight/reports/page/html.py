@@ -13,13 +13,13 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from probelight.reports.kit.figure import PALETTE, Figure
-from probelight.reports.kit.section import Made
+from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.kit.table import Cell, Table
 from probelight.reports.kit.text import ABSENT, count, percent
 from probelight.reports.overview.grid import grid
 from probelight.reports.page.glossary import linked, used
 from probelight.reports.page.provenance import commits, duration, notices, total_seconds
+from probelight.reports.sections import Made
 from probelight.results.load import Results
 
 TEMPLATES = Path(__file__).parents[1]  # each package of the report may have a part of the page
@@ -60,8 +60,7 @@ def to_html(
         sections=[
             section
             for section in sections
-            if section.name != "overview"
-            and (section.figures or section.tables or section.findings)
+            if section.name != "overview" and (section.figures or section.tables or section.summary)
         ],
         items=Markup(items),
         glossary=used(text for section in sections for text in _texts(section)),
@@ -134,7 +133,7 @@ def strong_numbers(sentence: str) -> Markup:
 
 def _texts(section: Made) -> Iterator[str]:
     """What a section says, without the cells of its tables."""
-    yield from (section.title, *section.findings)
+    yield from (section.title, *section.summary)
     yield from (figure.caption for figure in section.figures)
     for table in section.tables:
         yield from (table.title, table.note, *(column.label for column in table.columns))

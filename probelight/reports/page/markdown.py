@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from probelight.io.escaping import markdown, visible
-from probelight.reports.kit.forms.plain import to_markdown
-from probelight.reports.kit.section import Made
 from probelight.reports.kit.table import Table
 from probelight.reports.kit.text import count
 from probelight.reports.page.html import facts, title
 from probelight.reports.page.provenance import notices
+from probelight.reports.sections import Made
+from probelight.reports.table import to_markdown
 from probelight.results.load import Results
 
 OPEN_FIRST = "overview"  # the section whose tables are seen at once
@@ -25,7 +25,7 @@ def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
     if results.left_out:
         parts.append(_folded("Left out of this report", [_bullets(results.left_out)], opened=True))
     for section in sections:
-        if section.figures or section.tables or section.findings:
+        if section.figures or section.tables or section.summary:
             parts += [f"## {markdown(section.title)}", *_section(section)]
     if said := notices(results):
         parts += ["## Notices", _folded(f"{count(len(said))} said by the runs", [_bullets(said)])]
@@ -38,8 +38,8 @@ def _section(section: Made) -> Iterator[str]:
         for table in tables:
             yield from (_shown(table), _folded("How to read it", [markdown(table.note)]))
         tables = ()
-    if section.findings:
-        yield _bullets(section.findings)
+    if section.summary:
+        yield _bullets(section.summary)
     for figure in section.figures:
         yield f"![{markdown(figure.title)}](figures/{figure.name}.png)"
         yield _folded("How to read the figure", [markdown(figure.caption)])

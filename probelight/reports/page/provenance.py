@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from probelight.reports.kit.columns import attributes, column, field, number, text, whole
-from probelight.reports.kit.section import Section
 from probelight.reports.kit.table import Cell, Column, Declared, Heading, Table
 from probelight.reports.kit.text import ABSENT
 from probelight.reports.page.data_files import DataFile, data_files
@@ -127,13 +126,6 @@ def runs_table(results: Results) -> Table | None:
         "folder; below it stands the command that made it, where that was recorded."
     )
     return Declared("runs", "Runs", note, columns).of(results.runs)
-
-
-PROVENANCE = Section(
-    name="provenance",
-    title="Where the numbers come from",
-    tables=(models_table, data_table, software_table, runs_table),
-)
 
 
 def _said(name: str, said: Callable[[Run], Iterable[str]]) -> Column[Run]:

@@ -44,3 +44,8 @@ def _sentence(paper: str, rows: list[tuple[str, Beside]]) -> str:
 
 def _size(row: Beside) -> float:
     return abs(row.difference.value) if row.difference else 0.0
+
+
+def summary(results: Results) -> str:
+    """The findings in one paragraph."""
+    return " ".join(reproduced(results))

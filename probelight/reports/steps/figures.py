@@ -8,20 +8,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from probelight.probes.diagnostics.sets import SETS
-from probelight.reports.kit.axes import example_axis, left_out, limits
-from probelight.reports.kit.figure import (
+from probelight.reports.estimates import chance_levels
+from probelight.reports.figure import (
     LINES,
     MAX_PANELS,
     MUTED,
     Figure,
     Line,
     drawn,
+    example_axis,
     head,
+    left_out,
+    limits,
     panels,
     styled,
 )
 from probelight.reports.steps.facts import Snapshot, by_set, snapshots
-from probelight.reports.zero_shot.facts import chance_levels
 from probelight.results.load import Results
 
 _MOST_TICKS = 6

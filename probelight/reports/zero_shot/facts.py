@@ -1,4 +1,4 @@
-"""What a model scored before any training, gathered from the rows of the zero-shot runs."""
+"""TRANSITION: the old gathering, for users that do not read `zero_shot.scores` yet."""
 
 from __future__ import annotations
 

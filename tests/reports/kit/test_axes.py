@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from probelight.reports.kit.axes import apart, limits, log_positions, short_count
+from probelight.reports.figure import apart, limits, log_positions, short_count
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from probelight.protocols import cli
-from probelight.reports.kit.figure import STYLE
+from probelight.reports.figure import STYLE
 from probelight.reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
 from probelight.reports.overview.verdicts import HELD, Evidence
 from probelight.results.load import Results, load_results

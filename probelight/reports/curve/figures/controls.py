@@ -16,8 +16,17 @@ from probelight.reports.curve.figures.panels import (
     panel_canvas,
 )
 from probelight.reports.curve.summary import Summary, rivals, summaries
-from probelight.reports.kit.axes import left_out
-from probelight.reports.kit.figure import INK, LINES, MAX_PANELS, MUTED, Figure, Line, drawn, styled
+from probelight.reports.figure import (
+    INK,
+    LINES,
+    MAX_PANELS,
+    MUTED,
+    Figure,
+    Line,
+    drawn,
+    left_out,
+    styled,
+)
 from probelight.results.load import Results
 
 IN_ONE_FIGURE = 6  # panels; a probe has a figure of its own where there would be more

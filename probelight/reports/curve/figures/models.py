@@ -9,8 +9,16 @@ from matplotlib.figure import Figure as Canvas
 from probelight.probes.controls import STANDARD
 from probelight.reports.curve.figures.panels import BASELINES, Drawn, bands, heading, panel_canvas
 from probelight.reports.curve.summary import Summary, summaries
-from probelight.reports.kit.axes import left_out
-from probelight.reports.kit.figure import LINES, MAX_PANELS, MUTED, Figure, Line, drawn, styled
+from probelight.reports.figure import (
+    LINES,
+    MAX_PANELS,
+    MUTED,
+    Figure,
+    Line,
+    drawn,
+    left_out,
+    styled,
+)
 from probelight.reports.kit.published import short_name
 from probelight.results.load import Results
 

@@ -12,8 +12,16 @@ from matplotlib.figure import Figure as Canvas
 from probelight.reports.curve.curve import Curve
 from probelight.reports.curve.lines import TRAINED
 from probelight.reports.curve.summary import Summary
-from probelight.reports.kit.axes import end_labels, example_axis, limits
-from probelight.reports.kit.figure import INK, MUTED, Line, head, panels
+from probelight.reports.figure import (
+    INK,
+    MUTED,
+    Line,
+    end_labels,
+    example_axis,
+    head,
+    limits,
+    panels,
+)
 from probelight.reports.kit.published import short_name
 from probelight.reports.kit.text import percent, rate
 

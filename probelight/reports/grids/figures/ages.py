@@ -8,6 +8,7 @@ from itertools import groupby
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from probelight.reports.figure import INK, MUTED, Figure, drawn, left_out, styled
 from probelight.reports.grids.facts import AGE_PANELS, Grid, grids
 from probelight.reports.grids.figures.cells import (
     BESIDE_CELLS,
@@ -20,8 +21,6 @@ from probelight.reports.grids.figures.cells import (
     matrix,
     shades,
 )
-from probelight.reports.kit.axes import left_out
-from probelight.reports.kit.figure import INK, MUTED, Figure, drawn, styled
 from probelight.reports.kit.text import percent
 from probelight.results.load import Results
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
+from probelight.reports.figure import MUTED, ORANGE, Figure, drawn, styled
 from probelight.reports.grids.facts import SIZES, Grid, grids, paper_says
 from probelight.reports.grids.figures.cells import (
     BESIDE_CELLS,
@@ -21,7 +22,6 @@ from probelight.reports.grids.figures.cells import (
     matrix,
     shades,
 )
-from probelight.reports.kit.figure import MUTED, ORANGE, Figure, drawn, styled
 from probelight.reports.kit.text import percent
 from probelight.results.load import Results
 

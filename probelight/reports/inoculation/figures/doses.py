@@ -11,6 +11,24 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
+from probelight.reports.figure import (
+    INK,
+    LINES,
+    MAX_PANELS,
+    MUTED,
+    PAPER,
+    Figure,
+    Line,
+    dodge,
+    drawn,
+    end_labels,
+    example_axis,
+    head,
+    left_out,
+    limits,
+    panels,
+    styled,
+)
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.facts import with_controls
 from probelight.reports.inoculation.figures.marks import (
@@ -22,20 +40,6 @@ from probelight.reports.inoculation.figures.marks import (
     plot_line,
 )
 from probelight.reports.inoculation.series import Series
-from probelight.reports.kit.axes import dodge, end_labels, example_axis, left_out, limits
-from probelight.reports.kit.figure import (
-    INK,
-    LINES,
-    MAX_PANELS,
-    MUTED,
-    PAPER,
-    Figure,
-    Line,
-    drawn,
-    head,
-    panels,
-    styled,
-)
 from probelight.reports.kit.text import percent
 from probelight.results.load import Results
 

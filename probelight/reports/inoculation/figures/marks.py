@@ -7,7 +7,7 @@ from collections.abc import Collection
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from probelight.reports.kit.figure import INK, LINES, Line
+from probelight.reports.figure import INK, LINES, Line
 
 PROBE, ORIGINAL = LINES[:2]
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some, in every figure of inoculation

@@ -9,16 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probelight.reports.inoculation.candidates import (
-    Candidate,
-    Choice,
-    candidates,
-    several_settings,
-)
-from probelight.reports.inoculation.facts import with_controls
-from probelight.reports.inoculation.figures.marks import EXTRAS_NOTE, extra_mark, extra_marks
-from probelight.reports.kit.axes import left_out
-from probelight.reports.kit.figure import (
+from probelight.reports.figure import (
     INK,
     LINES,
     MAX_PANELS,
@@ -28,9 +19,18 @@ from probelight.reports.kit.figure import (
     Line,
     drawn,
     head,
+    left_out,
     panels,
     styled,
 )
+from probelight.reports.inoculation.candidates import (
+    Candidate,
+    Choice,
+    candidates,
+    several_settings,
+)
+from probelight.reports.inoculation.facts import with_controls
+from probelight.reports.inoculation.figures.marks import EXTRAS_NOTE, extra_mark, extra_marks
 from probelight.reports.kit.text import count
 from probelight.results.load import Results
 

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import Inoculation, with_controls
-from probelight.reports.inoculation.figures.marks import ORIGINAL, PROBE, plot_line
-from probelight.reports.inoculation.series import ON_REPORTED
-from probelight.reports.kit.axes import end_labels, left_out, limits
-from probelight.reports.kit.figure import (
+from probelight.reports.figure import (
     INK,
     MAX_PANELS,
     MUTED,
@@ -19,10 +14,17 @@ from probelight.reports.kit.figure import (
     Figure,
     Line,
     drawn,
+    end_labels,
     head,
+    left_out,
+    limits,
     panels,
     styled,
 )
+from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.facts import Inoculation, with_controls
+from probelight.reports.inoculation.figures.marks import ORIGINAL, PROBE, plot_line
+from probelight.reports.inoculation.series import ON_REPORTED
 from probelight.reports.kit.text import count, rate
 from probelight.results.load import Results
 

@@ -52,7 +52,7 @@ def test_many_panels_are_a_figure_a_probe(
 def test_many_panels_of_a_probe_are_cut_and_said(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probelight.reports.kit.axes.MAX_PANELS", 2)
+    monkeypatch.setattr("probelight.reports.figure.MAX_PANELS", 2)
     monkeypatch.setattr("probelight.reports.curve.figures.controls.MAX_PANELS", 2)
     for name in ("a", "b", "c"):
         found = rows.curve("p", "standard", {62: [5], 125: [6]}, 10, model=name)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from matplotlib.axes import Axes
 
+from probelight.reports.figure import head
 from probelight.reports.inoculation.figures import doses
 from probelight.reports.inoculation.figures.doses import inoculation_figure
-from probelight.reports.kit.figure import head
 from probelight.results.load import Results, load_results
 from tests.fixtures.report import texts_of
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from xml.etree import ElementTree
 
+from probelight.reports.figure import BLUE, ORANGE, Figure
 from probelight.reports.inoculation.figures.pareto import pareto_figure
-from probelight.reports.kit.figure import BLUE, ORANGE, Figure
 from probelight.results.load import Results
 from tests.fixtures.inoculations import FAST, SLOW
 

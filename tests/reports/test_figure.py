@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.reports.kit.figure import Figure, drawn, head, panels, styled
+from probelight.reports.figure import Figure, drawn, head, panels, styled
 
 
 def test_small_print_of_a_head_is_wrapped() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from probelight.reports.kit.figure import (
+from probelight.reports.figure import (
     BLUE,
     GREEN,
     INK,
@@ -18,8 +20,8 @@ from probelight.reports.kit.figure import (
     drawn,
     styled,
 )
-from probelight.reports.kit.text import between, percent
-from probelight.reports.zero_shot.facts import ZeroShot, zero_shots
+from probelight.reports.words import between, missing, percent
+from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
 MODELS = ((BLUE, ""), (ORANGE, "////"), (GREEN, "----"), (PURPLE, "xxxx"), (MUTED, "||||"))
@@ -28,12 +30,12 @@ MODELS = ((BLUE, ""), (ORANGE, "////"), (GREEN, "----"), (PURPLE, "xxxx"), (MUTE
 def zero_shot_figure(results: Results) -> Figure | None:
     """Bars of accuracy before any training, with intervals and the chance level of each probe."""
     found = zero_shots(results)
-    if not found:
+    if found.empty:
         return None
-    models = list(dict.fromkeys(entry.label for entry in found))
-    sets = list(dict.fromkeys((entry.probe, entry.accuracy.split) for entry in found))
-    by_set = {s: [e for e in found if (e.probe, e.accuracy.split) == s] for s in sets}
-    sets.sort(key=lambda s: -max(e.accuracy.value - (e.floor or 0) for e in by_set[s]))
+    models = list(dict.fromkeys(found.model))
+    by_set = {place: list(one.itertuples()) for place, one in found.groupby(["probe", "split"])}
+    over = (found.accuracy - found.floor.fillna(0)).groupby([found.probe, found.split]).max()
+    sets = sorted(by_set, key=lambda place: -over[place])
     with styled():
         row_height = 0.34 + 0.2 * len(models)
         canvas = Canvas(figsize=(7.4, 0.95 + row_height * len(sets)))
@@ -52,7 +54,7 @@ def zero_shot_figure(results: Results) -> Figure | None:
         axis.grid(axis="y", visible=False)
         axis.tick_params(axis="y", length=0, labelsize=8.5)
         axis.spines["left"].set_visible(False)
-        _zero_shot_legend(canvas, axis, models, any(e.majority is not None for e in found))
+        _zero_shot_legend(canvas, axis, models, bool(found.majority_accuracy.notna().any()))
         return drawn(
             "zero_shot",
             "Accuracy before any training",
@@ -63,27 +65,26 @@ def zero_shot_figure(results: Results) -> Figure | None:
         )
 
 
-def _bars(axis: Axes, place: int, entries: list[ZeroShot], models: list[str]) -> None:
+def _bars(axis: Axes, place: int, entries: list[Any], models: list[str]) -> None:
     height = 0.62 / len(models)
     for entry in entries:
-        rank = models.index(entry.label)
+        rank = models.index(entry.model)
         color, hatch = MODELS[rank % len(MODELS)]
         y = place - 0.06 + (rank - (len(models) - 1) / 2) * height
-        row = entry.accuracy
         axis.barh(
-            y, 100 * row.value, height * 0.86, color=color, hatch=hatch, edgecolor=PAPER,
+            y, 100 * entry.accuracy, height * 0.86, color=color, hatch=hatch, edgecolor=PAPER,
             linewidth=0,
         )  # fmt: skip
-        if row.ci_low is not None and row.ci_high is not None:
+        if not missing(entry.ci_low + entry.ci_high):
             for line, width in ((PAPER, 2.8), (INK, 1.1)):
-                ends = [100 * row.ci_low, 100 * row.ci_high]
+                ends = [100 * entry.ci_low, 100 * entry.ci_high]
                 axis.plot(ends, [y, y], color=line, linewidth=width, solid_capstyle="butt")
         # The numbers stand in a column of their own, clear of marks and comparable at a glance.
-        axis.text(110, y, percent(row.value), va="center", ha="right", fontsize=8.5)
-        interval = between(row.ci_low, row.ci_high)
+        axis.text(110, y, percent(entry.accuracy), va="center", ha="right", fontsize=8.5)
+        interval = between(entry.ci_low, entry.ci_high)
         axis.text(125, y, interval, va="center", ha="right", fontsize=7.5, color=MUTED)
     first = entries[0]
-    if first.floor is not None:
+    if not missing(first.floor):
         chance = 100 * first.floor
         for color, width in ((PAPER, 3.0), (INK, 1.2)):
             axis.plot([chance] * 2, [place - 0.42, place + 0.4], color=color, linewidth=width)
@@ -91,10 +92,10 @@ def _bars(axis: Axes, place: int, entries: list[ZeroShot], models: list[str]) ->
             chance + 0.7, place + 0.4, f"chance {percent(first.floor)}", va="center", fontsize=7,
             color=MUTED,
         )  # fmt: skip
-    if first.majority is not None:
+    if not missing(first.majority_accuracy):
         axis.plot(
-            [100 * first.majority], [place - 0.06], marker="D", markersize=4.5, color=PAPER,
-            markeredgecolor=INK, markeredgewidth=0.9, zorder=4,
+            [100 * first.majority_accuracy], [place - 0.06], marker="D", markersize=4.5,
+            color=PAPER, markeredgecolor=INK, markeredgewidth=0.9, zorder=4,
         )  # fmt: skip
 
 

@@ -1,0 +1,79 @@
+"""A measured number with its interval, and where it lies against chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from probelight.reports.words import missing, percent
+from probelight.results.frames import results_frame
+from probelight.results.load import Results
+
+Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
+Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
+AT_CHANCE = "not distinguishable from chance"  # verdicts as sentences have them
+NO_BETTER = "no better than always giving the most frequent answer"
+WHOLE = ("", "standard")  # the `control` of an unchanged probe
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95% interval, None where it cannot be had."""
+
+    value: float
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+    @classmethod
+    def of(cls, row: Any) -> Estimate:
+        """Take value and interval from a row of the results."""
+        low, high = (None if missing(end) else end for end in (row.ci_low, row.ci_high))
+        return cls(row.value, low, high)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Both ends of the interval."""
+        return self.ci_low, self.ci_high
+
+    @property
+    def negative(self) -> Estimate:
+        """The same number seen from the other side: a cost as a gain."""
+        if self.ci_low is None or self.ci_high is None:
+            return Estimate(-self.value)
+        return Estimate(-self.value, -self.ci_high, -self.ci_low)
+
+
+def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = None) -> Verdict:
+    """Return where an interval lies against chance; above it only if above the majority too.
+
+    Args:
+        bounds: The interval of an accuracy.
+        chance: 1 / number of real choices; "unknown" without it.
+        majority: Accuracy of always giving the most frequent answer, where it is known.
+    """
+    low, high = bounds
+    if chance is None or low is None or high is None or missing(low + high + chance):
+        return "unknown"
+    if low <= chance:
+        return "below" if high < chance else "not distinguishable"
+    is_above = majority is None or missing(majority) or low > majority
+    return "above" if is_above else "not above the majority"
+
+
+def chance_levels(results: Results) -> dict[str, float]:
+    """Return the chance of each probe by its real choices, from whatever run recorded it."""
+    rows = results_frame(results)
+    rows = rows[rows.subset == ""]
+    names = ("floor", "floor_probe", "chance", "chance_probe")  # the first two count real choices
+    found = [rows[rows.metric.isin(names[at : at + 2])] for at in (2, 0)]
+    levels: dict[str, float] = {}
+    for part in found:
+        levels |= part.drop_duplicates("probe").set_index("probe").value.to_dict()
+    return levels
+
+
+def chance_text(chance: float | None, floor: float | None) -> str:
+    """Return chance in per cent, by the real choices and, where it differs, by those scored."""
+    if chance == floor:
+        return f"{percent(floor)}%"
+    return f"{percent(floor)}% among the real choices, {percent(chance)}% among those scored"

@@ -1,0 +1,314 @@
+"""A table: a frame with every number in full, and how people see it.
+
+`table` makes one of a frame and a list of columns, each of which formats a row of the frame. The
+frame is what the csv file has, the columns what the page, the terminal, Markdown and LaTeX show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pandas as pd
+
+from probelight.io.escaping import as_cell, markdown
+from probelight.reports.words import (
+    ABSENT,
+    LEAST,
+    TOO_FEW,
+    between,
+    count,
+    missing,
+    percent,
+    points,
+    points_between,
+)
+
+ACCURACY = "accuracy ci_low ci_high"
+SIZE = "num_items num_groups"
+RUNS = "_runs"  # column with the keys of the runs that a row comes from
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A formatted value and, in smaller type, what belongs to it (its interval, its split)."""
+
+    text: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that people see.
+
+    Attributes:
+        label: Its heading, with the unit.
+        show: Formats a row of the frame, whose columns are its attributes.
+        align: Numbers are aligned right, so that decimals are below each other.
+        group: Heading over this column and its neighbours with the same group.
+        code: The cells are identifiers (checksums, keys), set in fixed width.
+        prose: The cells are sentences, which go on in further lines.
+    """
+
+    label: str
+    show: Callable[[Any], Cell | str]
+    align: Literal["left", "right"] = "right"
+    group: str = ""
+    code: bool = False
+    prose: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of the report, ready for the terminal, HTML, Markdown, LaTeX and csv.
+
+    Attributes:
+        name: Name of its files.
+        title: What it shows, in a few words.
+        note: How to read it.
+        columns: Of what people see.
+        rows: A cell for each column.
+        frame: The same measurements as fractions at full precision, for the csv file.
+        runs: Of each row the keys of the runs that its numbers come from; empty where unknown.
+    """
+
+    name: str
+    title: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    frame: pd.DataFrame
+    runs: tuple[tuple[str, ...], ...] = ()
+
+
+def table(
+    name: str,
+    title: str,
+    note: str,
+    frame: pd.DataFrame | Iterable[Mapping[str, object]],
+    columns: Sequence[Column],
+    *,
+    rows: str = "",
+    across: str = "",
+    each: Sequence[Column] | Callable[[Any], Sequence[Column]] = (),
+    values: Sequence[Any] | None = None,
+    shown: pd.DataFrame | None = None,
+    csv: str = "",
+) -> Table | None:
+    """Make a table of a frame, None where the frame is empty.
+
+    A column in which nothing was measured is not shown; the csv file keeps it.
+
+    Args:
+        name: Name of its files.
+        title: What it shows, in a few words.
+        note: How to read it.
+        frame: A row a measurement, or the records that make one. A name that begins with "_" is
+            for the columns alone and is not in the csv file; that of `_runs` are the keys of a
+            row's runs.
+        columns: What people see; of rows that several measurements share, what is the same.
+        rows: Names of the frame's columns, divided by blanks, that measurements of one row share.
+        across: Name of the column whose values are beside each other, such as the model.
+        each: The columns of each such value, or what makes them of it.
+        values: Order of the values; that of the frame where it is None.
+        shown: What people see where it is not the whole frame in its order.
+        csv: The columns of the csv file, divided by blanks; all of the frame where it is left out.
+    """
+    frame = framed(frame)
+    if frame.empty:
+        return None
+    shown = frame if shown is None else shown
+    found = _by_row(_records(shown), rows.split(), across)
+    beside = _beside(across, each, shown, values)
+    given = [*columns, *(column for own in beside.values() for column in own)]
+    cells: list[list[Cell]] = []
+    for by_value in found:
+        first = next(iter(by_value.values()))
+        line = [_cell(column, first) for column in columns]
+        for value, own in beside.items():
+            line += [_cell(column, by_value.get(value)) for column in own]
+        cells.append(line)
+    kept = [i for i in range(len(given)) if any(line[i].text != ABSENT for line in cells)]
+    names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
+    return Table(
+        name,
+        title,
+        note,
+        tuple(given[i] for i in kept),
+        tuple(tuple(line[i] for i in kept) for line in cells),
+        frame[names],
+        tuple(_runs(by_value.values()) for by_value in found),
+    )
+
+
+def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFrame:
+    """Return records as a frame whose numbers stay what they are: a missing one makes no float."""
+    if isinstance(records, pd.DataFrame):
+        return records
+    return pd.DataFrame(list(records), dtype=object)
+
+
+def _records(frame: pd.DataFrame) -> list[Any]:
+    plain = frame.astype(object).where(frame.notna(), None)
+    return [SimpleNamespace(**record) for record in plain.to_dict("records")]
+
+
+def _by_row(records: list[Any], rows: list[str], across: str) -> list[dict[Any, Any]]:
+    """Return the records of each row, by the value that they belong to."""
+    if not across:
+        return [{None: record} for record in records]
+    found: dict[tuple[Any, ...], dict[Any, Any]] = {}
+    for record in records:
+        place = tuple(getattr(record, name) for name in rows)
+        found.setdefault(place, {})[getattr(record, across)] = record
+    return list(found.values())
+
+
+def _beside(
+    across: str,
+    each: Sequence[Column] | Callable[[Any], Sequence[Column]],
+    frame: pd.DataFrame,
+    values: Sequence[Any] | None,
+) -> dict[Any, list[Column]]:
+    """Return the columns of each value; the value is their group unless they have one."""
+    if not across:
+        return {}
+    order = values if values is not None else list(dict.fromkeys(frame[across]))
+    return {
+        value: [
+            replace(column, group=column.group or str(value))
+            for column in (each(value) if callable(each) else each)
+        ]
+        for value in order
+    }
+
+
+def _cell(column: Column, record: Any | None) -> Cell:
+    if record is None:
+        return Cell(ABSENT)
+    made = column.show(record)
+    return made if isinstance(made, Cell) else Cell(made)
+
+
+def _runs(records: Iterable[Any]) -> tuple[str, ...]:
+    keys = (getattr(record, RUNS, ()) or () for record in records)
+    return tuple(sorted({key for own in keys for key in ([own] if isinstance(own, str) else own)}))
+
+
+# The kinds of columns. Each takes its label and the names of the frame's columns that it shows.
+
+
+def text(label: str, name: str, small: str = "", *, group: str = "", code: bool = False) -> Column:
+    """Make a column of words, with others in smaller type beside them."""
+
+    def show(row: Any) -> Cell:
+        words = getattr(row, name)
+        detail = getattr(row, small) if small else ""
+        return Cell(
+            ABSENT if missing(words) else str(words), "" if missing(detail) else str(detail)
+        )
+
+    return Column(label, show, "left", group, code)
+
+
+def prose(label: str, name: str) -> Column:
+    """Make a column of sentences, which go on in further lines."""
+    return Column(label, lambda row: str(getattr(row, name) or ABSENT), "left", prose=True)
+
+
+def whole(label: str, name: str, *, group: str = "") -> Column:
+    """Make a column of whole numbers."""
+    return number(label, name, count, group=group)
+
+
+def share(label: str, name: str, *, group: str = "") -> Column:
+    """Make a column of fractions, in per cent."""
+    return number(label, name, percent, group=group)
+
+
+def number(label: str, name: str, form: Callable[[Any], str], *, group: str = "") -> Column:
+    """Make a column of numbers that are written in a form of their own."""
+
+    def show(row: Any) -> str:
+        value = getattr(row, name)
+        return ABSENT if missing(value) else form(value)
+
+    return Column(label, show, group=group)
+
+
+def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
+    """Make a column of fractions with their intervals, in per cent.
+
+    Args:
+        label: The heading.
+        names: The columns with the fraction and the two ends of the interval, divided by blanks.
+        group: As in `Column`.
+    """
+    return Column(label, lambda row: _measured(row, names, percent, between), group=group)
+
+
+def gap(label: str, names: str, *, group: str = "") -> Column:
+    """Make a column of differences of fractions with their intervals, in percentage points."""
+    return Column(label, lambda row: _measured(row, names, points, points_between), group=group)
+
+
+def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
+    """Make a column of numbers of items and, in smaller type, of groups where they are fewer."""
+    items, groups = names.split()
+
+    def show(row: Any) -> Cell:
+        num_items, num_groups = getattr(row, items), getattr(row, groups, None)
+        grouped = not missing(num_groups) and num_groups != num_items
+        return Cell(count(num_items), f"{count(num_groups)} groups" if grouped else "")
+
+    return Column(label, show, group=group)
+
+
+def _measured(
+    row: Any,
+    names: str,
+    form: Callable[[float], str],
+    interval: Callable[[float, float], str],
+) -> Cell:
+    value, low, high = (getattr(row, name, None) for name in names.split())
+    if value is None or missing(value):
+        return Cell(ABSENT)
+    bounds = "" if missing(low) or missing(high) else interval(low, high)  # type: ignore[arg-type]
+    return Cell(form(value), TOO_FEW if bounds and _has_few(row) else bounds)
+
+
+def _has_few(row: Any) -> bool:
+    """Whether a row's intervals go by two groups of items, or two seeds."""
+    groups, seeds = getattr(row, "num_groups", None), getattr(row, "num_seeds", None)
+    by_groups = groups is not None and groups != getattr(row, "num_items", None)
+    return bool(by_groups and groups < LEAST) or seeds == LEAST - 1
+
+
+# The plain forms of a table.
+
+
+def to_csv(table: Table) -> str:
+    """Return the frame as csv, floats in full; no spreadsheet takes a cell for a formula."""
+    if not hasattr(table, "frame"):  # TRANSITION
+        from probelight.reports.kit.forms.plain import to_csv as old
+
+        return old(table)  # type: ignore[arg-type]
+    safe = table.frame.map(lambda value: as_cell(value) if isinstance(value, str) else value)
+    return str(safe.to_csv(index=False, lineterminator="\n"))
+
+
+def to_markdown(table: Table) -> str:
+    """Return the table in Markdown, padded so that it can be read as plain text as well."""
+    heads = [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
+    body = [[f"{c.text} ({c.detail})" if c.detail else c.text for c in row] for row in table.rows]
+    lines = [[markdown(one) for one in line] for line in [heads, *body]]
+    widths = [max(3, *map(len, column)) for column in zip(*lines, strict=True)]
+    right = [column.align == "right" for column in table.columns]
+    rule = ["-" * (w - 1) + ":" if r else "-" * w for w, r in zip(widths, right, strict=True)]
+    padded = [
+        [t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)]
+        for line in lines
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [padded[0], rule, *padded[1:]])

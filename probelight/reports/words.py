@@ -1,0 +1,89 @@
+"""Numbers and names as people read them, in tables, figures and sentences.
+
+A number that was not measured is None in a record and NaN in a frame; both are shown as `ABSENT`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probelight.metrics.intervals import FEW
+
+NOT_INTERPRETABLE = "not interpretable"
+ABSENT = "–"
+INTERVAL = "Beside each accuracy is its 95% interval"
+BY_GROUPS = "by groups where items come in groups, else Wilson's"
+TOO_FEW = "too few"  # in place of an interval that only says that there is hardly any data
+LEAST = 3  # groups, or seeds, from which an interval is shown
+
+
+def missing(value: Any) -> bool:
+    """Whether a number was not measured."""
+    return value is None or bool(value != value)
+
+
+def percent(value: float | None) -> str:
+    """Return a fraction in per cent with one decimal."""
+    return ABSENT if value is None or missing(value) else f"{100 * value:.1f}"
+
+
+def points(value: float | None) -> str:
+    """Return a difference of fractions in percentage points, signed."""
+    if value is None or missing(value):
+        return ABSENT
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def between(low: float | None, high: float | None) -> str:
+    """Return an interval of fractions in per cent; empty where there is none."""
+    return "" if missing(low) or missing(high) else f"{percent(low)}–{percent(high)}"
+
+
+def points_between(low: float | None, high: float | None) -> str:
+    """Return an interval of differences in percentage points; empty where there is none."""
+    return "" if missing(low) or missing(high) else f"{points(low)} to {points(high)}"
+
+
+def count(number: int | None) -> str:
+    """Return a whole number with thousands separators."""
+    return ABSENT if number is None or missing(number) else f"{int(number):,}"
+
+
+def sample(num_items: int | None, num_groups: int | None) -> str:
+    """Return how many items and groups were measured; said in words where groups are few."""
+    if num_items is None or missing(num_items) or not num_items:
+        return ""
+    text = f"n = {count(num_items)}"
+    if num_groups is None or missing(num_groups) or num_groups == num_items:
+        return text
+    few = "only " if num_groups < FEW else ""
+    return f"{text} in {few}{count(num_groups)} {'group' if num_groups == 1 else 'groups'}"
+
+
+def rate(value: float | None) -> str:
+    """Return a learning rate, 1e-05 written as 1e-5."""
+    return ABSENT if value is None or missing(value) else f"{value:g}".replace("e-0", "e-")
+
+
+def probability(value: float | None) -> str:
+    """Return a p-value with its sign of relation; a bound for one that would print as zero."""
+    if value is None or missing(value):
+        return "not recorded"
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def way(mode: str) -> str:
+    """Return how choices got their scores; empty where a masked LM gave them at the mask."""
+    return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
+
+
+def in_words(name: str) -> str:
+    """Return a probe's name as a person says it: "taxonomy (small)" for `taxonomy_small`."""
+    words = name.replace("_", " ")
+    return f"{words.removesuffix(' small')} (small)" if words.endswith(" small") else words
+
+
+def listed(parts: list[str]) -> str:
+    """Return the parts of a sentence, the last one after an "and"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

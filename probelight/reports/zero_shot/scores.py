@@ -1,0 +1,288 @@
+"""What models scored before any training."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import islice
+
+import pandas as pd
+
+from probelight.metrics.scoring_rules import RULES
+from probelight.metrics.ties import NEAR
+from probelight.reports import table as tables
+from probelight.reports.estimates import AT_CHANCE, NO_BETTER, WHOLE, verdict_of
+from probelight.reports.table import (
+    ACCURACY,
+    SIZE,
+    Column,
+    Table,
+    accuracy,
+    number,
+    share,
+    size,
+    text,
+)
+from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed, way
+from probelight.results.frames import results_frame
+from probelight.results.load import Results
+
+PLACE = ["path", "name", "probe", "split"]  # what a model was asked in a run
+LEVELS = [
+    "chance", "floor", "majority_accuracy", "macro_accuracy", "tied_share", "near_tied_share"
+]  # fmt: skip
+IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
+VERDICTS = {
+    "above": "above chance",
+    "not above the majority": NO_BETTER,
+    "not distinguishable": AT_CHANCE,
+    "below": "below chance",
+    "unknown": "without a chance level or an interval to compare with",
+}
+MOST_MODELS = 6  # in the paragraph
+STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
+
+
+def zero_shot_rows(results: Results) -> pd.DataFrame:
+    """Return the rows of the zero-shot runs, with the model as `name`."""
+    rows = results_frame(results)
+    return rows[rows.protocol == "zero_shot"].rename(columns={"model": "name"})
+
+
+@lru_cache(maxsize=2)
+def zero_shots(results: Results) -> pd.DataFrame:
+    """Return a row for each model on each split of a probe, by its own score, sorted.
+
+    The columns are those of the results and, as fractions: `accuracy`; `chance` (one over the
+    choices scored, empty ones that pad a question included) and `floor` (over the real ones, which
+    verdicts go by); `majority_accuracy` of always giving the most frequent answer;
+    `macro_accuracy`; `tied_share` and `near_tied_share` of items whose best score others share, or
+    nearly. `against_chance` is the verdict. `model` has in brackets the weights, or the run, where
+    several of one name were asked the same.
+    """
+    rows = zero_shot_rows(results)
+    is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.control.isin(WHOLE)
+    whole = rows[is_whole & (rows.scoring == "")].drop_duplicates([*PLACE, "metric"])
+    levels = whole.pivot(index=PLACE, columns="metric", values="value").reindex(columns=LEVELS)
+    found = whole[whole.metric == "accuracy"].rename(columns={"value": "accuracy"})
+    # Chance and the like may be given once, without a split.
+    without_split = found.assign(split="").join(levels, on=PLACE)[LEVELS]
+    found = found.join(levels, on=PLACE)
+    found[LEVELS] = found[LEVELS].fillna(without_split)
+    found["floor"] = found.floor.fillna(found.chance)
+    alike = found.groupby(["name", "probe", "split"])
+    repeats = alike.name.transform("size")
+    by_weights = alike.model_sha256.transform("nunique") == repeats
+    which = found.model_sha256.str[:8].where(by_weights, found.run)
+    found["model"] = found.name.where(repeats == 1, found.name + " (" + which + ")")
+    found["against_chance"] = [
+        verdict_of((row.ci_low, row.ci_high), row.floor, row.majority_accuracy)
+        for row in found.itertuples()
+    ]
+    found["_runs"] = found.run
+    return found.sort_values(["probe", "split", "model"], ignore_index=True)
+
+
+def zero_shot_table(results: Results) -> Table | None:
+    """Make the table of accuracy before any training: rows are probes, columns are models."""
+    found = zero_shots(results)
+    with_floor = bool((found.chance != found.floor).any())
+    differ = bool((found.groupby("probe").mode.nunique() > 1).any())
+    with_ties, with_near = (bool(found[name].any()) for name in LEVELS[-2:])
+    ways = found["mode"].map(way)
+    how = (found.split + ", " + ways).str.strip(", ")
+    each = [
+        accuracy("accuracy %"),
+        share("macro %", "macro_accuracy"),
+        size(),
+        *([share("chance, empty choices too", "chance")] if with_floor else []),
+        Column(
+            "against chance",
+            lambda row: ABSENT if row.against_chance == "unknown" else row.against_chance,
+            "left",
+        ),
+        *([text("scored by", "_way")] if differ else []),
+        *([share("ties %", "tied_share")] if with_ties else []),
+        *([share("near-ties %", "near_tied_share")] if with_near else []),
+    ]
+    note = (
+        f"{INTERVAL} ({BY_GROUPS}) and the number of items n. Majority: always the most frequent "
+        "answer. Macro: the mean of the accuracies of each answer."
+    )
+    if with_ties:
+        note += " Ties: items whose best score n choices share; they count 1/n."
+    if with_floor:
+        note += " Empty choices that a model was given compete; verdicts go by the others."
+    if with_near:
+        note += f" Near-ties: the best score is less than {NEAR:g} above the second."
+    return tables.table(
+        "zero_shot",
+        "Accuracy before any training",
+        note,
+        found.assign(_way=ways.replace("", "the mask"), _how=found.split if differ else how),
+        [
+            text("probe", "probe", "_how"),
+            share("chance", "floor"),
+            share("majority", "majority_accuracy"),
+        ],
+        rows="probe split",
+        across="model",
+        each=each,
+        csv=f"model probe split mode {ACCURACY} {SIZE} {' '.join(LEVELS)} against_chance",
+    )
+
+
+def predicted_shares_table(results: Results) -> Table | None:
+    """Make the table of how often each answer was predicted, whatever the question."""
+    found = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
+    return tables.table(
+        "predicted_shares",
+        "What the model tends to say",
+        "Share of the items on which each answer was predicted. A model that mostly says one thing "
+        "scores near the share of items where that happens to be right.",
+        found.rename(columns={"subset": "answer", "value": "share"}),
+        [text("probe", "probe", "split"), text("answer", "answer")],
+        rows="probe split answer",
+        across="model",
+        each=[share("predicted %", "share")],
+        csv="model probe split answer share",
+    )
+
+
+def parts_table(results: Results) -> Table | None:
+    """Make the table of accuracy by template, perturbation or control."""
+    rows = zero_shot_rows(results)
+    changed = (rows.perturbation != "") | ~rows.control.isin(WHOLE)
+    is_part = (rows.subset != "") & (rows.subset_kind != "paradigm") | changed
+    found = of_entries(results, rows[is_part & (rows.metric == "accuracy")])
+    control = found.control.where(found.control != "standard", "")
+    names = zip(found.subset, found.perturbation, control, strict=True)
+    return tables.table(
+        "zero_shot_parts",
+        "Parts and variants of the probes",
+        f"{INTERVAL}; parts are small, and their intervals wide.",
+        found.assign(accuracy=found.value, part=[", ".join(filter(None, one)) for one in names]),
+        [
+            text("probe", "probe", "split"),
+            text("part", "part"),
+            text("model", "model"),
+            accuracy("accuracy %"),
+            size(),
+        ],
+        csv=f"model probe split part {ACCURACY} {SIZE}",
+    )
+
+
+def paradigms_table(results: Results) -> Table | None:
+    """Make the table of minimal pairs by paradigm: rows are paradigms, columns are models."""
+    rows = zero_shot_rows(results).query("metric == 'accuracy'")
+    parts = rows[rows.subset_kind == "paradigm"].sort_values("subset", kind="stable")
+    is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.control.isin(WHOLE)
+    every = pd.concat([rows[is_whole & rows.path.isin(parts.path)], parts])
+    every["uid"] = [part["name"] if part else "all" for part in every.part]
+    found = of_entries(results, every.rename(columns={"value": "accuracy"}))
+    pairs = found[found.scoring == ""].sort_values(["probe", "split", "model"], kind="stable")
+    rules = [rule for rule in RULES if rule != "sum" and rule in {*found.scoring}]
+    for rule in rules:  # the sum is the model's own score
+        by_rule = found[found.scoring == rule][[*PLACE, "uid", *ACCURACY.split()]]
+        names = {name: f"{rule}_{name}" for name in ACCURACY.split()}
+        pairs = pairs.merge(by_rule.rename(columns=names), how="left", on=[*PLACE, "uid"])
+    note = (
+        f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
+        "its tokens' log-probabilities; mean_token, mean_char: divided by its tokens or "
+        "characters, so that the shorter sentence is not preferred."
+    )
+    if pairs["mode"].str.startswith("imported").any():
+        note += " Imported scores are as their files have them."
+    full = [f"{rule}_{name}" for rule in rules for name in ACCURACY.split()]
+    return tables.table(
+        "minimal_pairs",
+        "Minimal pairs by UID",
+        note,
+        pairs.assign(_where=(pairs.probe + ", " + pairs.split).str.strip(", ")),
+        # First, as a narrow terminal repeats this column alone.
+        [text("UID", "uid", "_where"), size()],
+        rows="probe split uid",
+        across="model",
+        each=[
+            accuracy("accuracy %"),
+            *(
+                accuracy(f"{rule} %", f"{rule}_accuracy {rule}_ci_low {rule}_ci_high")
+                for rule in rules
+            ),
+        ],
+        csv=f"model probe split mode uid {ACCURACY} {SIZE} {' '.join(full)}",
+    )
+
+
+def ranks_table(results: Results) -> Table | None:
+    """Make the table of the candidates' ranks in the whole vocabulary.
+
+    Talmor et al. 2020, section 4.5.
+    """
+    rows = zero_shot_rows(results).query("subset == ''")
+    ranks = rows[rows.metric == "median_gold_rank"].rename(columns={"value": "median_gold_rank"})
+    full = ["median_gold_rank"]
+    for metric in ("gold_in_top10", "all_in_top10"):
+        names = {"value": metric, "ci_low": f"{metric}_ci_low", "ci_high": f"{metric}_ci_high"}
+        top = rows[rows.metric == metric].rename(columns={**names, "num_groups": "groups"})
+        ranks = ranks.merge(
+            top[["path", *names.values(), "groups"]], how="left", on="path", suffixes=("", "_")
+        )
+        full += list(names.values())
+    return tables.table(
+        "zero_shot_ranks",
+        "Would the model say the answers unasked?",
+        "Ranks of the candidates in the whole vocabulary at the mask, 1 is the model's first "
+        f"guess. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Where the answers are far "
+        "down, the accuracy chooses among words that the model would not say.",
+        ranks.assign(model=ranks.name, _runs=ranks.run, num_groups=ranks.groups),
+        [
+            text("probe", "probe", "split"),
+            text("model", "model"),
+            number("median rank of the right answer", "median_gold_rank", "{:,.10g}".format),
+            accuracy("right answer in the top 10 %", " ".join(full[1:4])),
+            accuracy("all answers in the top 10 %", " ".join(full[4:7])),
+            size(),
+        ],
+        csv=f"probe split model {' '.join(full)} num_items",
+    )
+
+
+def summary(results: Results) -> str:
+    """Return which probes each model was above chance on, and what the tables do not say."""
+    found = zero_shots(results)
+    if found.empty:
+        return ""
+    sentences = []
+    imported = found[found.kind == IMPORTED]
+    if len(imported):
+        by_model = imported.groupby("model", sort=False).probe.agg(list)
+        named = "; ".join(f"{model} on {listed(probes)}" for model, probes in by_model.items())
+        sentences.append(
+            f"Imported, not measured here: {named}. Whether these models were trained on anything "
+            "of the kind before is not known."
+        )
+    for model, of_model in islice(found.groupby("model"), MOST_MODELS):
+        by_verdict = of_model.groupby("against_chance").probe.agg(list)
+        said = [
+            f"{words} on {listed(list(dict.fromkeys(by_verdict[verdict])))}"
+            for verdict, words in VERDICTS.items()
+            if verdict in by_verdict
+        ]
+        when = "As imported" if set(of_model.kind) == {IMPORTED} else "Before any training"
+        sentences.append(f"{when}, {model} was {'; '.join(said)}.")
+    if (rest := found.model.nunique() - MOST_MODELS) > 0:
+        sentences.append(f"The table has {rest} more models.")
+    shares = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
+    stuck = shares[shares.value >= STUCK]
+    if len(stuck):
+        answers = [f"{r.subset} of {r.model} on {r.probe}" for r in stuck.itertuples()]
+        sentences.append(f"Almost always the same answer: {listed(answers)}.")
+    return " ".join(sentences)
+
+
+def of_entries(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows in the order of `zero_shots`, with the `model` that it calls them by."""
+    entries = zero_shots(results)[[*PLACE, "model"]]
+    found = entries.merge(rows, on=PLACE)
+    return found.assign(_runs=found.run)

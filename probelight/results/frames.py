@@ -1,0 +1,88 @@
+"""What a folder's runs measured, as data frames: one of every number, and one of every item.
+
+Tables, figures and notebooks read these two. Their columns are those of `NUMBERS` and `ITEMS`, in
+that order, whatever runs there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+
+import pandas as pd
+
+from probelight.results.load import Results
+from probelight.results.predictions import ItemLine, read_item_lines
+from probelight.results.row import Row
+
+# Numbers: the columns of results.csv (see `probelight.results.row.Row`), without the run's folder.
+_OF_ROW = tuple(one.name for one in fields(Row) if one.name not in ("run_dir", "subset"))
+NUMBERS: Mapping[str, str] = {
+    "run": "Key of the run, the name of its folder.",
+    "path": "Folder of the run, below that of the results; no two runs have the same.",
+    **{name: f"As `Row.{name}`." for name in _OF_ROW},
+    "subset": "The part of the set that was measured, as results.csv calls it; empty for all.",
+    "part": "The same as a `Subset`, with its kind and fields; None for all.",
+    "subset_kind": "Its kind, such as `template`; empty for all.",
+    "control_of": "The model whose architecture with random weights the run's model is.",
+    "model_sha256": "Checksum of the weights.",
+    "place": "Number of the row in its run, from 0.",
+}
+ITEMS: Mapping[str, str] = {
+    "run": NUMBERS["run"],
+    "path": NUMBERS["path"],
+    "protocol": "Name of the protocol of the run.",
+    "model": "The run's model.",
+    "probe": "The run's probe.",
+    **{one.name: f"As `ItemLine.{one.name}`." for one in fields(ItemLine)},
+}
+WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place")
+
+
+@lru_cache(maxsize=2)
+def results_frame(results: Results) -> pd.DataFrame:
+    """Return a row for each number of all runs, with the columns of `NUMBERS`.
+
+    A number that is not there is missing (NA); a text is empty. Rows are in the order of the runs.
+    """
+    found = [
+        {
+            **{name: getattr(row, name) for name in _OF_ROW},
+            "run": run.key,
+            "path": run.path,
+            "subset": row.subset_text,
+            "part": row.subset,
+            "subset_kind": row.subset.kind if row.subset else "",
+            "control_of": run.source.control_of,
+            "model_sha256": run.model_sha256,
+            "place": place,
+        }
+        for run in results.runs
+        for place, row in enumerate(run.rows)
+    ]
+    frame = pd.DataFrame(found, columns=list(NUMBERS))
+    numbers = dict.fromkeys(("learning_rate", "value", "ci_low", "ci_high"), "float64")
+    return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **numbers})
+
+
+@lru_cache(maxsize=2)
+def items_frame(results: Results) -> pd.DataFrame:
+    """Return a row for each item that a run answered, with the columns of `ITEMS`.
+
+    Raises:
+        UnreadableResultError: If the predictions of a run are damaged; the message names the line.
+    """
+    found = [
+        {
+            "run": run.key,
+            "path": run.path,
+            "protocol": run.protocol,
+            "model": run.model,
+            "probe": run.probe,
+            **{one.name: getattr(line, one.name) for one in fields(line)},
+        }
+        for run in results.runs
+        for line in read_item_lines(results, run)
+    ]
+    return pd.DataFrame(found, columns=list(ITEMS))
