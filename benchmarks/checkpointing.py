@@ -26,7 +26,7 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import EMBEDDED
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 
 BATCH_SIZE = 16
 

@@ -28,7 +28,7 @@ from probelight.models.checkpoint_files import EMBEDDED
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 
 PEER_BATCH = 8
 OURS, PEER = "Probelight", "batches of 8"

@@ -39,7 +39,7 @@ from probelight.models.checkpoint_files import EMBEDDED, resolve
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 
 BATCH_SIZE = 16
 RATE = 1e-5

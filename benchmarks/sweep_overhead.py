@@ -27,8 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from probelight.protocols.jobs.cells import Cell  # noqa: E402
-from probelight.protocols.jobs.context import RaySettings, RunContext  # noqa: E402
-from probelight.protocols.jobs.job import Job  # noqa: E402
+from probelight.protocols.jobs.job import (  # noqa: E402
+    Job,
+    RaySettings,
+    RunContext,
+)
 from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
 from probelight.protocols.jobs.on_ray.resources import own_cpus  # noqa: E402

@@ -15,13 +15,16 @@ from probelight.io.atomic import whole_folder
 from probelight.io.files import user_path
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.baselines.token_vectors import Origin, TokenVectors
-from probelight.lightning_modules.baselines.word_settings import (
-    FORMAT,
+from probelight.lightning_modules.optimization import halved_on_plateau
+from probelight.models.checkpoint_files import (
+    WORD_FORMAT,
     WORD_SETTINGS,
+    PretrainedError,
+    agree,
+    check_size,
+    one_error,
     word_settings,
 )
-from probelight.lightning_modules.optimization import halved_on_plateau
-from probelight.models.checkpoint_files import PretrainedError, agree, check_size, one_error
 from probelight.models.networks import check_numbers
 
 if TYPE_CHECKING:
@@ -84,7 +87,7 @@ class WordModule(ChoiceModule):
         """
         whole = self.state_dict() if state_dict is None else state_dict
         settings = {
-            "format": FORMAT,
+            "format": WORD_FORMAT,
             "kind": self.kind,
             "vectors": self.vectors.source,
             "vectors_sha256": self.vectors.sha256,

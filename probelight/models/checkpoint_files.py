@@ -24,6 +24,8 @@ HEAD_FORMAT = 1
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
 _MOST_CONFIG_BYTES = 16 << 20
+# Of a baseline over word vectors: its settings, and the version of their form.
+WORD_SETTINGS, WORD_FORMAT = "word_module.json", 1
 
 # Larger ones are no encoder's; without a bound the modules of a million layers are made one by one.
 _COUNTS = {
@@ -318,3 +320,22 @@ def quiet_transformers() -> Iterator[None]:
         transformers_logging.set_verbosity(verbosity)
         if bars:
             transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def is_word_folder(folder: str | Path) -> bool:
+    """Return whether this is a folder that `WordModule.save_pretrained` wrote."""
+    return (user_path(folder) / WORD_SETTINGS).is_file()
+
+
+def word_settings(folder: str | Path) -> dict[str, Any]:
+    """Read the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`.
+
+    Raises:
+        PretrainedError: If there are none, or they cannot be read.
+    """
+    path = user_path(folder) / WORD_SETTINGS
+    settings = read_settings(path)
+    if (form := settings.pop("format", None)) != WORD_FORMAT:
+        raise PretrainedError(f"{path}: format {form!r} is not known here")
+    check_input_sizes(path, settings)
+    return settings

@@ -23,10 +23,14 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import DEFAULT_TRAINER, RunContext, TrainerSettings
 from probelight.protocols.jobs.run import run_jobs, unfinished
-from probelight.protocols.zero_shot.command import check_models, zero_shot_jobs
-from probelight.protocols.zero_shot.sets import load_sets, own_configs
+from probelight.protocols.zero_shot.command import (
+    check_models,
+    load_sets,
+    own_configs,
+    zero_shot_jobs,
+)
 from probelight.results.run_folder import CommandFolder
 
 

@@ -46,7 +46,7 @@ def export_language_model(state: PathText, output_dir: PathText = str(MODEL_DIR)
     from probelight.callbacks.last_state import read_state
     from probelight.lightning_modules.masked_lm import MaskedLanguageModel
     from probelight.protocols.engine.training import make_trainer
-    from probelight.protocols.jobs.context import TrainerSettings
+    from probelight.protocols.jobs.job import TrainerSettings
     from probelight.protocols.pretraining import DictionaryText
 
     folder, checkpoint = Path(output_dir), read_state(Path(state))

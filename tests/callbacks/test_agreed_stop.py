@@ -17,7 +17,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from probelight.callbacks.last_state import read_state
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 from tests.protocols.jobs.tiny_training import Points, Regression

@@ -30,9 +30,8 @@ from probelight.models.vocabulary import (
     word_rows,
 )
 from probelight.probes.record import Record
-from probelight.protocols.engine.evaluation import ask
-from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.engine.predictions import Predictions, ask
+from probelight.protocols.jobs.job import TrainerSettings
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 RECORDS = [

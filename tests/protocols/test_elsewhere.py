@@ -18,8 +18,7 @@ from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import Job, Runner, make_run
+from probelight.protocols.jobs.job import Job, RunContext, Runner, make_run
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -51,7 +50,7 @@ COMMANDS = (
 ELSEWHERE = """
 import json, sys
 from pathlib import Path
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 from probelight.protocols.jobs.job import make_run
 from probelight.results.run_folder import RunFolder
 for path, runner, told in json.load(sys.stdin):

@@ -28,25 +28,25 @@ from probelight.probes.record import chance_of
 from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import loaded_scorer, refuse_untrained
+from probelight.protocols.engine.models import loaded_scorer, refuse_untrained, source_of
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     grouped_row,
+    predict,
     proportion_row,
     score_notices,
     tied_row,
 )
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
+    Job,
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import GRID_FILE
 from probelight.results.predictions import write_predictions
@@ -183,8 +183,6 @@ def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     Raises:
         UsageError: If the sentences are others than when the run was planned.
     """
-    from probelight.protocols.engine.evaluation import predict  # only now: it imports torch
-
     model = ModelSettings(**config["model"])
     grid = grid_of(config["grid"], config["values"], config["wording"])
     sentences = DataUse(

@@ -28,8 +28,7 @@ from probelight.probes.splits import groups_of
 from probelight.probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import grouped_row
-from probelight.protocols.jobs.context import RunContext, kept
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_command
 from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_file
 from probelight.results.record import RunRecord, changed_since, check_left, data_files

@@ -21,8 +21,7 @@ from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
 from probelight.protocols.cli.command import Command, command
-from probelight.protocols.jobs.context import RunContext, kept
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_command
 from probelight.results.details import UnigramDetails
 from probelight.results.load import Results, load_results

@@ -32,26 +32,32 @@ from probelight.protocols.audit.items import (
 )
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import MODEL_CONFIGS, chosen_models
-from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import check_module, check_scorer, model_type_of, scorer_for
+from probelight.protocols.engine.models import (
+    check_module,
+    check_scorer,
+    model_type_of,
+    scorer_for,
+    source_of,
+)
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
     chance_rows,
+    predict,
     score_notices,
     subset_rows,
     tied_row,
     untouched_of,
 )
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
+    Job,
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, data_files
@@ -207,7 +213,6 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     """
     # Only now: they import torch and Lightning.
     from probelight.models.scorer import Scorer, TrainedScorer
-    from probelight.protocols.engine.evaluation import predict
     from probelight.protocols.engine.training import Direct, fit_directly
 
     model = ModelSettings(**config["model"])

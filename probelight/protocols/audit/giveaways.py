@@ -23,7 +23,7 @@ from probelight.probes.record import chance_of
 from probelight.probes.splits import groups_of
 from probelight.protocols.audit.items import AuditData, AuditSettings, read_audit
 from probelight.protocols.engine.predictions import Predictions, accuracy_row, grouped_row
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder

@@ -20,9 +20,8 @@ from probelight.probes.record import MASK, Record, Setup
 from probelight.probes.source import FORMS, ProbeData, load_files, load_probe, read_file
 from probelight.probes.splits import SplitError, group_of, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
-from probelight.protocols.engine.model_types import MODEL_TYPES
-from probelight.protocols.engine.settings import FitSettings
-from probelight.protocols.jobs.context import RunContext, kept
+from probelight.protocols.engine.settings import MODEL_TYPES, FitSettings
+from probelight.protocols.jobs.job import RunContext, kept
 from probelight.protocols.probes.check import split_files
 
 ORDER = ("train", "dev", "test")

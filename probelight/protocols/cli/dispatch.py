@@ -198,9 +198,9 @@ def _execute(command: str, arguments: list[str]) -> int:
 def call(command: str, arguments: list[str]) -> None:
     """Hand the arguments to LightningCLI, or to the protocol whose command it is."""
     if command not in LIGHTNING:
-        from probelight.protocols.cli.parser import run_command
+        from probelight.protocols.cli.parser import parse_and_call
 
-        run_command(command, function_of(command), arguments)
+        parse_and_call(command, function_of(command), arguments)
     elif HELPS & {*arguments}:
         print(fit_help(command))
     else:

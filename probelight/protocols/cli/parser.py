@@ -47,7 +47,7 @@ _load_yaml = get_loader("yaml")
 set_loader("yaml", lambda text: with_current_class_paths(_load_yaml(text)), (yaml.YAMLError,))
 
 
-def run_command(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
+def parse_and_call(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
     """Parse the arguments of a protocol's function and call it."""
     set_command(name, arguments)
     named = declared(function).named

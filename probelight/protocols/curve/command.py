@@ -38,14 +38,14 @@ from probelight.protocols.engine.settings import (
     SplitFiles,
     listed,
 )
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
+    Job,
     RunContext,
     TrainerSettings,
 )
-from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_jobs, unfinished
 from probelight.results.record import RunRecord, check_data
 from probelight.results.run_folder import CommandFolder, RunFolder

@@ -27,7 +27,7 @@ from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for
 from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import model_type_of, trained_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.jobs.context import RunContext, kept
+from probelight.protocols.jobs.job import RunContext, kept
 
 Mode = HeadMode | Literal["full"]
 

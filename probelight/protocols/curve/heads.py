@@ -39,12 +39,10 @@ from probelight.protocols.curve.rows import (
     write_point,
 )
 from probelight.protocols.curve.settings import PROTOCOL, CurveSettings
-from probelight.protocols.engine.evaluation import predict
-from probelight.protocols.engine.model_types import MODEL_TYPES, TRANSFORMER
-from probelight.protocols.engine.models import model_type_of, module_for, scorer_for
-from probelight.protocols.engine.predictions import Predictions
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings, kept
+from probelight.protocols.engine.models import loaded_scorer, model_type_of, module_for, scorer_for
+from probelight.protocols.engine.predictions import Predictions, predict
+from probelight.protocols.engine.settings import MODEL_TYPES, TRANSFORMER, ModelSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings, kept
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
@@ -127,16 +125,13 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
 
 def frozen_scorer(curve: Curve, seed: int) -> Scorer:
-    """Return the scorer that a curve's features are of; its random weights, if any, of the seed."""
+    """Return the scorer that a curve's features are of; its random weights, if any, of the seed.
+
+    That of the first seed is kept: the model's next probe is read with it too.
+    """
     if seed == curve.settings.seeds[0]:
-        return first_scorer(curve.context, curve.model, seed)
+        return loaded_scorer(curve.context, curve.model, "mc_mlm", seed)
     return scorer_for(curve.model, "mc_mlm", seed)
-
-
-@kept(most=1)
-def first_scorer(context: RunContext, model: ModelSettings, seed: int) -> Scorer:
-    """Return the scorer of the first seed, with which the model's next probe is read too."""
-    return scorer_for(model, "mc_mlm", seed)
 
 
 @kept(most=1)

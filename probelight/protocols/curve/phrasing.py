@@ -9,26 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from probelight.io.errors import UsageError
 from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import groups_of
 from probelight.protocols.curve.settings import PROTOCOL
-from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import scorer_for
-from probelight.protocols.engine.predictions import accuracy_row, score_notices, tied_row
+from probelight.protocols.engine.models import loaded_scorer, source_of
+from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices, tied_row
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext, kept
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, kept
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, data_files
 from probelight.results.run_folder import CommandFolder, RunFolder
-
-if TYPE_CHECKING:
-    from probelight.models.scorer import Scorer
 
 
 def best_phrasing(
@@ -89,25 +84,17 @@ def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
     return load_probe(name, split, mirror=context.mirror)
 
 
-@kept(most=1)
-def load_scorer(context: RunContext, model: ModelSettings) -> Scorer:
-    """Return a model that answers all phrasings."""
-    return scorer_for(model, "mc_mlm")
-
-
 def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Score one phrasing by one model, zero-shot.
 
     Raises:
         UsageError: If the phrasing is another one than when the run was planned.
     """
-    from probelight.protocols.engine.evaluation import predict
-
     model, split = ModelSettings(**config["model"]), config["split"]
     data = load_phrasing(context, config["phrasing"], split)
     check_data(config["data"], [data])
     probe = data.config.name
-    scorer = load_scorer(context, model)
+    scorer = loaded_scorer(context, model, "mc_mlm")
     predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
     groups = groups_of(predictions.records, data.config.group_by)
     row = replace(

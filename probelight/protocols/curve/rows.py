@@ -13,7 +13,7 @@ from probelight.probes.record import Record
 from probelight.probes.splits import groups_of
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.settings import PROTOCOL
-from probelight.protocols.engine.model_source import source_of
+from probelight.protocols.engine.models import source_of
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,

@@ -19,9 +19,8 @@ from probelight.io.ranges import (
 )
 from probelight.lightning_modules.modes import HeadMode
 from probelight.probes.controls import STANDARD, control_named
-from probelight.protocols.engine.model_types import MODEL_TYPES
 from probelight.protocols.engine.own_files import OwnFiles, measured_split
-from probelight.protocols.engine.settings import Fit, FitSettings
+from probelight.protocols.engine.settings import MODEL_TYPES, Fit, FitSettings
 
 _NO_CONTROL = (
     "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"

@@ -32,18 +32,22 @@ from probelight.protocols.diagnostics.word_predictions import (
     write_recorded_files,
 )
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.models import check_scorer, loaded_scorer, refuse_untrained
+from probelight.protocols.engine.models import (
+    check_scorer,
+    loaded_scorer,
+    refuse_untrained,
+    source_of,
+)
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
+    Job,
     RunContext,
     TrainerSettings,
     kept,
 )
-from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded

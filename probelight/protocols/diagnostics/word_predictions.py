@@ -25,7 +25,8 @@ from probelight.io.errors import UsageError
 from probelight.probes.diagnostics.items import Prompt
 from probelight.probes.diagnostics.sets import SetSource
 from probelight.probes.record import MASK, Record
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.engine.predictions import ask_about
+from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.model_outputs import LISTS, PREDICTIONS, PROBABILITIES, SPLIT, ModelOutputs
 
 if TYPE_CHECKING:
@@ -93,7 +94,6 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
     """
     # Only now: they import torch.
     from probelight.models.vocabulary import best_entries, entries_of, read_out, tokenizer_of
-    from probelight.protocols.engine.evaluation import ask_about
 
     vocabulary = scorer.vocabulary()
     tokenizer = tokenizer_of(vocabulary)

@@ -18,11 +18,23 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import user_path
 from probelight.io.package import CONFIGS
-from probelight.lightning_modules.baselines.word_settings import is_word_folder
-from probelight.models.checkpoint_files import EMBEDDED, PretrainedError, check_config, resolve
-from probelight.protocols.engine.model_types import AUTO, MODEL_TYPES, TRANSFORMER, saved_model_type
+from probelight.models.checkpoint_files import (
+    EMBEDDED,
+    PretrainedError,
+    check_config,
+    is_word_folder,
+    resolve,
+)
 from probelight.protocols.engine.models import check_questions, model_type_of
-from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings, listed
+from probelight.protocols.engine.settings import (
+    AUTO,
+    DEFAULT_MODEL,
+    MODEL_TYPES,
+    TRANSFORMER,
+    ModelSettings,
+    listed,
+    saved_model_type,
+)
 from probelight.results.load import distinct_ends
 
 MODEL_CONFIGS = CONFIGS / "model"

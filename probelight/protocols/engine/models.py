@@ -1,29 +1,34 @@
 """The factory of models: what answers as it is, what is trained, what a folder holds.
 
-It asks the registry of model types, and imports what a type is made by when it is first made.
+It asks the registry of model types, and imports what a type is made by when it is first made. Here
+is also what a run records of where its model comes from, so that a report need not go by names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
+from probelight.io.files import user_path
 from probelight.probes.record import Record, Setup
-from probelight.protocols.engine.model_types import (
+from probelight.protocols.engine.settings import (
     MODEL_TYPES,
+    ModelSettings,
     ModelType,
     Trained,
     saved_model_type,
 )
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext, kept
-from probelight.results.record import check_model
+from probelight.protocols.jobs.job import RunContext, kept
+from probelight.results.record import ModelSource, check_model
 
 if TYPE_CHECKING:
     from probelight.lightning_modules.base import ChoiceModule
     from probelight.models.scorer import Scorer
+
 
 Refuse = Callable[[Sequence[Record], Sequence[int]], None]
 
@@ -134,9 +139,9 @@ def scorer_for(model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
 
 
 @kept(most=1)
-def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup) -> Scorer:
+def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """Return what answers probes of a setup, loaded once for jobs that come one after the other."""
-    return scorer_for(model, setup)
+    return scorer_for(model, setup, seed)
 
 
 def check_scorer(
@@ -237,3 +242,27 @@ def saved_module(
 
 def _known(trained: Trained, options: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in options.items() if k != "monitor" or trained.halves_rate}
+
+
+EMBEDDED = "embedded"
+
+
+def hub_id(model: ModelSettings) -> str | None:
+    """The model's id on the Hub; None for a folder, a baseline or random weights."""
+    name = model.name_or_path
+    if not model_type_of(model).has_checkpoint or model.random_weights or name == EMBEDDED:
+        return None
+    return None if user_path(name).exists() else name
+
+
+def source_of(model: ModelSettings) -> ModelSource:
+    """Where a model comes from, for its result.json."""
+    at = f"@{model.revision}" if model.revision else ""
+    has_checkpoint = model_type_of(model).has_checkpoint
+    return ModelSource(
+        loaded_from=f"{model.name_or_path}{at}" if has_checkpoint else model.vectors,
+        hub_id=hub_id(model),
+        revision=model.revision,
+        vectors="" if has_checkpoint else vectors_label(model.vectors),
+        control_of=replace(model, random_weights=False).label if model.random_weights else "",
+    )

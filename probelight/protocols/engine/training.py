@@ -49,7 +49,7 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import Fit, FitSettings, ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import METRICS_FILE, RunFolder
 
 

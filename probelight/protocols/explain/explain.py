@@ -18,8 +18,8 @@ from probelight.protocols.engine.settings import (
     FileSettings,
     ModelSettings,
 )
-from probelight.protocols.jobs.context import DEFAULT_TRAINER, TrainerSettings
-from probelight.protocols.zero_shot.sets import LoadedSet, load_sets
+from probelight.protocols.jobs.job import DEFAULT_TRAINER, TrainerSettings
+from probelight.protocols.zero_shot.command import LoadedSet, load_sets
 from probelight.reports.explain.facts import Explained, Item
 
 MOST_IDS = 5  # that a message names

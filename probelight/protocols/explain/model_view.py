@@ -26,10 +26,10 @@ from probelight.models.vocabulary import (
     tokenizer_of,
 )
 from probelight.probes.record import MASK, Record, Setup
-from probelight.protocols.engine.evaluation import ask, ask_about
 from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.predictions import ask, ask_about
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 from probelight.reports.explain.facts import Candidate, Explained, Guess, Piece, Space, Spelling
 
 T = TypeVar("T")

@@ -34,7 +34,7 @@ from probelight.protocols.inoculation.settings import (
     Subject,
     fitting_probe,
 )
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,

@@ -24,7 +24,7 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import RunContext, kept
+from probelight.protocols.jobs.job import RunContext, kept
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 

@@ -23,13 +23,12 @@ from probelight.metrics.aggregate import best_checkpoint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.record import Record
-from probelight.protocols.engine.evaluation import predict
-from probelight.protocols.engine.model_source import original_source
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.engine.predictions import (
     Predictions,
     chance_rows,
     grouped_row,
+    predict,
     score_notices,
     tied_row,
 )
@@ -42,7 +41,7 @@ from probelight.protocols.inoculation.data import (
     padded_num_choices,
     parts_of,
 )
-from probelight.protocols.inoculation.original_task import completed, finished_run
+from probelight.protocols.inoculation.original_task import completed, finished_run, original_source
 from probelight.protocols.inoculation.rows import (
     REPORT,
     REPORTED_ORIGINAL,
@@ -67,7 +66,7 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import RunContext, kept
+from probelight.protocols.jobs.job import RunContext, kept
 from probelight.results.details import InoculationDetails
 from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import RunRecord, changed_since, check_data, check_left, data_files

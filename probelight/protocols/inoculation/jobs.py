@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from probelight.io.package import ASSETS
-from probelight.lightning_modules.baselines.word_settings import is_word_folder, word_settings
-from probelight.models.checkpoint_files import agree, head_settings
+from probelight.models.checkpoint_files import agree, head_settings, is_word_folder, word_settings
 from probelight.probes.controls import STANDARD
 from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import ModelSettings
@@ -40,8 +39,7 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
 from probelight.results.record import RunRecord, data_files
 from probelight.results.run_folder import RunFolder
 

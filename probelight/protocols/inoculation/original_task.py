@@ -13,12 +13,11 @@ from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
-from probelight.protocols.engine.evaluation import predict
-from probelight.protocols.engine.model_source import original_source
-from probelight.protocols.engine.models import module_for, saved_module
+from probelight.protocols.engine.models import module_for, saved_module, source_of
 from probelight.protocols.engine.predictions import (
     accuracy_row,
     chance_rows,
+    predict,
     score_notices,
     subset_rows,
     tied_row,
@@ -38,9 +37,10 @@ from probelight.protocols.inoculation.settings import (
     FirstStage,
     OriginalTask,
 )
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
+from probelight.results.details import OriginalParts
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, check_data, data_files
+from probelight.results.record import ModelSource, RunRecord, check_data, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
@@ -234,3 +234,38 @@ def finished_run(run: RunFolder, key: str) -> RunFolder:
     if not (path / "result.json").exists():
         raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
     return RunFolder.at(path)
+
+
+def original_source(
+    model: ModelSettings, task: OriginalTask
+) -> tuple[ModelSource, OriginalParts | None]:
+    """The same of an original-task model, with the parts of the task.
+
+    Of a given checkpoint it is what the run that trained it recorded, if the folder still holds the
+    weights of that run; of any other one nothing is known.
+    """
+    source = source_of(model)
+    if task.checkpoint is None:
+        return source, OriginalParts(sets=tuple(task.sets), train_items=task.train_items)
+    recorded = _recorded(Path(task.checkpoint))
+    if recorded is None:
+        return replace(source, hub_id=None, revision=None), None
+    known = recorded.source
+    source = replace(source, hub_id=known.hub_id, revision=known.revision)
+    return source, recorded.detail(OriginalParts)
+
+
+def _recorded(checkpoint: Path) -> RunRecord | None:
+    """What the run `RUN/checkpoints/best` is of wrote; None where it is none, or has changed."""
+    path = checkpoint.resolve().parent.parent / "result.json"
+    try:
+        record = RunRecord.read(path)
+    except (OSError, ValueError):
+        return None
+    if record.protocol != "original":
+        return None
+    # Only here: it imports torch and transformers.
+    from probelight.models.networks import model_fingerprint
+
+    same = model_fingerprint(saved_module(checkpoint)) == record.model_sha256
+    return record if same else None

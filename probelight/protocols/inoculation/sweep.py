@@ -35,8 +35,7 @@ from probelight.io.ranges import (
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model, with_model_type
-from probelight.protocols.engine.model_types import AUTO
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.engine.settings import AUTO, ModelSettings
 from probelight.protocols.inoculation.data import (
     Parts,
     num_balancing,
@@ -54,15 +53,16 @@ from probelight.protocols.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.fencing import without_driver
+from probelight.protocols.jobs.job import (
     DEFAULT_SWEEP_ENGINE,
     DEFAULT_TRAINER,
+    Job,
     RaySettings,
     RunContext,
     TrainerSettings,
+    record_pending,
 )
-from probelight.protocols.jobs.fencing import without_driver
-from probelight.protocols.jobs.job import Job, record_pending
 from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.outlook import counted, detectable_table, plan_jobs, plan_lines
 from probelight.protocols.jobs.plan import Plan, wandb_group

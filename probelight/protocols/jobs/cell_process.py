@@ -16,7 +16,6 @@ from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.process import is_first_process
-from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import (
     LOST,
     AttemptLostError,
@@ -24,7 +23,7 @@ from probelight.protocols.jobs.fencing import (
     inside,
     watch_attempt,
 )
-from probelight.protocols.jobs.job import drawn_config, make_run
+from probelight.protocols.jobs.job import RunContext, drawn_config, make_run
 from probelight.results.run_folder import CONFIG
 
 ORDERS_VARIABLE = "PROBELIGHT_CELL"

@@ -13,7 +13,7 @@ from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
 from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.cells import Cell
-from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
 from probelight.results.run_folder import PLANNED
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)

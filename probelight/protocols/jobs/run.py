@@ -12,9 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import refuse_driven
-from probelight.protocols.jobs.job import Job, make_run, record_pending
+from probelight.protocols.jobs.job import Job, RunContext, make_run, record_pending
 from probelight.results.record import FromFiles
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder

@@ -22,6 +22,7 @@ from probelight.io.errors import UsageError
 from probelight.io.ranges import NotEmpty, NumItems, Seed, Settings, Within
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 
 if TYPE_CHECKING:
@@ -204,9 +205,8 @@ def choice_only_model(settings: FilterSettings) -> Answer:
     """Return what trains and asks a choice-only model, on one thread of the CPU."""
     # Only now: building a probe without a filter needs no torch.
     from probelight.models.scorer import TrainedScorer
-    from probelight.protocols.engine.evaluation import predict
     from probelight.protocols.engine.training import Direct, fit_directly
-    from probelight.protocols.jobs.context import RunContext, TrainerSettings
+    from probelight.protocols.jobs.job import RunContext, TrainerSettings
     from probelight.results.run_folder import RunFolder
 
     trainer = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)

@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
 
+from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
+from probelight.io.escaping import visible
 from probelight.io.ranges import PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
-from probelight.probes.catalog import DOMAIN_STEMS
+from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
 from probelight.probes.record import Record, Setup
+from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, told_setup
 from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
-from probelight.protocols.engine.model_source import source_of
-from probelight.protocols.engine.model_types import TRANSFORMER
-from probelight.protocols.engine.models import check_scorer, loaded_scorer, refuse_untrained
-from probelight.protocols.engine.predictions import near_tie_notices, score_notices
+from probelight.protocols.engine.models import (
+    check_scorer,
+    loaded_scorer,
+    refuse_untrained,
+    source_of,
+)
+from probelight.protocols.engine.predictions import ask, near_tie_notices, predict, score_notices
 from probelight.protocols.engine.settings import (
     DEFAULT_FILE,
     DEFAULT_MODEL,
+    TRANSFORMER,
     FileSettings,
     ModelSettings,
     listed,
+    own_choices,
 )
-from probelight.protocols.jobs.context import (
+from probelight.protocols.jobs.job import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
+    Job,
     RunContext,
     TrainerSettings,
+    kept,
 )
-from probelight.protocols.jobs.job import Job
 from probelight.protocols.jobs.run import run_command
 from probelight.protocols.zero_shot.measures import (
+    Stems,
     pair_notices,
     pair_rows,
+    panel_of,
     paradigm_rows,
     rank_rows,
     zero_shot_rows,
-)
-from probelight.protocols.zero_shot.sets import (
-    LoadedSet,
-    checksums,
-    load_sets,
-    own_configs,
-    read_set,
 )
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, data_files
@@ -55,6 +61,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "zero_shot"
+EVALUATION_SPLITS = ("dev", "test")
 
 
 @command(
@@ -166,6 +173,104 @@ def _refuse_rules(rules: Sequence[str], sets: Sequence[LoadedSet]) -> None:
         )
 
 
+class LoadedSet(NamedTuple):
+    """One set that was asked for.
+
+    Attributes:
+        name: What runs and their configs call its probe.
+        split: Its split; empty for a file without a config.
+        data: Its items.
+        is_own: Whether its config is none of the catalogue.
+    """
+
+    name: str
+    split: str
+    data: ProbeData
+    is_own: bool = False
+
+
+def load_sets(
+    probes: str | list[str], data: FileSettings, split: str | None, mirror: str | None
+) -> list[LoadedSet]:
+    """Each set asked for.
+
+    Raises:
+        UsageError: If neither or both of `probes` and `data.path` are given, `data.path` comes
+            without `data.setup` and is no table, `data.name` comes without `data.path`, or two
+            probes have one name.
+    """
+    names = listed(probes)
+    if bool(names) == bool(data.path):
+        raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
+    choices = own_choices(data.choices)
+    if data.path:
+        path = Path(data.path)
+        setup = data.setup or told_setup([path])
+        if setup is None:
+            raise UsageError(
+                f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "
+                ".csv or .tsv table of sentences with a mask"
+            )
+        loaded = load_file(path, setup, choices)
+        name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
+        if data.name:
+            loaded = replace(loaded, config=replace(loaded.config, name=name))
+        return [LoadedSet(name, "", loaded, is_own=True)]
+    if choices or data.name:
+        said = "choices are of a table" if choices else "name is of a file"
+        raise UsageError(f"--data.{said} that is given as --data.path")
+    found = []
+    for entry in names:
+        name, _, own_split = entry.partition(":")
+        chosen, loaded = _load_split(name, own_split or split, mirror)
+        is_own = name not in probe_names()
+        found.append(LoadedSet(loaded.config.name, chosen, loaded, is_own))
+    _refuse_one_name(found)
+    return found
+
+
+def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
+    """The configs that are none of the catalogue, by name, for `RunContext.own`."""
+    return {one.name: one.data.config for one in sets if one.is_own}
+
+
+@kept(most=None)
+def read_set(context: RunContext, name: str, split: str) -> ProbeData:
+    """Return a set as a run's config names it, read once for all models."""
+    return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
+
+
+def checksums(data: ProbeData) -> list[str]:
+    """What a config holds of a set, so that changed files are another run."""
+    return [file.sha256 for file in data.files]
+
+
+def _refuse_one_name(sets: Iterable[LoadedSet]) -> None:
+    configs: dict[str, ProbeConfig] = {}
+    for one in sets:
+        same = configs.setdefault(one.name, one.data.config)
+        if same.to_json() != one.data.config.to_json():
+            raise UsageError(
+                f"two probes are called {one.name!r}, which tables could not tell apart; score "
+                "them one by one, or give the files of their configs other names"
+            )
+
+
+def _load_split(name: str, split: str | None, mirror: str | None) -> tuple[str, ProbeData]:
+    if split is not None:
+        return split, load_probe(name, split, mirror=mirror, pairs=True)
+    known = load_probe_config(name).splits
+    first, *others = [s for s in EVALUATION_SPLITS if s in known] or ["dev"]
+    given = f"--split {known[0]}"
+    try:
+        return first, load_probe(name, first, mirror=mirror, pairs=True, option=given)
+    except NotThereError:
+        if not others:
+            raise
+    print(f"{name}: no {first} file there, scoring {others[0]}")
+    return others[0], load_probe(name, others[0], mirror=mirror, pairs=True)
+
+
 def zero_shot_jobs(
     sets: Sequence[LoadedSet],
     models: Sequence[ModelSettings],
@@ -245,11 +350,6 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     Raises:
         UsageError: If the set is another one than when the run was planned.
     """
-    # Only now: they import torch.
-    from probelight.models.vocabulary import candidate_ranks
-    from probelight.protocols.engine.evaluation import ask, predict
-    from probelight.protocols.zero_shot.rules import Stems, panel_of
-
     model, (name, split) = ModelSettings(**config["model"]), _set_of(config)
     loaded = read_set(context, name, split)
     check_data(config["data"], [loaded])
@@ -271,6 +371,8 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     pairs = setup == "minimal_pair"
     rows = (pair_rows if pairs else zero_shot_rows)(predictions, loaded, row)
     if config.get("ranks") and setup == "mc_mlm":
+        from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
+
         question, scored = candidate_ranks(scorer), {name: predictions.records}
         ranks = ask(scorer, question, scored, context.trainer)[name]
         rows += rank_rows(ranks, groups_of(ranks.records, group_by), row)

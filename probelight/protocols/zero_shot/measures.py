@@ -1,28 +1,46 @@
-"""What zero-shot measures on a set: accuracy and what it is read with; known without torch."""
+"""What zero-shot measures on a set: accuracy and what it is read with, also by several rules.
+
+Which answers hang on how choices are scored is seen by scoring them by several rules. The
+log-likelihoods of the items' choices are asked for once; `pmi` and `calibrated` also need those of
+each distinct choice behind a few stems that say nothing of the item.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import TYPE_CHECKING
 
+from probelight.io.errors import UsageError
 from probelight.metrics.clusters import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
 from probelight.probes.catalog import GroupBy
-from probelight.probes.record import Record, chance_of
+from probelight.probes.record import MASK, Record, Setup, chance_of
 from probelight.probes.source import ProbeData
 from probelight.probes.splits import groups_of
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,
+    ask,
     chance_rows,
     classes_are_positions,
     grouped_row,
     near_tied_row,
+    score_notices,
     subset_rows,
     templates_of,
     tied_row,
 )
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.results.predictions import ItemLine, RuleAnswer
 from probelight.results.row import Row, Subset
+
+if TYPE_CHECKING:
+    from probelight.models.scorer import Question, Scorer
+TOP = 10
+CONTENT_FREE = ("N/A", MASK, "")
+_OTHER_STEMS = "stems of no item"  # what messages call the choices that are asked for behind them
 
 
 def zero_shot_rows(
@@ -116,9 +134,6 @@ def pair_notices(records: Sequence[Record]) -> list[str]:
     return [f"{lacking} of {len(records)} items have no UID and are in the overall accuracy alone"]
 
 
-TOP = 10
-
-
 def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
     """Return the median rank of the right answer and how often candidates are among the first ten.
 
@@ -137,3 +152,187 @@ def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
         grouped_row(gold_in_top, groups, replace(row, metric="gold_in_top10")),
         grouped_row(all_in_top, groups, replace(row, metric="all_in_top10")),
     ]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What a model says by each rule, beside the score that its run goes by.
+
+    Attributes:
+        own: By the run's own score.
+        by_rule: By each rule, of the same items in the same order.
+        notices: What is to be said of the rules, readable.
+    """
+
+    own: Predictions
+    by_rule: Mapping[str, Predictions]
+    notices: tuple[str, ...] = ()
+
+    def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
+        """Accuracy by each rule, and the share of items that are answered otherwise than by `own`.
+
+        An item whose best choices are several is answered with all of them.
+
+        Args:
+            groups: (N,) the group of each item.
+            row: The columns that all rows share; the rule is their scoring.
+        """
+        rows = []
+        for rule, said in self.by_rule.items():
+            flips = [float(a != b) for a, b in zip(said.best, self.own.best, strict=True)]
+            row = replace(row, scoring=rule)
+            rows.append(accuracy_row(said, groups, row))
+            rows.append(grouped_row(flips, groups, replace(row, metric="flipped_share")))
+        return rows
+
+    def lines(self, groups: Sequence[str]) -> list[ItemLine]:
+        """Return the lines of predictions.jsonl, with the scores and best choices by each rule.
+
+        Args:
+            groups: (N,) the group of each item.
+        """
+        if not self.by_rule:
+            return self.own.lines(groups)
+        answers: list[dict[str, RuleAnswer]] = [{} for _ in self.own.records]
+        for rule, said in self.by_rule.items():
+            for by_rule, line, best in zip(answers, said.lines(), said.best, strict=True):
+                by_rule[rule] = RuleAnswer(scores=line.scores, best=best)
+        own = zip(self.own.lines(groups), self.own.best, answers, strict=True)
+        return [replace(line, best=best, by_rule=by_rule) for line, best, by_rule in own]
+
+
+@dataclass(frozen=True)
+class Stems:
+    """The stems of no item that rules ask for.
+
+    Zhao et al. (2021) put a text without content where the template of a prompt has its input.
+    Items here have a stem and no other template, so such a text stands in the place of the whole
+    stem: in MC-QA before the answer, in MC-MLM before the blank and a full stop ("N/A [MASK] .").
+    An empty text leaves the answer alone, or "[MASK] .". The text "[MASK]" stands before the blank
+    as the others do: of two masks the last is the blank, and the first is text. A model whose own
+    mask is written so reads its mask there.
+
+    Attributes:
+        domain: That of `pmi`.
+        content_free: Those of `calibrated`.
+    """
+
+    domain: str
+    content_free: tuple[str, ...]
+
+    @classmethod
+    def of(cls, setup: Setup, domain: str) -> Stems:
+        """The stems for a setup, which has stems itself."""
+        blank = f"{MASK} ." if setup == "mc_mlm" else MASK
+        return cls(domain, tuple(f"{text} {blank}".strip() for text in CONTENT_FREE))
+
+    def needed(self, rules: Sequence[str]) -> list[str]:
+        """Those that are asked for, each once."""
+        domain = [self.domain] if "pmi" in rules else []
+        free = self.content_free if "calibrated" in rules else ()
+        return list(dict.fromkeys([*domain, *free]))
+
+
+def panel_of(
+    scorer: Scorer,
+    own: Predictions,
+    rules: Sequence[str],
+    stems: Stems,
+    trainer: TrainerSettings,
+) -> Panel:
+    """Asks for what the rules need and its own scores do not hold, and answers by each of them.
+
+    Args:
+        scorer: Who is asked.
+        own: What it said by its own score.
+        rules: Some of `probelight.metrics.scoring_rules.RULES`, or none of them.
+        stems: What stands for the items' stems.
+        trainer: Device and batch settings.
+
+    Raises:
+        UsageError: If its kind has no log-likelihoods, or skips some of the items.
+    """
+    if not rules:
+        return Panel(own, {})
+    question, records = scorer.log_likelihoods(), own.records
+    others = _other_records(records, stems.needed(rules))
+    sets = {own.name: records} if scorer.normalise is None else {}
+    sets |= {_OTHER_STEMS: others} if others else {}
+    said = ask(scorer, question, sets, trainer) if sets else {}
+    for name, asked in sets.items():
+        if len(said[name].records) < len(asked):
+            raise UsageError(f"{name}: --scoring needs all items: {'; '.join(said[name].notices)}")
+    sums = said[own.name].scores if own.name in said else _own_sums(scorer, question, own)
+    scores = said[_OTHER_STEMS].scores if others else []
+    known = {(one.stem, one.choices[0]): score for one, [score] in zip(others, scores, strict=True)}
+
+    def behind(stem: str, record: Record) -> list[float]:
+        return [known[stem, choice] for choice in record.choices]
+
+    kept, notices = _told_apart(own.name, _sizes(rules, question, records))
+    by_rule = {rule: list(map(divided, sums, sizes)) for rule, sizes in kept.items()}
+    if "pmi" in rules:
+        by_rule["pmi"] = [
+            pmi(one, behind(stems.domain, record))
+            for one, record in zip(sums, records, strict=True)
+        ]
+    if "calibrated" in rules:
+        by_rule["calibrated"] = [
+            calibrated(one, [behind(stem, record) for stem in stems.content_free])
+            for one, record in zip(sums, records, strict=True)
+        ]
+    found = {rule: Predictions(own.name, records, scores) for rule, scores in by_rule.items()}
+    notices += [f"{rule}: {said}" for rule, one in found.items() for said in score_notices(one)]
+    notices += said[own.name].notices if own.name in said else ()
+    return Panel(own, found, tuple(notices))
+
+
+def _own_sums(scorer: Scorer, question: Question, own: Predictions) -> Sequence[Sequence[float]]:
+    """The log-likelihoods that a scorer's own scores are, or are the means of."""
+    if scorer.normalise == "sum":
+        return own.scores
+    rows = zip(own.scores, _num_tokens(question, own.records), strict=True)
+    return [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
+
+
+def _num_tokens(question: Question, records: Sequence[Record]) -> list[list[int]]:
+    assert question.num_tokens is not None  # every kind's log-likelihoods have it
+    return question.num_tokens(records)
+
+
+def _other_records(records: Sequence[Record], stems: Sequence[str]) -> list[Record]:
+    """Each distinct choice behind each stem, as a record of its own."""
+    choices = dict.fromkeys(choice for record in records for choice in record.choices)
+    return [Record(choice, stem, (choice,), 0) for stem in stems for choice in choices]
+
+
+def _sizes(
+    rules: Sequence[str], question: Question, records: Sequence[Record]
+) -> dict[str, list[list[int]]]:
+    """What each rule divides the choices of the items by; those that divide are the only ones."""
+    found = {}
+    if "sum" in rules:
+        found["sum"] = [[1] * len(record.choices) for record in records]
+    if "mean_token" in rules:
+        found["mean_token"] = _num_tokens(question, records)
+    if "mean_char" in rules:
+        found["mean_char"] = [[num_characters(c) for c in record.choices] for record in records]
+    return found
+
+
+def _told_apart(
+    name: str, sizes: Mapping[str, list[list[int]]]
+) -> tuple[dict[str, list[list[int]]], list[str]]:
+    """The rules that are not another one by construction, and what is to be said of the others."""
+    kept: dict[str, list[list[int]]] = {}
+    notices = []
+    for rule, own in sizes.items():
+        same = next((other for other, its in kept.items() if same_order(own, its)), None)
+        if same is None:
+            kept[rule] = own
+        else:
+            notices.append(
+                f"{rule} gives every item of {name} the answer of {same}, because an item's "
+                f"choices are equally long by either; only {same} is listed"
+            )
+    return kept, notices

@@ -19,11 +19,11 @@ from probelight.lightning_modules.baselines.partial_input import (
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record
-from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.engine.training import Direct, fit_directly
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 
 WORDS = "cat dog cow hen fox ant pig owl bee elk which is a not".split()

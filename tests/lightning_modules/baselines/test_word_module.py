@@ -10,8 +10,7 @@ import pytest
 
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
-from probelight.lightning_modules.baselines.word_settings import is_word_folder, word_settings
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import PretrainedError, is_word_folder, word_settings
 
 LINES = "the 1 0\nhot 2 -1\n"
 

@@ -25,8 +25,7 @@ from probelight.protocols.analyses.grid import (
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import make_run
+from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.fixtures.rows import read_results
 

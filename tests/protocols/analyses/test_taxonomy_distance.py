@@ -24,8 +24,7 @@ from probelight.protocols.analyses.taxonomy_distance import (
     taxonomy_runs,
     wordnet_of,
 )
-from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import make_run
+from probelight.protocols.jobs.job import RunContext, make_run
 from probelight.results.predictions import ItemLine
 from probelight.results.record import RunRecord
 from probelight.results.row import Row

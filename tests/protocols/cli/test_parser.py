@@ -11,7 +11,7 @@ from probelight.protocols.cli.parser import (
     OneLineErrors,
     command_parser,
     given_configs,
-    run_command,
+    parse_and_call,
 )
 
 
@@ -112,8 +112,8 @@ def test_a_function_is_called_with_what_is_typed_or_in_a_config(tmp_path: Path) 
     path = tmp_path / "paint.yaml"
     path.write_text("what: house\ncolours: {first: blue}\n")
     CALLS.clear()
-    run_command("paint", paint, [f"--config={path}", "--coats=2"])
-    run_command("wash", wash, ["car"])
+    parse_and_call("paint", paint, [f"--config={path}", "--coats=2"])
+    parse_and_call("wash", wash, ["car"])
     assert CALLS == [("house", 2, "blue"), ("car", 0, "")]
 
 
@@ -125,12 +125,12 @@ def test_a_list_by_place_is_one_word_or_more(
     two.write_text("what: [pan, pot]\n")
     CALLS.clear()
     for words in (["cup"], ["--coats=2", "cup", "[a"], [f"--config={one}"], [f"--config={two}"]):
-        run_command("dry", dry, words)
+        parse_and_call("dry", dry, words)
     assert CALLS == [("cup", 1, ""), ("cup and [a", 2, ""), ("pan", 1, ""), ("pan and pot", 1, "")]
     with pytest.raises(SystemExit, match="2"):
-        run_command("dry", dry, [])
+        parse_and_call("dry", dry, [])
     with pytest.raises(SystemExit, match="0"):
-        run_command("dry", dry, ["--help"])
+        parse_and_call("dry", dry, ["--help"])
     said = capsys.readouterr()
     assert "give WHAT" in said.err
     assert said.out.startswith("usage: train.py dry WHAT... [--config")
@@ -142,23 +142,23 @@ def test_what_is_named_first_has_options_of_its_own(
     path = tmp_path / "fence.yaml"
     path.write_text("first: green\n")
     CALLS.clear()
-    run_command("restore", restore, ["fence", "--coats=3", f"--config={path}"])
-    run_command("restore", restore, ["--coats=2"])
-    run_command("restore", restore, [])
+    parse_and_call("restore", restore, ["fence", "--coats=3", f"--config={path}"])
+    parse_and_call("restore", restore, ["--coats=2"])
+    parse_and_call("restore", restore, [])
     assert CALLS == [("fence", 3, "green"), ("", 2, ""), ("", 1, "")]
     with pytest.raises(SystemExit):
-        run_command("restore", restore, ["fence", "--frist=red"])
+        parse_and_call("restore", restore, ["fence", "--frist=red"])
     assert "no option --frist (did you mean --first?)" in capsys.readouterr().err
 
 
 def test_a_number_out_of_its_range_is_refused_before_the_call() -> None:
     with pytest.raises(RangeError, match="--coats 0: give a number from 1"):
-        run_command("paint", paint, ["--what=house", "--coats=0"])
+        parse_and_call("paint", paint, ["--what=house", "--coats=0"])
 
 
 def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
-        run_command("paint", paint, ["--help"])
+        parse_and_call("paint", paint, ["--help"])
     assert capsys.readouterr().out.splitlines()[:8] == [
         "usage: train.py paint [--config FILE.yaml] [--option value ...]",
         "",
@@ -173,7 +173,7 @@ def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) 
 
 def test_help_all_shows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
-        run_command("paint", paint, ["--help_all"])
+        parse_and_call("paint", paint, ["--help_all"])
     out = capsys.readouterr().out
     assert "--colours.second" in out
     assert "--coats" in out

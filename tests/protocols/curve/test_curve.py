@@ -20,7 +20,7 @@ from probelight.protocols.curve.heads import pose
 from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 
 ESIM, BASELINE = ModelSettings(kind="esim"), ModelSettings(kind="mlm_baseline")
 SETTINGS = CurveSettings(

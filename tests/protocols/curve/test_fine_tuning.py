@@ -31,11 +31,11 @@ from probelight.protocols.curve.data import hold_out, load_curve_data
 from probelight.protocols.curve.fine_tuning import train_facts
 from probelight.protocols.curve.heads import CurveProbe
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
 from probelight.protocols.engine.training import Direct, fit_directly, fresh_module
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results

@@ -21,8 +21,7 @@ from probelight.protocols.curve.heads import CurveProbe, device_of, encode, refu
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import module_for
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import make_run
+from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder

@@ -16,8 +16,7 @@ from probelight.protocols.curve.command import curve_jobs, trace_curves
 from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import load_runner
+from probelight.protocols.jobs.job import RunContext, TrainerSettings, load_runner
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results

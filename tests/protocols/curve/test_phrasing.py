@@ -9,10 +9,9 @@ from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.curve import phrasing as curve_phrasing
 from probelight.protocols.curve.phrasing import best_phrasing
-from probelight.protocols.engine import evaluation
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.rows import read_results
 
@@ -58,8 +57,8 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         ]
         return {name: Predictions(name, records, scores)}
 
-    monkeypatch.setattr(evaluation, "predict", predict)
-    monkeypatch.setattr(curve_phrasing, "scorer_for", lambda model, setup: Canned(model))
+    monkeypatch.setattr(curve_phrasing, "predict", predict)
+    monkeypatch.setattr(curve_phrasing, "loaded_scorer", lambda _, model, setup: Canned(model))
     return asked
 
 

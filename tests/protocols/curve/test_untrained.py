@@ -23,11 +23,10 @@ from probelight.protocols.curve.curve import Curve
 from probelight.protocols.curve.data import load_curve_data
 from probelight.protocols.curve.heads import CurveProbe, candidate_words
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
-from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import make_run
+from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import CommandFolder, RunFolder

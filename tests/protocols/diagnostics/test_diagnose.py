@@ -20,8 +20,7 @@ from probelight.protocols.diagnostics.diagnose import (
     recorded_job,
 )
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import make_run
+from probelight.protocols.jobs.job import RunContext, TrainerSettings, make_run
 from probelight.results.model_outputs import find_recorded
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released

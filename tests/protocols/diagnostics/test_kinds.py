@@ -23,7 +23,7 @@ from probelight.models.scorer import Scorer
 from probelight.protocols.diagnostics.word_predictions import predict_words
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 
 CONTEXTS = {
     "a cat is smaller than a": ["dog", "cat", "Dog", "unheard"],

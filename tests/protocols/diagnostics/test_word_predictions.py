@@ -23,7 +23,7 @@ from probelight.protocols.diagnostics.word_predictions import (
 )
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.model_outputs import find_recorded, read_recorded
 from tests.fixtures.diagnostics import write_released
 from tests.fixtures.rows import read_results

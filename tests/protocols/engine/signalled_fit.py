@@ -18,7 +18,7 @@ from probelight.datamodules.loaders import EpochBatchSampler, ResumableLoader
 from probelight.encoding.batches import Share
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.tiny_training import Points, Regression
 

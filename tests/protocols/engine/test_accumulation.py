@@ -16,7 +16,7 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.batches import Batch
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 
 NUM_ITEMS, STEP, EPOCHS = 11, 4, 2  # steps of 4, 4 and 3 items

@@ -16,11 +16,10 @@ from probelight.models.checkpoint_files import PretrainedError
 from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE
 from probelight.protocols.engine.chosen_models import found_model_type, with_model_type
-from probelight.protocols.engine.model_types import AUTO, MODEL_TYPES, TRANSFORMER
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.engine.settings import AUTO, MODEL_TYPES, TRANSFORMER, ModelSettings
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.hub_cache import HubCache
 
 MASKED, ENCODER = "masked language model", "encoder"

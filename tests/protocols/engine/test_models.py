@@ -18,9 +18,11 @@ from probelight.probes.record import Record
 from probelight.protocols.engine.models import (
     check_module,
     check_scorer,
+    hub_id,
     module_for,
     saved_module,
     scorer_for,
+    source_of,
 )
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
@@ -142,3 +144,22 @@ def test_what_is_trained_is_checked_without_its_weights() -> None:
         check_module(ModelSettings("./nowhere"), "mc_qa")
     with pytest.raises(UsageError, match=r"choose model\.kind esim"):
         check_module(MLM, "mc_qa")
+
+
+def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert hub_id(ModelSettings("roberta-large")) == "roberta-large"
+    assert hub_id(ModelSettings("FacebookAI/roberta-large")) == "FacebookAI/roberta-large"
+    assert hub_id(ModelSettings("roberta-large", random_weights=True)) is None
+    assert hub_id(ModelSettings(kind="esim")) is None
+    assert hub_id(ModelSettings()) is None
+    (tmp_path / "roberta-large").mkdir()
+    assert hub_id(ModelSettings("roberta-large")) is None
+
+
+def test_a_control_names_the_model_that_it_is_of_and_a_baseline_its_vectors() -> None:
+    control = source_of(ModelSettings("bert-base-uncased", "abc", random_weights=True))
+    assert (control.loaded_from, control.revision) == ("bert-base-uncased@abc", "abc")
+    assert (control.control_of, control.hub_id) == ("bert-base-uncased", None)
+    baseline = source_of(ModelSettings(kind="esim", vectors="/x/glove.6B.50d.txt"))
+    assert (baseline.loaded_from, baseline.vectors) == ("/x/glove.6B.50d.txt", "glove.6B.50d")

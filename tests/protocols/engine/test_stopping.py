@@ -23,12 +23,12 @@ from probelight.lightning_modules import scoring
 from probelight.models import answering
 from probelight.protocols import cli
 from probelight.protocols.cli import dispatch
-from probelight.protocols.engine import evaluation
-from probelight.protocols.engine.evaluation import predict
+from probelight.protocols.engine import predictions
 from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import Fit, ModelSettings
 from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
@@ -114,7 +114,7 @@ def test_a_prediction_is_not_ended_in_silence(
     scorer = scorer_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
     signalled = lambda *_: os.kill(os.getpid(), signum)  # noqa: E731
     if by_lightning:
-        monkeypatch.setattr(evaluation, "single_device", lambda _: None)
+        monkeypatch.setattr(predictions, "single_device", lambda _: None)
         monkeypatch.setattr(scoring, "answer_batch", signalled)
     else:
         monkeypatch.setattr(answering, "answer_batch", signalled)

@@ -24,8 +24,8 @@ from probelight.protocols import cli
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.explain.explain import find_item
 from probelight.protocols.explain.model_view import explained
-from probelight.protocols.jobs.context import TrainerSettings
-from probelight.protocols.zero_shot.sets import LoadedSet
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.zero_shot.command import LoadedSet
 from probelight.reports.explain.facts import Explained
 from tests.models.test_seq2seq import t5_tokenizer
 

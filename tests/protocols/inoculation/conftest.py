@@ -11,8 +11,7 @@ import pytest
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.protocols.inoculation.sweep import SweepGrid, SweepRow
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
 from tests.protocols.inoculation.commands import run
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)

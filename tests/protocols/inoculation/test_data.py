@@ -15,7 +15,7 @@ from probelight.protocols.inoculation.data import (
     probe_splits,
 )
 from probelight.protocols.inoculation.settings import InoculatedProbe, OriginalTask
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 
 
 @pytest.fixture

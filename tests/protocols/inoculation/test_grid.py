@@ -20,7 +20,7 @@ from probelight.protocols.inoculation.sweep import (
     SweepRow,
     sweep_jobs,
 )
-from probelight.protocols.jobs.context import RunContext
+from probelight.protocols.jobs.job import RunContext
 from tests.fixtures.checkout import ROOT
 from tests.protocols.inoculation.conftest import TRAINER, kinds, under, with_a_line_less
 

@@ -10,13 +10,18 @@ from statistics import fmean
 import pytest
 
 from probelight.models.networks import model_fingerprint
-from probelight.protocols.engine.models import saved_module
+from probelight.protocols.engine.models import module_for, saved_module
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.inoculation.data import Splits, first_stage_splits, original_splits
-from probelight.protocols.inoculation.original_task import train_first_stage, train_original
+from probelight.protocols.inoculation.original_task import (
+    original_source,
+    train_first_stage,
+    train_original,
+)
 from probelight.protocols.inoculation.settings import FirstStage, OriginalTask
-from probelight.protocols.jobs.context import RunContext
-from probelight.results.record import RunRecord
+from probelight.protocols.jobs.job import RunContext
+from probelight.results.details import OriginalParts
+from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from tests.fixtures import subsets
@@ -107,3 +112,30 @@ def test_the_task_begins_with_the_model_of_its_first_stage(
     assert {row.split for row in first.rows} == {"selection"}  # it is reported by nobody
     # At a learning rate of 0 the weights are those that it began with.
     assert original.model_sha256 == first.model_sha256
+
+
+def test_a_checkpoint_is_what_the_run_that_made_it_recorded(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "original-x" / "checkpoints" / "best"
+    module_for(ModelSettings(kind="esim"), "mc_qa").save_pretrained(folder)
+    parts = OriginalParts(sets=("sciq",))
+    made = RunRecord(
+        protocol="original",
+        source=ModelSource(loaded_from="elsewhere", hub_id="roberta-large"),
+        details=(parts,),
+        model_sha256=model_fingerprint(saved_module(folder)),
+    )
+    path = folder.parent.parent / "result.json"
+    path.write_text(json.dumps(made.to_json()))
+    task = OriginalTask("science", ["arc_easy"], checkpoint=str(folder))
+    model = ModelSettings("bert-base-uncased")
+    known = ModelSource(loaded_from="bert-base-uncased", hub_id="roberta-large")
+    assert original_source(model, task) == (known, parts)
+    unknown = replace(known, hub_id=None), None
+    other = replace(made, model_sha256="0" * 64)  # other weights since
+    path.write_text(json.dumps(other.to_json()))
+    assert original_source(model, task) == unknown
+    path.unlink()
+    assert original_source(model, task) == unknown
+    own = OriginalTask("science", ["arc_easy"])
+    source, of_own = original_source(model, own)
+    assert (source.hub_id, of_own) == ("bert-base-uncased", OriginalParts(sets=("arc_easy",)))

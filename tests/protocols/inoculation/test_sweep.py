@@ -16,8 +16,8 @@ from probelight.io.wandb import WandbSettings
 from probelight.protocols import cli
 from probelight.protocols.inoculation.sweep import run_sweep
 from probelight.protocols.jobs.cells import Failure
-from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.fencing import Driver, begin_attempt, drive_alone
+from probelight.protocols.jobs.job import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.plan import Plan
 from probelight.protocols.jobs.status import RunView

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.wandb import DEFAULT_WANDB
-from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.outlook import Outlook, plan_jobs
 from probelight.protocols.jobs.plan import Plan
 from tests.fixtures.checkout import ROOT

@@ -16,8 +16,7 @@ import optuna
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import DRAWN_NAME, Job, drawn_config
+from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, drawn_config
 from probelight.protocols.jobs.search import Told, draw, objectives_of, sample
 from probelight.results.record import RunRecord
 from probelight.results.row import Row

@@ -11,7 +11,7 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
 from probelight.protocols import cli
-from probelight.protocols.jobs.context import EngineSettings, RaySettings
+from probelight.protocols.jobs.job import EngineSettings, RaySettings
 
 PLAN = ["sweep", "plan", "--config=configs/sweep/released.yaml"]
 RUN = ["sweep", "run"]

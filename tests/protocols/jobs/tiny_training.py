@@ -17,8 +17,7 @@ from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, Res
 from probelight.io.process import is_first_process
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.harness import results

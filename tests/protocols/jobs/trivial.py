@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 

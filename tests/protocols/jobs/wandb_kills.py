@@ -10,7 +10,7 @@ from typing import Any
 
 from probelight.callbacks.wandb_logger import WandbGuard
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.jobs.run import run_jobs
 from probelight.results.run_folder import CommandFolder, RunFolder
 from tests.protocols.jobs import tiny_training

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from probelight.protocols.engine.settings import FileSettings, ModelSettings
-from probelight.protocols.jobs.context import TrainerSettings
-from probelight.protocols.zero_shot.command import zero_shot_jobs
-from probelight.protocols.zero_shot.sets import load_sets
+from probelight.protocols.jobs.job import TrainerSettings
+from probelight.protocols.zero_shot.command import load_sets, zero_shot_jobs
 
 MODEL = ModelSettings("somewhere/bert")
 

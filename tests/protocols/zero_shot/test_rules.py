@@ -15,13 +15,12 @@ from probelight.metrics.scoring_rules import RULES
 from probelight.models.checkpoint_files import EMBEDDED_DIR
 from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.record import Record, Setup
-from probelight.protocols.engine.evaluation import predict
 from probelight.protocols.engine.models import scorer_for
-from probelight.protocols.engine.predictions import Predictions
+from probelight.protocols.engine.predictions import Predictions, predict
 from probelight.protocols.engine.settings import DEFAULT_MODEL, ModelSettings
-from probelight.protocols.jobs.context import TrainerSettings
+from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import chosen_rules
-from probelight.protocols.zero_shot.rules import Panel, Stems, panel_of
+from probelight.protocols.zero_shot.measures import Panel, Stems, panel_of
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
 
@@ -162,7 +161,7 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
-    from probelight.protocols.zero_shot import rules as module
+    from probelight.protocols.zero_shot import measures as module
 
     given: list[dict[str, Any]] = []
     whole = module.ask

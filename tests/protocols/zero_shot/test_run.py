@@ -13,10 +13,9 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import Predictions
 from probelight.protocols.engine.settings import DEFAULT_FILE, ModelSettings
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
-from probelight.protocols.zero_shot.command import score_set, zero_shot_jobs
+from probelight.protocols.jobs.job import RunContext, TrainerSettings
+from probelight.protocols.zero_shot.command import load_sets, score_set, zero_shot_jobs
 from probelight.protocols.zero_shot.measures import zero_shot_rows
-from probelight.protocols.zero_shot.sets import load_sets
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 

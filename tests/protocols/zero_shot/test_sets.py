@@ -9,8 +9,8 @@ from probelight.io.errors import UsageError
 from probelight.probes.importers.ai2 import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import FileSettings
-from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.zero_shot.sets import checksums, load_sets, own_configs, read_set
+from probelight.protocols.jobs.job import RunContext
+from probelight.protocols.zero_shot.command import checksums, load_sets, own_configs, read_set
 
 NONE = FileSettings()
 

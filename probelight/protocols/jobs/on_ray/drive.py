@@ -17,13 +17,13 @@ from probelight.io.errors import UsageError
 from probelight.io.process import INTERRUPTED, TERMINATED
 from probelight.protocols.jobs.cell_process import ERROR_NAME
 from probelight.protocols.jobs.cells import Cell, Failure, Schedule, is_finished
-from probelight.protocols.jobs.context import EngineSettings
 from probelight.protocols.jobs.fencing import (
     check_driver,
     check_folder,
     drive_alone,
     newest_attempt,
 )
+from probelight.protocols.jobs.job import EngineSettings
 from probelight.protocols.jobs.on_ray.cluster import Cluster, RayLostError, Ref
 from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.on_ray.watch import End, Order

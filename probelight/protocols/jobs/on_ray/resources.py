@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.context import RaySettings, TrainerSettings
+from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 
 GIGABYTE = 10**9
 

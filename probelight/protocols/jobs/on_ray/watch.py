@@ -25,7 +25,6 @@ from probelight.io.package import checkout
 from probelight.io.process import TERMINATED
 from probelight.protocols.jobs.cell_process import ERROR_NAME, ORDERS_VARIABLE, Orders
 from probelight.protocols.jobs.cells import is_finished
-from probelight.protocols.jobs.context import RunContext
 from probelight.protocols.jobs.fencing import (
     LOST,
     Attempt,
@@ -33,6 +32,7 @@ from probelight.protocols.jobs.fencing import (
     begin_attempt,
     end_attempt,
 )
+from probelight.protocols.jobs.job import RunContext
 
 LOG_NAME = "log.txt"
 _LOG_TAIL = 2000  # characters of the log that stand for a traceback where there is none

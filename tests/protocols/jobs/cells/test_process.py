@@ -17,9 +17,8 @@ from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
 from probelight.protocols.jobs import cell_process as module
 from probelight.protocols.jobs.cell_process import ERROR_NAME, ORDERS_VARIABLE, Orders, cell
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.fencing import LOST, begin_attempt, drive_alone
-from probelight.protocols.jobs.job import DRAWN_NAME, Job
+from probelight.protocols.jobs.job import DRAWN_NAME, Job, RunContext, TrainerSettings
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.checkout import ROOT

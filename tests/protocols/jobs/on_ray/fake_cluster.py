@@ -11,8 +11,7 @@ from rich.console import Console
 
 from probelight.io.wandb import DEFAULT_WANDB
 from probelight.protocols.jobs.cells import State, statuses
-from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray.drive import drive
 from probelight.protocols.jobs.on_ray.resources import Need
 from probelight.protocols.jobs.on_ray.watch import End, Order

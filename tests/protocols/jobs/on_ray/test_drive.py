@@ -10,9 +10,8 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.protocols.jobs.cell_process import ERROR_NAME
 from probelight.protocols.jobs.cells import Failure, State
-from probelight.protocols.jobs.context import RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.fencing import begin_attempt
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.watch import End
 from probelight.results.record import RunRecord

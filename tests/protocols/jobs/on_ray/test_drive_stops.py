@@ -15,13 +15,13 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.io.process import this_process
 from probelight.protocols.jobs.cells import State
-from probelight.protocols.jobs.context import EngineSettings
 from probelight.protocols.jobs.fencing import (
     DRIVER,
     Driver,
     DriverLostError,
     last_driver,
 )
+from probelight.protocols.jobs.job import EngineSettings
 from probelight.protocols.jobs.on_ray import drive
 from probelight.protocols.jobs.on_ray.cluster import RayLostError
 from probelight.protocols.jobs.on_ray.watch import End

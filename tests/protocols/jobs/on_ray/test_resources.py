@@ -7,7 +7,7 @@ import re
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.protocols.jobs.context import RaySettings, TrainerSettings
+from probelight.protocols.jobs.job import RaySettings, TrainerSettings
 from probelight.protocols.jobs.on_ray.resources import Need, own_cpus
 
 

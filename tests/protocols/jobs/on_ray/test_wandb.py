@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from probelight.io.wandb import PENDING, WandbSettings
-from probelight.protocols.jobs.context import RunContext
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext
 from probelight.protocols.jobs.on_ray.watch import Order, cell_environment
 from probelight.protocols.jobs.plan import wandb_group
 from probelight.results.record import RunRecord

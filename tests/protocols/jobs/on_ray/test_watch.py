@@ -18,9 +18,8 @@ import pytest
 
 import probelight
 from probelight.protocols.jobs.cell_process import ERROR_NAME
-from probelight.protocols.jobs.context import RunContext, TrainerSettings
 from probelight.protocols.jobs.fencing import ATTEMPT, drive_alone, newest_attempt
-from probelight.protocols.jobs.job import Job
+from probelight.protocols.jobs.job import Job, RunContext, TrainerSettings
 from probelight.protocols.jobs.on_ray.watch import (
     LOG_NAME,
     End,
