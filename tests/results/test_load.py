@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.results.load import (
     Run,
     UnreadableResultError,

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from probelight.reports.concepts.facts import UNTRAINED, gathered
 from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import BY_DIFFICULTY, inoculations
-from probelight.reports.inoculation.series import ON_REPORTED
+from probelight.reports.inoculation.runs import ON_REPORTED, inoculations
 from probelight.reports.kit.columns import field, fields, share, text, whole
 from probelight.reports.kit.table import Across, Column, Declared, Table
 from probelight.reports.kit.text import count
@@ -17,7 +16,7 @@ from probelight.results.row import Subset
 
 RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come behind
 _UP_DOWN = ("hypernym", "hyponym")
-_BEFORE, _AFTER = BY_DIFFICULTY
+_BEFORE, _AFTER = "difficulty_accuracy_before", "difficulty_accuracy"
 
 
 class Block(NamedTuple):
@@ -122,7 +121,9 @@ def _asked(results: Results) -> Iterator[tuple[Block, int, Cell, str, float, int
     ]
     for series, dose, metric, run in runs:
         block = Block(series.model, series.original_task, series.selection)
-        for difficulty, row in run.difficulties[metric].items():
+        for difficulty, rows in run.parts.items():
+            if difficulty.kind != "difficulty" or (row := rows.get(metric)) is None:
+                continue
             questions = Questions(series.probe, series.report_split, difficulty["hops"])
             cell = questions, WrongAnswers.of(difficulty)  # hypernyms and hyponyms share one
             size = row.num_items or 1

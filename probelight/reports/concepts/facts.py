@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from probelight.io.escaping import visible
 from probelight.metrics.intervals import FEW
 from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import inoculations
-from probelight.reports.inoculation.series import Series
+from probelight.reports.inoculation.runs import Series, inoculations
 from probelight.reports.zero_shot.facts import zero_shots
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ItemLine, difficulty_of, read_item_lines

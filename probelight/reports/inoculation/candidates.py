@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports.inoculation.columns import what
-from probelight.reports.inoculation.facts import trajectory, with_controls
-from probelight.reports.inoculation.series import Series, series_of
+from probelight.reports.inoculation.runs import Series, series_of, trajectory, with_controls
 from probelight.reports.kit.columns import attributes, fields, number, share, text, whole
 from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import rate

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from probelight.reports.inoculation.facts import Inoculation
-from probelight.reports.inoculation.series import Series
+from probelight.reports.inoculation.runs import Inoculation, Series
 from probelight.reports.kit.columns import gap_cell, shown, text
 from probelight.reports.kit.measured import Measured
 from probelight.reports.kit.table import Cell, Column

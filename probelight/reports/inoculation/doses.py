@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probelight.metrics.clusters import credits_by_cluster
 from probelight.metrics.intervals import (
@@ -18,12 +17,19 @@ from probelight.metrics.intervals import (
     group_indices,
     sum_interval,
 )
-from probelight.reports.inoculation.facts import SELECTION, Inoculation, inoculations
-from probelight.reports.inoculation.series import Series, series_of
-from probelight.reports.kit.measured import Bounds, Estimate
+from probelight.reports.estimates import Bounds, Estimate
+from probelight.reports.inoculation.runs import (
+    SELECTION,
+    Inoculation,
+    Series,
+    inoculations,
+    series_of,
+)
 from probelight.results.hits import Side
 from probelight.results.load import Results
 from probelight.results.row import Row, Subset
+
+UNTOUCHED = Subset("untouched", "group not in train")
 
 
 @dataclass(frozen=True)
@@ -55,67 +61,70 @@ METRICS: Mapping[str, Summed] = {
 
 @dataclass(frozen=True)
 class Dose:
-    """The chosen runs of all seeds at one dose, measured on all items or on one part of them."""
+    """The chosen runs of all seeds at one dose, measured on all items or on the untouched ones."""
 
     series: Series
     dose: int
     runs: tuple[Inoculation, ...]
-    of_part: Subset | None = None
+    is_untouched: bool = False
 
     @property
     def interpretable(self) -> bool:
         """Whether the cost can be read: every seed started above chance."""
         return all(run.interpretable for run in self.runs)
 
-    def values(self, metric: str) -> list[float]:
-        """A metric of every seed that has it."""
-        return [v for v in (run.value(metric) for run in self.runs) if v is not None]
+    @property
+    def recorded(self) -> bool:
+        """Whether a mean over its runs can have an interval."""
+        return len(self.runs) == 1 or all(run.run.sides for run in self.runs)
 
-    def part(self, subset: Subset) -> Dose:
-        """The same runs measured on one part of their items only.
+    @property
+    def untouched(self) -> Dose:
+        """The same runs measured on the probe items that have no relative in the train file.
 
         A metric that not every seed has is left out: its mean would be over other seeds.
         """
-        found = [run.parts.get(subset, {}) for run in self.runs]
+        found = [run.parts.get(UNTOUCHED, {}) for run in self.runs]
         shared = [metric for metric in found[0] if all(metric in part for part in found)]
         runs = (
             replace(run, measured={metric: part[metric] for metric in shared})
             for run, part in zip(self.runs, found, strict=True)
         )
-        return replace(self, runs=tuple(runs), of_part=subset)
+        return replace(self, runs=tuple(runs), is_untouched=True)
+
+    def values(self, metric: str) -> list[float]:
+        """Return a metric of every seed that has it."""
+        return [v for v in (run.value(metric) for run in self.runs) if v is not None]
 
     def mean(self, metric: str) -> float | None:
-        """A metric averaged over seeds."""
+        """Return a metric averaged over seeds."""
         values = self.values(metric)
         return fmean(values) if values else None
 
     def floor(self, task: str) -> float | None:
-        """Chance of "probe" or "original" by the real choices, averaged over seeds."""
+        """Return chance of "probe" or "original" by the real choices, averaged over seeds."""
         values = [level for run in self.runs if (level := run.floor(task)) is not None]
         return fmean(values) if values else None
 
     def estimate(self, metric: str) -> Estimate | None:
-        """The mean with its interval."""
+        """Return the mean with its interval."""
         mean = self.mean(metric)
         return None if mean is None else Estimate(mean, *self.interval(metric))
 
     def spread(self, metric: str) -> tuple[float, float] | None:
-        """The lowest and the highest seed; None with fewer than two."""
+        """Return the lowest and the highest seed; None with fewer than two."""
         values = self.values(metric)
         return (min(values), max(values)) if len(values) > 1 else None
 
     def interval(self, metric: str) -> Bounds:
-        """95% interval: of one seed its own, of several over groups of items and over seeds.
+        """Return the 95% interval, of several seeds over groups of items and over seeds.
 
         None where a run of several did not record what each item counted.
         """
         having = [run for run in self.runs if metric in run.measured]
         if len(having) == 1:
-            row = having[0].measured[metric]
-            return row.ci_low, row.ci_high
-        if not having or (self.of_part and self.of_part.kind != "untouched"):
-            return None, None
-        return interval_over_seeds(metric, [run.sides for run in having], self.of_part is not None)
+            return Estimate.of(having[0].measured[metric]).bounds
+        return interval_over_seeds(metric, [run.run.sides for run in having], self.is_untouched)
 
     @property
     def gain(self) -> Estimate | None:
@@ -126,17 +135,12 @@ class Dose:
         before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
         if before is None or after is None:
             return None
-        sides = [run.sides for run in self.runs]
+        sides = [run.run.sides for run in self.runs]
         return Estimate(after - before, *interval_over_seeds("probe_gain", sides))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether a mean over its runs can have an interval."""
-        return len(self.runs) == 1 or all(run.sides for run in self.runs)
 
 
 def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
-    """The chosen runs of each series, dose by dose."""
+    """Return the chosen runs of each series, dose by dose."""
     grouped: dict[Series, dict[int, list[Inoculation]]] = {}
     for cell in cells:
         if cell.chosen:
@@ -148,7 +152,7 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
 
 
 def best_dose(line: list[Dose]) -> Dose:
-    """The dose with the best average on the selection items; the smaller one of equals."""
+    """Return the dose with the best average on the selection items; the smaller one of equals."""
 
     def average(dose: Dose) -> float:
         scores = [run.selected_on("aggregate") for run in dose.runs]
@@ -159,33 +163,28 @@ def best_dose(line: list[Dose]) -> Dose:
 
 
 def starts(results: Results) -> dict[Series, dict[str, Row]]:
-    """The scores before any inoculation (k = 0), on the report split.
+    """Return the scores before any inoculation (k = 0) on the report split, as rows by metric.
 
     A sweep measures them once for all doses, in a run `before`; a run of its own by itself. The
     metrics are `probe_accuracy`, `original_accuracy`, `chance_probe` and `chance_original`.
     """
     found: dict[Series, dict[str, Row]] = {}
     for run in results.of("before"):
-        if series_of(results, run).control:
-            continue
-        rows = [row for row in run.rows if row.split != SELECTION and row.subset is None]
-        found.setdefault(series_of(results, run), {row.metric: row for row in rows})
-    names = {
-        "probe_accuracy": "probe_accuracy_before",
-        "original_accuracy": "original_accuracy_before",
-        "chance_probe": "chance_probe",
-        "chance_original": "chance_original",
-    }
+        if not (series := series_of(results, run)).control:
+            rows = [row for row in run.rows if row.split != SELECTION and row.subset is None]
+            found.setdefault(series, {row.metric: row for row in rows})
     for cell in inoculations(results):
-        rows_of = {name: cell.measured[old] for name, old in names.items() if old in cell.measured}
-        found.setdefault(cell.series, rows_of)
+        names = {f"{task}_accuracy": f"{task}_accuracy_before" for task in ("probe", "original")}
+        names |= {name: name for name in ("chance_probe", "chance_original")}
+        own = {name: cell.measured[old] for name, old in names.items() if old in cell.measured}
+        found.setdefault(cell.series, own)
     return dict(sorted(found.items()))
 
 
 def interval_over_seeds(
     metric: str, runs: Sequence[Mapping[str, Side]], untouched: bool = False
 ) -> Bounds:
-    """95% interval of a metric's mean over seeds, from groups of items and seeds.
+    """Return the 95% interval of a metric's mean over seeds, from groups of items and seeds.
 
     None where a run did not record its items, or runs were reported on others.
 
@@ -194,27 +193,11 @@ def interval_over_seeds(
         runs: The sides of each seed's run, empty where it did not record them.
         untouched: Only over the items that have no relative in the train file.
     """
-    if metric not in METRICS or not all(runs):
-        return None, None
-    made = METRICS[metric]
-    sides = [run[made.side] for run in runs]
-    if len({(side.items, side.groups, side.untouched, side.clusters) for side in sides}) > 1:
-        return None, None
-    first = sides[0]
-    if (untouched and not any(first.untouched)) or (made.by_cluster and not first.clusters):
-        return None, None
-    kept = np.array(first.untouched if untouched else (1.0,) * len(first.groups)) > 0
-    terms = []
-    for time, sign in made.signs.items():
-        credits = [_credit(side, time, made.by_cluster, kept) for side in sides]
-        terms.append(Term(sign, dict(enumerate(credits))))
-    groups = None if made.by_cluster else group_indices(np.array(first.groups)[kept])
-    bounds = DIFFERENCES if len(made.signs) > 1 else SHARES
-    return sum_interval(terms, groups, bounds)[1:]
+    return _interval([(1.0, metric, dict(enumerate(runs)))], untouched)
 
 
 def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bounds:
-    """95% interval of a metric of one dose minus a metric of another, on the same items.
+    """Return the 95% interval of a metric of one dose minus a metric of another, on the same items.
 
     None where a run did not record its items, or the two were measured on others.
 
@@ -222,25 +205,51 @@ def difference_interval(one: tuple[Dose, str], other: tuple[Dose, str]) -> Bound
         one: A dose, and the metric of it that counts.
         other: The dose and the metric that are taken away.
     """
-    found = []
-    for weight, (dose, metric) in ((1.0, one), (-1.0, other)):
-        made = METRICS[metric]
-        if made.by_cluster or not all(run.sides for run in dose.runs):
-            return None, None
-        sides = {run.seed or 0: run.sides[made.side] for run in dose.runs}
-        found += [(weight * sign, time, sides) for time, sign in made.signs.items()]
-    places = {(side.items, side.groups) for *_, sides in found for side in sides.values()}
-    if len(places) > 1:
+    return _interval(
+        [
+            (weight, metric, {run.seed or 0: run.run.sides for run in dose.runs})
+            for weight, (dose, metric) in ((1.0, one), (-1.0, other))
+        ]
+    )
+
+
+def _interval(
+    metrics: Sequence[tuple[float, str, Mapping[int, Mapping[str, Side]]]], untouched: bool = False
+) -> Bounds:
+    """Return the interval of a sum of (weight, metric, sides of the runs by seed)."""
+    if not all(name in METRICS and runs and all(runs.values()) for _, name, runs in metrics):
         return None, None
-    terms = [
-        Term(weight, {seed: np.array(side.credit[time]) for seed, side in sides.items()})
-        for weight, time, sides in found
+    by_cluster = any(METRICS[name].by_cluster for _, name, _ in metrics)
+    found = [
+        (weight * sign, {seed: (run[made.side], time) for seed, run in runs.items()})
+        for weight, made, runs in ((weight, METRICS[name], runs) for weight, name, runs in metrics)
+        for time, sign in made.signs.items()
     ]
-    (_, groups), *_ = places
-    return sum_interval(terms, group_indices(groups), DIFFERENCES)[1:]
+    sides = {
+        (
+            side.items,
+            side.groups,
+            side.untouched if untouched else (),
+            side.clusters if by_cluster else (),
+        )
+        for _, by_seed in found
+        for side, _ in by_seed.values()
+    }
+    (_, groups, kept, clusters), *others = sides
+    if others or (untouched and not any(kept)) or (by_cluster and not clusters):
+        return None, None
+    is_kept = np.array(kept or (1.0,) * len(groups)) > 0
 
+    def counted(side: Side, time: str) -> Floats:
+        if by_cluster:
+            return np.array(credits_by_cluster(side.credit[time], clusters))
+        return np.array(side.credit[time])[is_kept]
 
-def _credit(side: Side, time: str, by_cluster: bool, kept: NDArray[np.bool_]) -> Floats:
-    if by_cluster:
-        return np.array(credits_by_cluster(side.credit[time], side.clusters))
-    return np.array(side.credit[time])[kept]
+    terms = [
+        Term(weight, {seed: counted(*at) for seed, at in by_seed.items()})
+        for weight, by_seed in found
+    ]
+    bounds = DIFFERENCES if len(terms) > 1 else SHARES
+    return sum_interval(
+        terms, None if by_cluster else group_indices(np.array(groups)[is_kept]), bounds
+    )[1:]

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.facts import Inoculation, with_controls
-from probelight.reports.inoculation.series import ON_REPORTED
+from probelight.reports.inoculation.runs import ON_REPORTED, Inoculation, with_controls
 from probelight.reports.kit.text import between, count, percent, sample, unsigned, with_facts
 from probelight.reports.zero_shot.facts import AT_CHANCE, chance_text, verdict_of
 from probelight.results.load import Results

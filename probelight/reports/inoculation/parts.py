@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from probelight.metrics.intervals import wilson
 from probelight.reports.inoculation.columns import SETTING, controlled, cost, setting, what
-from probelight.reports.inoculation.facts import Inoculation, with_controls
+from probelight.reports.inoculation.runs import Inoculation, with_controls
 from probelight.reports.kit.columns import accuracy, attributes, field, fields, size, text, whole
 from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import INTERVAL
@@ -67,7 +67,10 @@ class PartOf:
 
 def inoculation_parts_table(results: Results) -> Table | None:
     """Before and after for parts of the probe and each data set of the original task."""
-    cells = with_controls(results)
+    cells = [
+        replace(c, parts={p: rows for p, rows in c.parts.items() if p.kind != "difficulty"})
+        for c in with_controls(results)
+    ]
     columns: list[Column[PartOf]] = [
         what(lambda part: part.cell.series),
         whole("k", lambda part: part.cell.dose),

@@ -7,7 +7,7 @@ from statistics import median
 
 from probelight.reports.inoculation.columns import SETTING, controlled, cost, setting, what
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.facts import Inoculation, with_controls
+from probelight.reports.inoculation.runs import Inoculation, with_controls
 from probelight.reports.kit.columns import (
     ACCURACY,
     SIZE,
@@ -31,14 +31,15 @@ from probelight.reports.kit.text import (
     probability,
 )
 from probelight.results.load import Results
-from probelight.results.row import Row, Subset
+from probelight.results.row import Row
 
 PROBE = {"before": "probe_accuracy_before", "after": "probe_accuracy"}
 ORIGINAL = {"before": "original_accuracy_before", "after": "original_accuracy_after"}
 BOTH = {"above chance": "aggregate_above_chance", "average": "aggregate"}
 CLUSTERS = {"before": "strict_cluster_accuracy_before", "after": "strict_cluster_accuracy"}
 COST = "inoculation_cost"
-UNTOUCHED = Subset("untouched", "group not in train")
+from probelight.reports.inoculation.doses import UNTOUCHED
+
 UNTOUCHED_NOTE = (
     f" {UNTOUCHED.text.capitalize()}: the probe items that have no relative in the train file, "
     "where every seed was measured on them."
@@ -105,7 +106,7 @@ def seeds_table(results: Results) -> Table | None:
     lines = [dose for line in doses(with_controls(results)).values() for dose in line]
     if all(len(dose.runs) == 1 for dose in lines):
         return None
-    untouched = any(dose.part(UNTOUCHED).values(PROBE["after"]) for dose in lines)
+    untouched = any(dose.untouched.values(PROBE["after"]) for dose in lines)
     columns: list[Column[Dose]] = [
         what(lambda dose: dose.series),
         whole("k", lambda dose: dose.dose),
@@ -220,14 +221,14 @@ def _untouched(label: str, metric: str, shown: bool) -> Column[Dose]:
     name = f"{metric}_{UNTOUCHED.text.replace(' ', '_')}"
 
     def record(dose: Dose) -> dict[str, object]:
-        mean = dose.part(UNTOUCHED).estimate(metric)
+        mean = dose.untouched.estimate(metric)
         if mean is None:
             return {}
         return {name: mean.value, f"{name}_ci_low": mean.ci_low, f"{name}_ci_high": mean.ci_high}
 
     made: Column[Dose] = Column(
         Heading(label, group=f"probe, {UNTOUCHED.text} %"),
-        lambda dose: accuracy_cell(dose.part(UNTOUCHED).estimate(metric)),
+        lambda dose: accuracy_cell(dose.untouched.estimate(metric)),
         record,
     )
     return made if shown else made.hidden

@@ -28,7 +28,7 @@ from probelight.reports.figure import (
     styled,
 )
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.kit.measured import Bounds
 from probelight.reports.kit.text import in_words, percent
 from probelight.results.load import Results

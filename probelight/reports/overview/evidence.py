@@ -19,7 +19,7 @@ from probelight.reports.curve.facts import NO_LANGUAGE, PERTURBED, curves
 from probelight.reports.curve.summary import Summary, random_twin, summaries
 from probelight.reports.curve.sums import estimate
 from probelight.reports.inoculation.doses import Dose, difference_interval, doses
-from probelight.reports.inoculation.facts import with_controls
+from probelight.reports.inoculation.runs import with_controls
 from probelight.reports.kit.measured import Bounds, Measured
 from probelight.reports.kit.text import count
 from probelight.reports.overview.case import Case, Control, Score, above
@@ -252,7 +252,7 @@ def _begins_alike(dose: Dose, control: Dose) -> bool:
         (side.items, side.credit["before"])
         for one in (dose, control)
         for run in one.runs
-        if (side := run.sides.get("original"))
+        if (side := run.run.sides.get("original"))
     }
     return len(found) < 2
 

@@ -15,8 +15,7 @@ from probelight.reports.diagnostics.facts import PERTURBATIONS, SENSITIVITY, Ask
 from probelight.reports.diagnostics.runs import labelled_runs
 from probelight.reports.grids.facts import AGE_PANELS, SIZES, grids
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.facts import inoculations
-from probelight.reports.inoculation.series import Series
+from probelight.reports.inoculation.runs import Series, inoculations
 from probelight.reports.kit.measured import Estimate
 from probelight.reports.kit.text import NOT_INTERPRETABLE, in_words, points, points_between, rate
 from probelight.reports.overview.case import Case, Score, or_none

@@ -12,7 +12,7 @@ from probelight.probes.controls import STANDARD
 from probelight.reports.curve.curve import Curve
 from probelight.reports.curve.facts import NO_LANGUAGE, curves
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.kit.measured import Estimate
 from probelight.reports.kit.text import count, in_words, percent, points, points_between
 from probelight.reports.overview.case import or_none

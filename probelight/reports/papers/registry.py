@@ -9,7 +9,7 @@ from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.audit.facts import entries
 from probelight.reports.diagnostics.runs import labelled_runs
 from probelight.reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.kit.paper_identity import on_released
 from probelight.reports.kit.published import published_curves, published_probes
 from probelight.reports.papers.beside import Beside, PaperTable
@@ -92,9 +92,9 @@ def _has_words(results: Results, probe: str) -> bool:
 def _has_inoculation(results: Results, needs_hops: bool) -> bool:
     known = {row.probe for row in published_probes()}
     return any(
-        cell.probe in known
-        and on_released(cell.run, cell.report_split)
-        and (not needs_hops or any(cell.difficulties.values()))
+        cell.series.probe in known
+        and on_released(cell.run, cell.series.report_split)
+        and (not needs_hops or any(part.kind == "difficulty" for part in cell.parts))
         for cell in inoculations(results)
     )
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from probelight.reports.inoculation.doses import Dose, best_dose, doses
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.paper_identity import on_released
+from probelight.reports.kit.paper_identity import on_paper_task, on_released, paper_model
 from probelight.reports.kit.published_files import measured_share, read_rows
 from probelight.reports.papers.beside import Beside, Ours, Printed, together
 from probelight.reports.papers.science_rows import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES
@@ -53,8 +53,8 @@ def _ours(dose: Dose) -> Iterator[Ours]:
     strict, single = dose.estimate("strict_cluster_accuracy"), dose.mean("probe_accuracy")
     if not alike or strict is None or single is None:
         return
-    same = dose.dose == PAPER_DOSE and all(run.paper_task for run in runs)
-    models = {run.paper_model for run in runs}
+    same = dose.dose == PAPER_DOSE and all(on_paper_task(run.run) for run in runs)
+    models = {paper_model(run.run) for run in runs}
     known = PAPER_MODELS.get(models.pop() or "") if same and len(models) == 1 else None
     model = _NAMES[known] if known else None
     rows = tuple(run.measured["strict_cluster_accuracy"] for run in runs)

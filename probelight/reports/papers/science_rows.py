@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from probelight.reports.inoculation.doses import Dose, best_dose, doses, starts
-from probelight.reports.inoculation.facts import inoculations
-from probelight.reports.inoculation.series import ON_REPORTED, Series, series_of
+from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations, series_of
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.paper_identity import on_released
+from probelight.reports.kit.paper_identity import on_paper_task, on_released, paper_model
 from probelight.reports.kit.published import PublishedProbe, published_probes
 from probelight.reports.papers.beside import Beside, Ours, Printed
 from probelight.results.load import Results
@@ -168,10 +167,10 @@ def _entry(series: Series, group: str, values: Mapping[str, Estimate], line: lis
     if (people := _printed(HUMAN, HUMAN, series.probe, split)) is not None:
         asked = Printed(split, HUMAN, people[0], PEOPLE_ASKED.get(series.probe))
         entry = replace(entry, with_people=Beside(split, asked, number))
-    models = {run.paper_model for run in runs}
+    models = {paper_model(run.run) for run in runs}
     model = PAPER_MODELS.get(models.pop() or "") if len(models) == 1 else None
     found = _printed(group, model, series.probe, split) if model else None
-    if found is None or not all(run.paper_task for run in runs):
+    if found is None or not all(on_paper_task(run.run) for run in runs):
         return entry
     compared = Beside(split, Printed(split, model or "", found[0]), number)
     return replace(entry, compared=compared, paper_change=found[1])
@@ -189,7 +188,7 @@ def _printed(group: str, model: str, probe: str, split: str) -> tuple[float, flo
 def _on_paper_task(line: list[Dose]) -> bool:
     """Whether the original task of every run has the paper's parts."""
     runs = [run for dose in line for run in dose.runs]
-    return bool(runs) and all(run.paper_task for run in runs)
+    return bool(runs) and all(on_paper_task(run.run) for run in runs)
 
 
 def _name(series: Series, line: list[Dose]) -> str:

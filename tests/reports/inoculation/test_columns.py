@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.reports.inoculation.columns import SETTING, cost, setting, what
-from probelight.reports.inoculation.facts import Inoculation, inoculations
+from probelight.reports.inoculation.runs import Inoculation, inoculations
 from probelight.reports.kit.columns import attributes
 from probelight.reports.kit.measured import Estimate
 from probelight.reports.kit.table import Cell, Column

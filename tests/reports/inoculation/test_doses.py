@@ -13,12 +13,10 @@ import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
 from probelight.reports.inoculation.doses import best_dose, doses, interval_over_seeds, starts
-from probelight.reports.inoculation.facts import inoculations
 from probelight.reports.inoculation.findings import paragraph
-from probelight.reports.inoculation.series import Series
+from probelight.reports.inoculation.runs import Series, inoculations
 from probelight.results.hits import read_sides
 from probelight.results.load import Results, load_results
-from tests.fixtures import subsets
 
 WriteRun = Callable[..., Path]
 
@@ -125,7 +123,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(
     assert (dose.gain.ci_low, dose.gain.ci_high) == pytest.approx((-high, -low))
     assert dose.recorded
     assert dose.interval("aggregate") == (None, None)
-    assert dose.part(subsets.UNTOUCHED).interval("probe_accuracy") == (None, None)  # no such rows
+    assert dose.untouched.interval("probe_accuracy") == (None, None)  # no such rows
     assert "did not record" not in paragraph(line)
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import inoculations
-from probelight.reports.inoculation.series import Series
+from probelight.reports.inoculation.runs import Series, inoculations
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.results.load import Results
 
 

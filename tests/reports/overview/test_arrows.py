@@ -10,7 +10,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import inoculations
+from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.overview import arrows
 from probelight.reports.overview.arrows import arrows_figure
 from probelight.reports.page.html import inline_svg

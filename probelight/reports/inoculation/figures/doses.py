@@ -30,7 +30,6 @@ from probelight.reports.figure import (
     styled,
 )
 from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.facts import with_controls
 from probelight.reports.inoculation.figures.marks import (
     EXTRAS_NOTE,
     ORIGINAL,
@@ -39,7 +38,7 @@ from probelight.reports.inoculation.figures.marks import (
     extra_marks,
     plot_line,
 )
-from probelight.reports.inoculation.series import Series
+from probelight.reports.inoculation.runs import Series, with_controls
 from probelight.reports.kit.text import percent
 from probelight.results.load import Results
 

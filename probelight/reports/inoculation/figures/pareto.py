@@ -29,8 +29,8 @@ from probelight.reports.inoculation.candidates import (
     candidates,
     several_settings,
 )
-from probelight.reports.inoculation.facts import with_controls
 from probelight.reports.inoculation.figures.marks import EXTRAS_NOTE, extra_mark, extra_marks
+from probelight.reports.inoculation.runs import with_controls
 from probelight.reports.kit.text import count
 from probelight.results.load import Results
 

@@ -22,9 +22,8 @@ from probelight.reports.figure import (
     styled,
 )
 from probelight.reports.inoculation.doses import doses
-from probelight.reports.inoculation.facts import Inoculation, with_controls
 from probelight.reports.inoculation.figures.marks import ORIGINAL, PROBE, plot_line
-from probelight.reports.inoculation.series import ON_REPORTED
+from probelight.reports.inoculation.runs import ON_REPORTED, Inoculation, with_controls
 from probelight.reports.kit.text import count, rate
 from probelight.results.load import Results
 

@@ -1,0 +1,220 @@
+"""The runs of inoculations: what each was trained with and measured, and which are comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from probelight.metrics.aggregate import Checkpoint, best_checkpoint
+from probelight.reports.estimates import WHOLE, Estimate, verdict_of
+from probelight.results.details import InoculationDetails
+from probelight.results.load import Results, Run
+from probelight.results.row import Row, Subset
+
+HELD_OUT = "held-out train"
+ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
+SELECTION = "selection"  # the split that checkpoints are chosen on
+
+
+class Series(NamedTuple):
+    """What is the same along a line of an inoculation plot; M*_k is over all settings.
+
+    Attributes:
+        selection: How the selection items were got; "paper" if they are the reported ones.
+        report_split: Split of the probe reported on, where it was recorded: never mixed.
+        setup: Identifies the first model and the reported items among runs of the same names;
+            empty where all have the same.
+        control: What was done to the probe's items, such as "choice_only"; empty for nothing.
+    """
+
+    model: str
+    probe: str
+    original_task: str
+    selection: str = ""
+    report_split: str = ""
+    setup: str = ""
+    control: str = ""
+
+    @property
+    def remarks(self) -> str:
+        """What a reader must know besides the names; empty where nothing is unusual."""
+        split = self.report_split
+        on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
+        how = on_reported if self.selection == ON_REPORTED else split
+        other = f"setup {self.setup}: its namesake begins or reports differently"
+        control = self.control.replace("_", " ")
+        return ", ".join(filter(None, (control, how, other if self.setup else "")))
+
+
+@dataclass(frozen=True)
+class Inoculation:
+    """One run at one dose and one setting: M*_k of a sweep, or a run of its own.
+
+    Attributes:
+        epoch: Epoch of the chosen checkpoint, from 1.
+        measured: Rows of the report split by metric, for the whole sets.
+        parts: The same for parts of the sets: data sets of the original task, probe items that
+            have no relative among the training items, or of one difficulty.
+        trajectory: Selection scores by metric and epoch.
+        interpretable: False where the original task was at chance before inoculation.
+        chosen: Best average on the selection split among the settings of its dose and seed.
+    """
+
+    run: Run
+    series: Series
+    dose: int
+    extra: str
+    learning_rate: float | None
+    seed: int | None
+    epoch: int | None
+    measured: Mapping[str, Row]
+    parts: Mapping[Subset, Mapping[str, Row]]
+    trajectory: Mapping[str, Mapping[int, float]]
+    interpretable: bool
+    chosen: bool = True
+
+    def __getattr__(self, name: str) -> Any:  # TRANSITION
+        if name in Series._fields:
+            return getattr(self.series, name)
+        raise AttributeError(name)
+
+    @property
+    def num_settings(self) -> int:
+        """How many settings a sweep chose this one from; 1 for a run of its own."""
+        return max(1, len(_details(self.run).candidates))
+
+    @property
+    def whole_split(self) -> bool:
+        """Whether all items of the split were reported on."""
+        return _details(self.run).report_items is None
+
+    def value(self, metric: str) -> float | None:
+        """Return a number of the report split, None where it was not measured."""
+        row = self.measured.get(metric)
+        return None if row is None else row.value
+
+    def floor(self, task: str) -> float | None:
+        """Return chance of "probe" or "original" by the real choices, which verdicts go by."""
+        return self.value(f"floor_{task}") or self.value(f"chance_{task}") or None
+
+    def selected_on(self, metric: str) -> float | None:
+        """Return a selection score at the chosen epoch."""
+        return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The chosen checkpoint as a candidate of M*_k; None without selection scores."""
+        probe, original = map(self.selected_on, ("probe_accuracy", "original_accuracy"))
+        if self.epoch is None or probe is None or original is None:
+            return None
+        return Checkpoint(probe, original, self.learning_rate or 0.0, self.epoch)
+
+
+def inoculations(results: Results) -> list[Inoculation]:
+    """Return the runs whose items were shown as they are, sorted by series, dose and seed."""
+    return [cell for cell in with_controls(results) if not cell.series.control]
+
+
+@lru_cache(maxsize=2)
+def with_controls(results: Results) -> tuple[Inoculation, ...]:
+    """Return all inoculation runs, those under a control after what they are a control of."""
+
+    def order(cell: Inoculation) -> tuple[object, ...]:
+        series, seed = cell.series, -1 if cell.seed is None else cell.seed
+        what = (series.probe, series.original_task, series[:-1], series.control)
+        return (*what, cell.dose, seed, cell.extra, cell.learning_rate or 0.0, cell.run.key)
+
+    found = [cell for run in results.of("inoculation") for cell in _cells(results, run)]
+    # The best of each dose and seed on the selection split; those without scores all count.
+    choices: dict[tuple[object, ...], list[Inoculation]] = {}
+    for cell in sorted(found, key=lambda cell: cell.run.key):
+        if cell.checkpoint is not None:
+            choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
+    best = {place: best_checkpoint(own, attrgetter("checkpoint")) for place, own in choices.items()}
+    chosen = [best.get((cell.series, cell.dose, cell.seed), cell) is cell for cell in found]
+    marked = [replace(cell, chosen=is_best) for cell, is_best in zip(found, chosen, strict=True)]
+    return tuple(sorted(marked, key=order))
+
+
+def _cells(results: Results, run: Run) -> Iterator[Inoculation]:
+    by_setting: dict[tuple[int | None, str, float | None, int | None], list[Row]] = {}
+    for row in run.rows:
+        setting = (row.dose, row.extra, row.learning_rate, row.seed)
+        by_setting.setdefault(setting, []).append(row)
+    for (dose, extra, learning_rate, seed), rows in by_setting.items():
+        reported = [row for row in rows if row.split != SELECTION]
+        measured = {row.metric: row for row in reported if row.subset is None}
+        if dose is None or "probe_accuracy" not in measured:
+            continue  # a run that never came to its report
+        parts: dict[Subset, dict[str, Row]] = {}
+        for row in reported:
+            if row.subset:
+                parts.setdefault(row.subset, {})[row.metric] = row
+        recorded = _details(run).cost_interpretable
+        yield Inoculation(
+            run=run,
+            series=series_of(results, run),
+            dose=dose,
+            extra=extra or "none",
+            learning_rate=learning_rate,
+            seed=seed,
+            epoch=measured["probe_accuracy"].epoch,
+            measured=measured,
+            parts=parts,
+            trajectory=trajectory(rows),
+            interpretable=above_chance(measured, True) if recorded is None else recorded,
+        )
+
+
+def trajectory(rows: list[Row]) -> dict[str, dict[int, float]]:
+    found: dict[str, dict[int, float]] = {}
+    for row in sorted(rows, key=lambda row: row.epoch or 0):
+        if row.split == SELECTION and row.epoch is not None and row.subset is None:
+            found.setdefault(row.metric, {})[row.epoch] = row.value
+    return found
+
+
+def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
+    """Return whether the original task was above chance before inoculation.
+
+    Args:
+        measured: Rows by metric, of the whole task or of a part of it.
+        otherwise: The answer where the score or chance is not known.
+    """
+    before = measured.get("original_accuracy_before")
+    chance = measured.get("floor_original") or measured.get("chance_original")
+    if before is None or chance is None:
+        return otherwise
+    return verdict_of(Estimate.of(before).bounds, chance.value) in ("above", "unknown")
+
+
+def series_of(results: Results, run: Run) -> Series:
+    """Return the line of an inoculation plot that a run belongs to."""
+    return _series(results)[run.path]
+
+
+@lru_cache(maxsize=2)
+def _series(results: Results) -> dict[str, Series]:
+    """Return the series of all runs, with a setup where runs of the same names have several."""
+    found = {}
+    setups: dict[Series, set[str]] = {}
+    for run in results.runs:
+        details = _details(run)
+        split = HELD_OUT if details.report_split is None else details.report_split
+        control = next((row.control for row in run.rows if row.control not in WHOLE), "")
+        names = Series(
+            run.model, run.probe, details.original_task, details.selection, split, "", control
+        )
+        setups.setdefault(names, set()).update(filter(None, [details.setup]))
+        found[run.path] = names._replace(setup=details.setup)
+    return {
+        path: series if len(setups[series._replace(setup="")]) > 1 else series._replace(setup="")
+        for path, series in found.items()
+    }
+
+
+def _details(run: Run) -> InoculationDetails:
+    return run.detail(InoculationDetails) or InoculationDetails()
