@@ -10,7 +10,7 @@ from functools import lru_cache
 from probelight.probes.controls import STANDARD
 from probelight.reports.curve.curve import MODES, Curve, Point
 from probelight.reports.estimates import chance_levels
-from probelight.reports.kit.paper_identity import on_released, paper_model
+from probelight.reports.released import on_released, paper_model
 from probelight.results.details import CurveDetails
 from probelight.results.hits import joined
 from probelight.results.load import Results, Run

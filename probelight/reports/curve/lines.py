@@ -11,9 +11,9 @@ from probelight.reports.curve.curve import FULL, MODES
 from probelight.reports.curve.summary import Summary
 from probelight.reports.kit.columns import accuracy_cell
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.published import PublishedCurve, ScoreKey, short_name
 from probelight.reports.kit.table import Cell
 from probelight.reports.kit.text import ABSENT, count, points, rate, way
+from probelight.reports.published import PublishedCurve, ScoreKey, short_name
 
 PAPER = "Talmor et al. 2020"
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))

@@ -10,9 +10,9 @@ from probelight.reports.curve.curve import Curve, mean_bounds
 from probelight.reports.curve.facts import curves, origin_of
 from probelight.reports.kit.columns import accuracy, field, number, text, whole
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.published import published_templates
 from probelight.reports.kit.table import Column, Declared, Table
 from probelight.reports.kit.text import ABSENT
+from probelight.reports.published import published_templates
 from probelight.results.load import Results
 from probelight.results.row import Row, Subset
 

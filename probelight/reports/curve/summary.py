@@ -21,8 +21,8 @@ from probelight.reports.curve.sums import (
     weighted_gap,
 )
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.published import PublishedCurve, ScoreKey
-from probelight.reports.kit.published import published_curves as _published_curves
+from probelight.reports.published import PublishedCurve, ScoreKey
+from probelight.reports.published import published_curves as _published_curves
 from probelight.results.load import Results
 from probelight.results.row import Role
 
@@ -109,7 +109,7 @@ class Summary:
 
     @cached_property
     def scores(self) -> Mapping[ScoreKey, Estimate]:
-        """What there is of `probelight.reports.kit.published.SCORES`."""
+        """What there is of the scores of `PublishedCurve`."""
         mode = self.curve.mode
         found = {
             ScoreKey("zero_shot"): self.zero_shot,

@@ -20,9 +20,9 @@ from probelight.reports.curve.lines import (
 from probelight.reports.curve.summary import LANGUAGE, PAPER_SPLIT, Summary, published, summaries
 from probelight.reports.kit.columns import gap_cell, shown, text
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.published import PublishedCurve, ScoreKey
 from probelight.reports.kit.table import Cell, Column, Declared, Table
 from probelight.reports.kit.text import ABSENT, count, unsigned
+from probelight.reports.published import PublishedCurve, ScoreKey
 from probelight.results.load import Results
 
 # Score, its heading, and the group it stands in; LangSense has its unclipped sum beside it.

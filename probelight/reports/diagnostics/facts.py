@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.diagnostics.runs import labelled_runs
-from probelight.reports.kit.published import DiagnosticKey, published_diagnostics
+from probelight.reports.published import DiagnosticKey, published_diagnostics
 from probelight.results.load import Results
 from probelight.results.row import Row, Subset
 

@@ -20,8 +20,8 @@ from probelight.reports.diagnostics.facts import (
     at_each_k,
 )
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, drawn, styled
-from probelight.reports.kit.published import short_name
 from probelight.reports.kit.text import between, percent
+from probelight.reports.published import short_name
 from probelight.results.load import Results
 
 PAPER_MARKS = ("x", "+")

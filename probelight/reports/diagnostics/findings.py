@@ -18,8 +18,8 @@ from probelight.reports.diagnostics.facts import (
     asked,
 )
 from probelight.reports.kit.measured import Measured
-from probelight.reports.kit.published import short_name
 from probelight.reports.kit.text import between, count, listed, percent, with_facts
+from probelight.reports.published import short_name
 from probelight.results.load import Results
 from probelight.results.row import Row
 

@@ -21,9 +21,9 @@ from probelight.reports.diagnostics.facts import (
     other_metrics,
 )
 from probelight.reports.kit.columns import attributes, column, field, text
-from probelight.reports.kit.published import short_name
 from probelight.reports.kit.table import Across, Cell, Column, Declared, Heading, Table
 from probelight.reports.kit.text import between, count, percent
+from probelight.reports.published import short_name
 from probelight.results.load import Results
 from probelight.results.row import Row
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
-from probelight.reports.kit.paper_identity import paper_model
-from probelight.reports.kit.published import published_size_errors
+from probelight.reports.published import published_size_errors
+from probelight.reports.released import paper_model
 from probelight.results.load import GRID_FILE, Results, UnreadableResultError
 from probelight.results.row import Row
 

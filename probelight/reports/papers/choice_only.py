@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from probelight.reports.audit.facts import CHOICE_ONLY, PROTOCOL
-from probelight.reports.kit.paper_identity import hub_model, released_file
 from probelight.reports.kit.published import PublishedProbe, published_probes
 from probelight.reports.papers.beside import Beside, Ours, Printed, together
+from probelight.reports.released import hub_model, released_file
 from probelight.results.load import Results, Run
 
 _NAMES = {

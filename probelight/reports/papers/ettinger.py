@@ -16,9 +16,9 @@ from probelight.reports.diagnostics.facts import (
     asked,
 )
 from probelight.reports.diagnostics.runs import labelled_runs
-from probelight.reports.kit.paper_identity import on_released, paper_model
 from probelight.reports.kit.published_files import measured_share, read_rows
 from probelight.reports.papers.beside import Beside, Ours, Printed, together
+from probelight.reports.released import on_released, paper_model
 from probelight.results.load import Results
 
 # Contexts or comparisons of a table, where the paper says them; means over shuffles have no such.

@@ -10,7 +10,6 @@ from probelight.reports.audit.facts import entries
 from probelight.reports.diagnostics.runs import labelled_runs
 from probelight.reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
 from probelight.reports.inoculation.runs import inoculations
-from probelight.reports.kit.paper_identity import on_released
 from probelight.reports.kit.published import published_curves, published_probes
 from probelight.reports.papers.beside import Beside, PaperTable
 from probelight.reports.papers.choice_only import choice_only_rows
@@ -18,6 +17,7 @@ from probelight.reports.papers.ettinger import diagnostic_rows
 from probelight.reports.papers.richardson import cluster_rows
 from probelight.reports.papers.science_rows import ours
 from probelight.reports.papers.talmor import curve_rows
+from probelight.reports.released import on_released
 from probelight.results.load import Results
 
 TALMOR, RICHARDSON = "Talmor et al. 2020", "Richardson & Sabharwal 2020"

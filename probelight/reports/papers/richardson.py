@@ -9,10 +9,10 @@ from typing import Any
 from probelight.reports.inoculation.doses import Dose, best_dose, doses
 from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.paper_identity import on_paper_task, on_released, paper_model
 from probelight.reports.kit.published_files import measured_share, read_rows
 from probelight.reports.papers.beside import Beside, Ours, Printed, together
 from probelight.reports.papers.science_rows import PAPER_DOSE, PAPER_MODELS, PAPER_NAMES
+from probelight.reports.released import on_paper_task, on_released, paper_model
 from probelight.results.load import Results
 
 _SPLIT = "dev"  # of table 8

@@ -9,9 +9,9 @@ from functools import lru_cache
 from probelight.reports.inoculation.doses import Dose, best_dose, doses, starts
 from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations, series_of
 from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.paper_identity import on_paper_task, on_released, paper_model
 from probelight.reports.kit.published import PublishedProbe, published_probes
 from probelight.reports.papers.beside import Beside, Ours, Printed
+from probelight.reports.released import on_paper_task, on_released, paper_model
 from probelight.results.load import Results
 from probelight.results.row import Row
 

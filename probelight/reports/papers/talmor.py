@@ -8,11 +8,11 @@ from functools import lru_cache
 from probelight.probes.controls import STANDARD
 from probelight.reports.curve.curve import FULL
 from probelight.reports.curve.summary import LANGUAGE, PAPER_SPLIT, Summary, summaries
-from probelight.reports.kit.paper_identity import paper_model, released_file
-from probelight.reports.kit.published import ScoreKey, published_curves
 from probelight.reports.kit.published_files import measured_share, read_rows
 from probelight.reports.kit.text import rate, way
 from probelight.reports.papers.beside import Beside, Ours, Printed, together
+from probelight.reports.published import ScoreKey, published_curves
+from probelight.reports.released import paper_model, released_file
 from probelight.reports.zero_shot.facts import zero_shots
 from probelight.results.load import Results, Run
 from probelight.results.row import Row

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from probelight.reports.curve.lines import Line, entries_of, language_of, owner_of, points_text
 from probelight.reports.curve.summary import published, summaries
-from probelight.reports.kit.published import ScoreKey
 from probelight.reports.kit.table import Cell
+from probelight.reports.published import ScoreKey
 from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 

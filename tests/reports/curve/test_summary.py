@@ -9,7 +9,7 @@ import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.summary import Summary, baselines, difference, random_twin, summaries
-from probelight.reports.kit.published import ScoreKey
+from probelight.reports.published import ScoreKey
 from probelight.results.load import load_results
 from tests.fixtures.curves import shares
 

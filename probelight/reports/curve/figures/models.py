@@ -19,7 +19,7 @@ from probelight.reports.figure import (
     left_out,
     styled,
 )
-from probelight.reports.kit.published import short_name
+from probelight.reports.published import short_name
 from probelight.results.load import Results
 
 MODELS = (*LINES, Line(MUTED, (0, (3, 1, 1, 1, 1, 1)), "X"))

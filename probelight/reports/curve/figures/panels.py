@@ -22,8 +22,8 @@ from probelight.reports.figure import (
     limits,
     panels,
 )
-from probelight.reports.kit.published import short_name
 from probelight.reports.kit.text import percent, rate
+from probelight.reports.published import short_name
 
 LINEAR = Line(MUTED, "-", "")
 BASELINES = (Line(INK, (0, (3, 1.2)), "v"), Line(INK, (0, (1, 1)), "P"))

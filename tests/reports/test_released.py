@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from probelight.reports.curve.summary import summaries
-from probelight.reports.kit.paper_identity import on_paper_task, on_released, paper_model
-from probelight.reports.kit.published import ScoreKey
+from probelight.reports.published import ScoreKey
+from probelight.reports.released import on_paper_task, on_released, paper_model
 from probelight.results.load import Run, load_results
 from probelight.results.record import DataUse
 from probelight.results.row import Row

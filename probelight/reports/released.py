@@ -1,4 +1,4 @@
-"""Whose results may stand beside a paper's numbers: by what a run recorded, never by a name alone.
+"""Which runs are of what a paper measured: by what they recorded, never by a name alone.
 
 A folder may be called roberta-large and an original task science, whatever is in them.
 """
@@ -11,38 +11,30 @@ from pathlib import PurePath
 
 from probelight.probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
 from probelight.probes.diagnostics.sets import SETS
-from probelight.reports.kit.published import BASELINES, PAPER_VECTORS
+from probelight.reports.published import published
 from probelight.results.details import OriginalParts
 from probelight.results.load import Run
 from probelight.results.record import DataUse
 
-# Organisation on the Hub of the papers' checkpoints, which are known there without it as well.
-_OWNERS = {
-    "roberta-large": "FacebookAI",
-    "roberta-base": "FacebookAI",
-    "bert-large-uncased-whole-word-masking": "google-bert",
-    "bert-large-uncased": "google-bert",
-    "bert-base-uncased": "google-bert",
-}
-_HUB_IDS = {f"{owner}/{name}": name for name, owner in _OWNERS.items()} | {n: n for n in _OWNERS}
 # Outputs that were released with Ettinger (2020), by what the files hold.
-_RECORDINGS = {
+RECORDINGS = {
     "7a52da21f2031323a72282d62956026e49840f52851511548a59b96430bde67a": "bert-base-uncased",
     "dcd218b323d5e932461b1a5cd1b25ca43367508479e08a1498ca73b4597dfc1f": "bert-base-uncased",
 }
-_COMMIT = re.compile("[0-9a-f]{40}")
-
+RECORDED = "recorded"  # the kind of a model that another program asked
+BASELINES = {"mlm_baseline": "mlm_baseline", "esim": "esim_baseline"}  # by kind of model
+PAPER_VECTORS = "glove.6B.50d"  # other vectors, other numbers
+COMMIT = re.compile("[0-9a-f]{40}")
 # The science collection of Richardson & Sabharwal 2020; MCQL is what was reserved of it.
 SCIENCE = frozenset({"arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"})
-_RESERVED = "mcql"
-RECORDED = "recorded"  # the kind of a model that another program asked
+RESERVED = "mcql"
 
 
 def paper_model(run: Run) -> str | None:
-    """Which row of the papers' tables a run's model may stand beside; None for none.
+    """Return which of the papers' models a run's model is, None where it is none of them.
 
     A checkpoint is known by its id on the Hub, of the main branch or a commit, and a recording by
-    the checksum of what was released. Random weights have no row. A baseline has one only with the
+    the checksum of what was released. Random weights are none. A baseline is one only with the
     paper's vectors.
     """
     source = run.source
@@ -51,22 +43,29 @@ def paper_model(run: Run) -> str | None:
     if run.role == "baseline":
         return BASELINES.get(run.kind) if source.vectors.startswith(PAPER_VECTORS) else None
     if run.kind == RECORDED:
-        return next((_RECORDINGS[f.sha256] for f in run.data if f.sha256 in _RECORDINGS), None)
+        return next((RECORDINGS[f.sha256] for f in run.data if f.sha256 in RECORDINGS), None)
     return hub_model(run)
 
 
 def hub_model(run: Run) -> str | None:
-    """Which checkpoint of the papers' a run began with, whatever it was there for."""
+    """Return which of the papers' checkpoints a run began with, whatever it was there for."""
     source = run.source
-    pinned = source.revision in (None, "main") or bool(_COMMIT.fullmatch(source.revision))
-    return _HUB_IDS.get(source.hub_id or "") if pinned and not source.control_of else None
+    pinned = source.revision in (None, "main") or bool(COMMIT.fullmatch(source.revision))
+    return _hub_names().get(source.hub_id or "") if pinned and not source.control_of else None
+
+
+@lru_cache(maxsize=1)
+def _hub_names() -> dict[str, str]:
+    """Return the papers' checkpoints by id; the Hub knows them without their owner as well."""
+    names = {hub_id: hub_id.partition("/")[2] for hub_id in published().hub_id.unique() if hub_id}
+    return {**names, **{name: name for name in names.values()}}
 
 
 def on_paper_task(run: Run) -> bool:
     """Whether a run's original task has the parts of the paper's, all their questions."""
     parts = run.detail(OriginalParts)
     return (
-        parts is not None and set(parts.sets) - {_RESERVED} == SCIENCE and parts.train_items is None
+        parts is not None and set(parts.sets) - {RESERVED} == SCIENCE and parts.train_items is None
     )
 
 
@@ -76,7 +75,7 @@ def on_released(run: Run, split: str = "") -> bool:
 
 
 def released_file(run: Run, split: str = "") -> DataUse | None:
-    """What a run read of the released file of a split of its probe; None where it read another.
+    """Return what a run read of the released file of a split of its probe; None for another file.
 
     It goes by the checksum where the probe's config has one, else by the name of the file.
     """

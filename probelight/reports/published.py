@@ -1,0 +1,202 @@
+"""Numbers that papers published: one long csv file, checked when it is read.
+
+`published.csv` has a number a row, in per cent (or percentage points) as the paper printed it.
+`published` gives them as a frame; the other functions pick what one part of a report needs.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+PUBLISHED = Path(__file__).with_name("published.csv")
+COLUMNS: Mapping[str, str] = {
+    "paper": "Authors and year.",
+    "table": "Number of the table in the paper.",
+    "group": "Group of rows of the table, where it has such.",
+    "model": "A checkpoint, a baseline, `random` or `human`.",
+    "name": "What our tables call the model in the paper's rows.",
+    "hub_id": "Id of the checkpoint on the Hub, where there is one.",
+    "probe": "Name of the probe or diagnostic set, as in the catalog.",
+    "split": "Split of the probe; empty where there is none, or the paper does not say.",
+    "num_choices": "Choices of each question, where the table has it.",
+    "mode": "What was trained: `mlp`, `linear`, or `full` for the whole network.",
+    "dose": "Examples of inoculation.",
+    "metric": "As in results.csv, where the standard deviation over shuffles ends in `_sd`, or "
+    "`ws`, `max` and `langsense_*` of a curve.",
+    "part": "Part of the set, as results.csv calls it.",
+    "perturbation": "As in results.csv.",
+    "item": "The question, of a number of one question alone.",
+    "value": "The number; a fraction in the frame, per cent in the file.",
+    "n": "Items measured, where the paper says so.",
+}
+COUNTS = ("table", "num_choices", "dose", "n")
+NOT_IN_KEY = ("name", "hub_id", "num_choices", "value", "n")
+
+
+class PublishedError(ValueError):
+    """A file of published numbers that is not what it should be; the message names the line."""
+
+
+class ScoreKey(NamedTuple):
+    """A number of a curve: what it is, and the mode of training where it has one."""
+
+    name: str
+    mode: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedCurve:
+    """A row of Talmor et al. 2020, tables 2, 3, 5 and 7 to 11.
+
+    Attributes:
+        model: Name of the checkpoint, `mlm_baseline` or `esim_baseline`.
+        short_name: What the paper calls it.
+        scores: Fractions, those that the table has, among them `zero_shot`, `ws` and `max` by mode,
+            `langsense_pert` and `langsense_nolang`. `full` is MC-QA, where the whole network is
+            trained; LangSense belongs to `mlp`, or to `full`.
+    """
+
+    table: int
+    probe: str
+    model: str
+    short_name: str
+    scores: Mapping[ScoreKey, float]
+
+
+class DiagnosticKey(NamedTuple):
+    """Which number of Ettinger (2020): what results.csv calls its model, set, metric and so on."""
+
+    model: str
+    probe: str
+    metric: str
+    part: str = ""
+    perturbation: str = ""
+
+
+@lru_cache(maxsize=1)
+def published() -> pd.DataFrame:
+    """Return all numbers, with the columns of `COLUMNS`; a count that is not there is NA.
+
+    Raises:
+        PublishedError: If the file is damaged.
+    """
+    return read_published(PUBLISHED)
+
+
+def read_published(path: Path) -> pd.DataFrame:
+    """Return the numbers of a file in the form of `published.csv`.
+
+    Raises:
+        PublishedError: If columns are missing, a number is none, or two rows are of the same.
+    """
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = csv.reader(file, strict=True)
+            if (header := next(lines, [])) != list(COLUMNS):
+                raise PublishedError(f"{path}:1: the columns are not {', '.join(COLUMNS)}")
+            for cells in lines:
+                place = f"{path}:{lines.line_num}"
+                if len(cells) != len(header):
+                    raise PublishedError(f"{place}: {len(cells)} cells, the header {len(header)}")
+                row: dict[str, Any] = dict(zip(header, cells, strict=True))
+                key = tuple(row[name] for name in COLUMNS if name not in NOT_IN_KEY)
+                if key in found:
+                    raise PublishedError(f"{place}: an earlier row is of the same")
+                found[key] = {**row, **_numbers(row, place)}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise PublishedError(f"{path}: cannot be read ({error})") from error
+    if not found:
+        raise PublishedError(f"{path}: no row is there")
+    frame = pd.DataFrame(list(found.values()))
+    return frame.astype({"value": "float64", **dict.fromkeys(COUNTS, "Int64")})
+
+
+def _numbers(row: Mapping[str, str], place: str) -> dict[str, float | int | None]:
+    """Return the numbers of a row: counts as whole numbers, the value as a fraction."""
+    counts: dict[str, int | None] = {}
+    for name in COUNTS:
+        if not (row[name].isdecimal() or (row[name] == "" and name != "table")):
+            raise PublishedError(f"{place}: {name} is {row[name]!r}, not a whole number")
+        counts[name] = int(row[name]) if row[name] else None
+    try:
+        value = float(row["value"])
+    except ValueError:
+        value = float("nan")
+    if not abs(value) <= 100:
+        raise PublishedError(f"{place}: value is {row['value']!r}, not a number of per cent")
+    return {
+        "value": value / 100,
+        **{name: int(row[name]) if row[name] else None for name in COUNTS},
+    }
+
+
+@lru_cache(maxsize=1)
+def published_curves() -> tuple[PublishedCurve, ...]:
+    """Return the learning-curve tables of Talmor et al. 2020."""
+    rows = published()
+    rows = rows[(rows.paper == "Talmor et al. 2020") & (rows.num_choices.notna())]
+    return tuple(
+        PublishedCurve(
+            *place, {ScoreKey(row.metric, row.mode): row.value for row in own.itertuples()}
+        )
+        for place, own in rows.groupby(["table", "probe", "model", "name"], sort=False)
+    )
+
+
+@lru_cache(maxsize=1)
+def published_templates() -> list[Any]:
+    """Return the rows of Talmor et al. 2020, table 6: `probe`, `template` and `accuracy`.
+
+    `template` is what the probe's config calls it; two of the paper's may share one of ours.
+    """
+    rows = published().query("paper == 'Talmor et al. 2020' and table == 6")
+    return list(rows.rename(columns={"part": "template", "value": "accuracy"}).itertuples())
+
+
+@lru_cache(maxsize=1)
+def published_size_errors() -> frozenset[tuple[str, str]]:
+    """Return the pairs (first, second) of objects that roberta-large got wrong.
+
+    Talmor et al. 2020, table 4, whose objects go from small to large.
+    """
+    rows = published().query("paper == 'Talmor et al. 2020' and table == 4")
+    pairs = [tuple(item.split("/")) for item in rows["item"]]
+    order = list(dict.fromkeys(first for first, _ in pairs))
+    return frozenset(
+        (first, second)
+        for (first, second), larger in zip(pairs, rows.value, strict=True)
+        if (order.index(first) > order.index(second)) != (larger == 1)
+    )
+
+
+@lru_cache(maxsize=1)
+def published_diagnostics() -> dict[DiagnosticKey, float]:
+    """Return tables 4, 5, 7 to 9, 11, 12 and 14 of Ettinger (2020).
+
+    Some numbers are from the text next to the tables: both polarities of table 14 together, the
+    margin of affirmative statements (table 12: all but one of BERT-B), and that all errors of
+    table 11 repeat the subject.
+    """
+    rows = published().query("paper == 'Ettinger 2020'")
+    keys = rows[list(DiagnosticKey._fields)].itertuples(index=False)
+    return dict(zip((DiagnosticKey(*key) for key in keys), rows.value, strict=True))
+
+
+@lru_cache(maxsize=1)
+def _short_names() -> dict[str, str]:
+    rows = published().query("paper == 'Talmor et al. 2020' and model != 'human'")
+    return dict(zip(rows.model, rows.name, strict=True))
+
+
+def short_name(label: str) -> str:
+    """Return a model's name as the paper has it, where it has one, for narrow columns."""
+    name, space, more = label.partition(" ")
+    return _short_names().get(name, name) + space + more
