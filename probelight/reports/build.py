@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
-from probelight.reports.kit.forms.latex import to_latex
+from probelight.reports.latex import to_latex
 from probelight.reports.sections import made_sections
 from probelight.reports.table import to_csv, to_markdown
 from probelight.results.load import load_results

@@ -1,50 +1,38 @@
-"""What the report says of `train.py fit`: the last and the best validation of each run."""
+"""What the report shows of `train.py fit`: the last and the best validation of each run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from probelight.reports.kit.columns import attributes, number, text, whole
-from probelight.reports.kit.table import Column, Declared, Table
-from probelight.reports.kit.text import ABSENT
-from probelight.results.load import Results, Run
-from probelight.results.row import Row
-
-
-@dataclass(frozen=True)
-class Validation:
-    """A metric of a fit: its last row, and its best where one value is better than another."""
-
-    run: Run
-    last: Row
-    best: Row | None
+from probelight.reports.table import Table, number, table, text, whole
+from probelight.results.frames import results_frame
+from probelight.results.load import Results
 
 
 def fits_table(results: Results) -> Table | None:
-    """Return the validation metrics of each fit, None where there are none."""
-    found = []
-    for run in results.of("fit"):
-        best = {row.metric: row for row in run.rows if row.extra == "best"}
-        last = [row for row in run.rows if row.extra == "last"]
-        found += [Validation(run, row, best.get(row.metric)) for row in last]
-    columns: list[Column[Validation]] = [
-        text("model", lambda e: e.run.model, "model"),
-        text("data", lambda e: e.run.probe, "probe"),
-        attributes("mode num_train seed learning_rate", lambda e: e.last),
-        text("metric", lambda e: e.last.metric, "metric"),
-        number("last", lambda e: e.last.value, _value, "last"),
-        whole("epoch", lambda e: e.last.epoch, "last_epoch"),
-        number("best", lambda e: e.best.value if e.best else None, _value, "best"),
-        whole("best epoch", lambda e: e.best.epoch if e.best else None, "best_epoch"),
-    ]
-    return Declared(
+    """Make the table of the validation metrics of each fit."""
+    rows = results_frame(results).query("protocol == 'fit'")
+    last = rows[rows.extra == "last"].rename(columns={"value": "last", "epoch": "last_epoch"})
+    # A metric of which no value is better than another has no best one.
+    best = rows[rows.extra == "best"].rename(columns={"value": "best", "epoch": "best_epoch"})
+    place = ["path", "metric"]
+    found = last.merge(best[[*place, "best", "best_epoch"]], how="left", on=place)
+    return table(
         "fits",
         "What did the fits score?",
         "Metrics of the validation as the LightningModule logs them, accuracies as fractions. The "
         "best is the best epoch's by this metric alone, so it is chosen by what it is measured on.",
-        columns,
-    ).of(found)
+        found.assign(_runs=found.run),
+        [
+            text("model", "model"),
+            text("data", "probe"),
+            text("metric", "metric"),
+            number("last", "last", _value),
+            whole("epoch", "last_epoch"),
+            number("best", "best", _value),
+            whole("best epoch", "best_epoch"),
+        ],
+        csv="model probe mode num_train seed learning_rate metric last last_epoch best best_epoch",
+    )
 
 
-def _value(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.4g}".replace("-", "−")
+def _value(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")

@@ -126,10 +126,10 @@ SECTIONS = (
         "analyses",
         "What the answers follow",
         ("taxonomy_distance", "unigrams"),
-        tables=("analyses.tables:taxonomy_distance_table", "analyses.tables:unigrams_table"),
+        tables=("analyses:taxonomy_distance_table", "analyses:unigrams_table"),
         printed={
-            "taxonomy_distance": ("analyses.tables:taxonomy_distance_table",),
-            "unigrams": ("analyses.tables:unigrams_table",),
+            "taxonomy_distance": ("analyses:taxonomy_distance_table",),
+            "unigrams": ("analyses:unigrams_table",),
         },
     ),
     Section(

@@ -295,8 +295,14 @@ def to_csv(table: Table) -> str:
         from probelight.reports.kit.forms.plain import to_csv as old
 
         return old(table)  # type: ignore[arg-type]
-    safe = table.frame.map(lambda value: as_cell(value) if isinstance(value, str) else value)
-    return str(safe.to_csv(index=False, lineterminator="\n"))
+    known = table.frame.astype(object).where(table.frame.notna(), "")
+    safe = [
+        [as_cell(value) if isinstance(value, str) else value for value in line]
+        for line in known.itertuples(index=False)
+    ]
+    # As objects, so that whole numbers of which one is missing stay whole.
+    frame = pd.DataFrame(safe, columns=table.frame.columns, dtype=object)
+    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 def to_markdown(table: Table) -> str:

@@ -25,15 +25,8 @@ from probelight.metrics.intervals import Term, accuracy_interval, num_groups, su
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.contamination.overlaps import ItemFile, OverlapSearch, held_out
 from probelight.protocols.engine.settings import listed
-from probelight.reports.contamination.tables import (
-    PARTS,
-    Counted,
-    Scored,
-    counts_table,
-    scores_table,
-)
-from probelight.reports.kit.forms.plain import to_csv
-from probelight.reports.kit.measured import Estimate
+from probelight.reports.contamination import PARTS, counts_table, scores_table
+from probelight.reports.table import to_csv
 from probelight.results.load import Results, UnreadableResultError, load_results
 from probelight.results.predictions import read_item_lines
 
@@ -119,7 +112,7 @@ def contamination(
         print(f"items: {output_dir / ITEMS}")
 
 
-def _counts(search: OverlapSearch) -> Iterator[Counted]:
+def _counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
     """Yield how many items of each split each source has."""
 
     def num_known(flags: list[bool | None]) -> int | None:
@@ -131,18 +124,18 @@ def _counts(search: OverlapSearch) -> Iterator[Counted]:
         begin, end = end, end + len(part.records)
         for source in search.found:
             overlaps, shared = source.overlaps[begin:end], source.shared[begin:end]
-            yield Counted(
-                source=source.name,
-                split=part.split,
-                num_items=len(overlaps),
-                stem=sum(bool(overlap.stem) for overlap in overlaps),
-                answer=sum(bool(overlap.answer) for overlap in overlaps),
-                contaminated=sum(source.contaminated[begin:end]),
-                entire=sum(overlap.share == 1.0 for overlap in overlaps),
-                concept=num_known([one.concept for one in shared]),
-                gold=num_known([one.answer for one in shared]),
-                longest=max(overlap.longest for overlap in overlaps),
-            )
+            yield {
+                "text": source.name,
+                "split": part.split,
+                "num_items": len(overlaps),
+                "stem": sum(bool(overlap.stem) for overlap in overlaps),
+                "with_answer": sum(bool(overlap.answer) for overlap in overlaps),
+                "contaminated": sum(source.contaminated[begin:end]),
+                "entire": sum(overlap.share == 1.0 for overlap in overlaps),
+                "concept": num_known([one.concept for one in shared]),
+                "answer": num_known([one.answer for one in shared]),
+                "longest": max(overlap.longest for overlap in overlaps),
+            }
 
 
 def _item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
@@ -220,7 +213,7 @@ def run_scores(
     answered: Sequence[AnsweredSet],
     groups: Sequence[str],
     flags: Mapping[str, Sequence[bool | None]],
-) -> Iterator[Scored]:
+) -> Iterator[dict[str, object]]:
     """Yield each run's accuracy on all items, on those that are contaminated and on the others.
 
     Args:
@@ -242,5 +235,14 @@ def run_scores(
                     interval = accuracy_interval(next(iter(runs.values())), of)
                 else:
                     interval = sum_interval([Term(1.0, runs)], of)
-                measured = Estimate(*interval)
-                yield Scored(one.model, one.run, by, part, measured, len(numbers), num_groups(of))
+                yield {
+                    "model": one.model,
+                    "run": one.run,
+                    "contaminated_by": by,
+                    "part": part,
+                    "accuracy": interval.value,
+                    "ci_low": interval.low,
+                    "ci_high": interval.high,
+                    "num_items": len(numbers),
+                    "num_groups": num_groups(of),
+                }

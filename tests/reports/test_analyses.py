@@ -5,9 +5,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from probelight.reports.analyses.tables import taxonomy_distance_table, unigrams_table
+from probelight.reports.analyses import taxonomy_distance_table, unigrams_table
+from probelight.reports.sections import printed
 from probelight.results.load import load_results
 from tests.fixtures import subsets
+from tests.fixtures.report import records
 
 WriteRun = Callable[..., Path]
 
@@ -30,7 +32,7 @@ def taxonomy_rows(rows: SimpleNamespace, seed: int | None, chosen: int) -> list[
     ]
 
 
-def test_each_seed_has_its_share_beside_the_papers(
+def test_each_seed_has_its_share_with_the_papers(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     write_run(tmp_path, "zero", taxonomy_rows(rows, None, 30))
@@ -47,10 +49,15 @@ def test_each_seed_has_its_share_beside_the_papers(
             [*first, "mlp on 62, seed 2", "50.0", *last],
         ]
     )
-    assert {record["nearer_chosen"] for record in table.records} == {0.75, 0.7, 0.5}
+    assert {record["nearer_chosen"] for record in records(table)} == {0.75, 0.7, 0.5}
+    first = next(record for record in records(table) if record["seed"] == 2)
+    assert (first["accuracy_with_nearer"], first["accuracy_without"]) == (0.25, 0.75)
+    assert (first["by_guessing"], first["num_items"], first["num_train"]) == (0.4, 40, 62)
 
 
-def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: WriteRun) -> None:
+def test_the_note_has_the_correlation_with_interval_and_p(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
     common = {"protocol": "unigrams", "model": "a against b"}
     found: list[dict[str, Any]] = [
         {**common, "probe": "p", "subset": subsets.one_model("a"), "num_items": 1200,
@@ -61,9 +68,12 @@ def test_the_correlation_is_said_with_interval_and_p(tmp_path: Path, write_run: 
          "num_items": 8},
         {**common, "metric": "spearman_p", "value": 0.33, "num_items": 8},
     ]  # fmt: skip
-    facts = {"models": ["a", "b"], "measure": "zero_shot"}
-    write_run(tmp_path, "unigrams", found, unigrams=facts, probe="")
-    table = unigrams_table(load_results(tmp_path))
+    details = {"models": ["a", "b"], "measure": "zero_shot"}
+    write_run(tmp_path, "unigrams", found, unigrams=details, probe="")
+    results = load_results(tmp_path)
+    assert [made.name for made in printed("unigrams", results)] == ["unigrams"]
+    assert printed("taxonomy_distance", results) == ()
+    table = unigrams_table(results)
     assert table is not None
     assert [cell.text for cell in table.rows[0]] == ["a against b", "p", "−25.0", "+0.500", "1,200"]
     assert table.rows[0][0].detail == "zero-shot"

@@ -1,0 +1,80 @@
+"""How much of a probe other texts have, and what runs score with and without those items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from probelight.reports.table import Cell, Column, Table, accuracy, table, text, whole
+from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, count, missing, percent
+
+PARTS = ("all", "contaminated", "clean")
+
+
+def counts_table(
+    found: Iterable[Mapping[str, object]], ngram: int, min_share: float
+) -> Table | None:
+    """Make the table of how many items each text has, in part or entirely.
+
+    Args:
+        found: A record for each `text` and `split` with the split's `num_items`; those of them of
+            which an n-gram is found in the `stem` alone, `with_answer`, or that are
+            `contaminated` or there `entire`; those that ask about a `concept` of the text's items,
+            and those whose right `answer` is the same concept (None where no names tell); and the
+            words of the `longest` piece that is found.
+        ngram: Words of an n-gram.
+        min_share: An item is contaminated where more than this share of its n-grams is found.
+    """
+    least = f"more than {percent(min_share)}% of" if min_share else "any of"
+    return table(
+        "contamination",
+        "How much of the probe is elsewhere?",
+        f"Items with an n-gram of {ngram} words that the text has too: in the stem alone, or with "
+        f"a word of the right answer. Contaminated: {least} an item's n-grams. Entire: all of "
+        "them. What has no n-gram of its own (short, or nothing but the probe's templates) is "
+        "looked for whole. Concept, answer: items that ask about the same concept as items there, "
+        "or whose right answer is the same concept, by the names in their notes.",
+        found,
+        [
+            text("text", "text"),
+            text("split", "split"),
+            whole("items", "num_items"),
+            *map(_items, ("stem", "with_answer", "contaminated", "entire", "concept", "answer")),
+            whole("longest, words", "longest"),
+        ],
+    )
+
+
+def _items(name: str) -> Column:
+    """Make a column of numbers of items and, in smaller type, their share of the split."""
+
+    def show(row: Any) -> Cell:
+        number = getattr(row, name)
+        if missing(number):
+            return Cell(ABSENT)
+        return Cell(count(number), f"{percent(number / row.num_items)}%")
+
+    return Column(name.replace("_", " "), show)
+
+
+def scores_table(scored: Iterable[Mapping[str, object]]) -> Table | None:
+    """Make the table of accuracy on all items, on contaminated ones and on the others.
+
+    Args:
+        scored: A record for each `part` (of `PARTS`) of the items that a `run` of a `model`
+            answered, by what they are `contaminated_by`: `accuracy`, `ci_low`, `ci_high`,
+            `num_items` and `num_groups`.
+    """
+    place = ("model", "run", "contaminated_by", "part")
+    return table(
+        "contamination_scores",
+        "What do runs score with and without those items?",
+        f"{INTERVAL} ({BY_GROUPS}). Contaminated items may differ from clean ones in more than "
+        "that, and were not drawn by chance: a difference is no proof that a model remembers.",
+        {tuple(record[name] for name in place): record for record in scored}.values(),
+        [text("model", "model"), text("run", "run"), text("contaminated by", "contaminated_by")],
+        rows="model run contaminated_by",
+        across="part",
+        each=[accuracy("accuracy %"), whole("n", "num_items")],
+        values=PARTS,
+    )

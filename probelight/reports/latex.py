@@ -1,0 +1,161 @@
+r"""A table for a paper in LaTeX, ready to be `\input`: booktabs rules, intervals in small type.
+
+A short table is a tabular without a float, so that its place, caption and label are the author's;
+they are in a comment above it, with the packages that it needs. A table of many rows is a longtable
+with a caption, which breaks between pages. How wide a table is, is the author's matter.
+
+Any text becomes ASCII that pdfLaTeX and XeLaTeX set alike, without a package. What neither font has
+by default, such as a Chinese word, is written as its code point in fixed width (`\texttt{U+4E2D}`):
+it is seen, where LaTeX itself would stop or leave a gap.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import unicodedata
+from functools import cache
+from itertools import accumulate, groupby
+
+import pandas as pd
+
+from probelight.io.escaping import visible
+from probelight.reports.table import Cell, Column, Table
+
+MANY_ROWS = 30  # what fits on a page with headings
+PROSE = "18em"  # width of a column of sentences
+WRITTEN_OUT = r"\texttt{U+"
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"{\char34}",  # a letter of its own in some languages of babel
+    "`": "{`}",
+    "[": "{[}",  # after the end of a row both would be read as its argument
+    "*": "{*}",
+    "\n": " ",
+    "\t": " ",
+    "\0": "{}",  # between two hyphens, which would be set as a dash
+} | {character: f"\\{character}" for character in "&%$#_{}"}
+_SIGNS = dict(
+    zip(
+        "\u00a0 \u2009 \u202f – — ‘ ’ “ ” … • § £ ß æ Æ œ Œ ø Ø ł Ł ı".split(" "),
+        r"~ \, \, -- --- ` ' `` '' \ldots{} \textbullet{} \S{} \pounds{} \ss{} \ae{} \AE{} "
+        r"\oe{} \OE{} \o{} \O{} \l{} \L{} \i{}".split(" "),
+        strict=True,
+    )
+)
+_MATHS = dict(
+    zip(
+        "− ± × · ÷ ≤ ≥ ≠ ≈ → ← ↑ ↓ ↔ ↗ ↘ ✓ ✗ ○ ● ∞ ° ¹ ² ³ µ".split(),
+        # A check mark is in amssymb alone.
+        r"- \pm \times \cdot \div \leq \geq \neq \approx \rightarrow \leftarrow \uparrow \downarrow"
+        r" \leftrightarrow \nearrow \searrow \surd \times \circ \bullet \infty ^\circ ^1 ^2 ^3 \mu"
+        "".split(),
+        strict=True,
+    )
+)
+_ACCENTS = dict(
+    zip(
+        "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327",
+        "`'^~=u.\"rHvc",
+        strict=True,
+    )
+)
+_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (FINAL SIGMA|[A-Z]+)")
+# Capitals that look like a letter of ours have no command in LaTeX.
+_AS_LATIN = dict(
+    zip(
+        "ALPHA BETA EPSILON ZETA ETA IOTA KAPPA MU NU OMICRON RHO TAU CHI".split(),
+        "ABEZHIKMNOPTX",
+        strict=True,
+    )
+)
+
+
+def to_latex(table: Table) -> str:
+    """Return the table as a tabular, or as a longtable where it has many rows."""
+    is_long = len(table.rows) > MANY_ROWS
+    columns = table.columns
+    groups = [(name, len(list(own))) for name, own in groupby(column.group for column in columns)]
+    is_grouped = any(name for name, _ in groups)
+    labels = [(escaped(column.group), escaped(column.label)) for column in columns]
+    heads = pd.MultiIndex.from_tuples(labels) if is_grouped else [label for _, label in labels]
+    cells = [[_cell(*pair) for pair in zip(columns, row, strict=True)] for row in table.rows]
+    title, label = escaped(table.title), f"tab:{table.name}"
+    text = (
+        pd.DataFrame(cells, columns=heads)
+        .style.hide(axis="index")
+        .to_latex(
+            column_format=f"@{{}}{''.join(map(_alignment, columns))}@{{}}",
+            multicol_align="c",
+            hrules=True,
+            environment="longtable" if is_long else None,
+            caption=title if is_long else None,
+            label=label if is_long else None,
+        )
+    )
+    if is_grouped:  # a rule below the heading of each group
+        ends = accumulate(number for _, number in groups)
+        rules = " ".join(
+            rf"\cmidrule(lr){{{end - number + 1}-{end}}}"
+            for end, (name, number) in zip(ends, groups, strict=True)
+            if name
+        )
+        text = re.sub(r"(?<=\\toprule\n)(.*)", lambda line: f"{line[0]}\n{rules}", text)
+    packages = ["booktabs", *(["longtable"] if is_long else [])]
+    packages += ["array"] if any(column.prose for column in columns) else []
+    comment = [rf"\usepackage{{{','.join(packages)}}}"]
+    comment += [] if is_long else [rf"\caption{{{title}}}\label{{{label}}}"]
+    comment += textwrap.wrap(escaped(table.note), 96, break_long_words=False)
+    if num_unknown := text.count(WRITTEN_OUT):
+        comment.append(
+            f"{num_unknown} characters that LaTeX's own fonts lack are written as U+ and a code."
+        )
+    # The end of the last line would be a blank at the end of the author's.
+    return "".join(f"% {line}\n" for line in comment) + text.rstrip("\n") + "%\n"
+
+
+def _alignment(column: Column) -> str:
+    return rf">{{\raggedright\arraybackslash}}p{{{PROSE}}}" if column.prose else column.align[0]
+
+
+def _cell(column: Column, cell: Cell) -> str:
+    text = escaped(cell.text)
+    if column.code and text:
+        text = rf"\texttt{{{text}}}"
+    detail = rf"{{\scriptsize ({escaped(cell.detail)})}}" if cell.detail else ""
+    return f"{text} {detail}".strip()
+
+
+def escaped(text: str) -> str:
+    """Return the text with all that LaTeX would act on, or has no letter for, written for it."""
+    apart = re.sub("-(?=-)", "-\0", visible(unicodedata.normalize("NFC", text)))
+    return "".join(map(_character, apart))
+
+
+@cache
+def _character(one: str) -> str:
+    if (known := _SPECIAL.get(one) or _SIGNS.get(one)) is not None:
+        return known
+    if one in _MATHS:
+        return f"${_MATHS[one]}$"
+    if one.isascii():
+        return one
+    base, *marks = unicodedata.normalize("NFD", one)
+    if len(marks) == 1 and marks[0] in _ACCENTS and base.isascii():
+        return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
+    if not (letter := _GREEK.fullmatch(unicodedata.name(one, ""))):
+        return f"{WRITTEN_OUT}{ord(one):04X}}}"
+    size, name = letter.groups()
+    if name == "FINAL SIGMA":
+        return r"$\varsigma$"
+    if name == "OMICRON" and size == "SMALL":
+        return "$o$"
+    if size == "CAPITAL" and name in _AS_LATIN:
+        return _AS_LATIN[name]
+    command = name.replace("LAMDA", "LAMBDA").lower()
+    return f"$\\{command if size == 'SMALL' else command.capitalize()}$"
