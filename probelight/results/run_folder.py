@@ -31,6 +31,7 @@ from probelight.io.documents import read_json, read_yaml
 from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.results.record import (
     COMMAND,
+    RESULT,
     FromFiles,
     RunRecord,
     check_left,
@@ -78,6 +79,7 @@ class CommandFolder:
     ) -> None:
         self.path = path
         self.config = dict(config)
+        self._records: dict[str, RunRecord] = {}
         self._files = {file.sha256: file.path for part in data for file in part.files}
         self.runs_dir = path / "runs"
         self.runs_dir.mkdir(parents=True, exist_ok=True)
@@ -124,14 +126,19 @@ class CommandFolder:
 
     def result(self, key: str) -> RunRecord | None:
         """Return the record of a run by its key, None until it is finished; make no folder."""
-        path = self.runs_dir / key / "result.json"
-        return RunRecord.read(path) if path.exists() else None
+        path = self.runs_dir / key / RESULT
+        if not path.exists():
+            return None
+        if key not in self._records:  # it is written once, so it need not be read again
+            self._records[key] = RunRecord.read(path)
+        return self._records[key]
 
     def finished(self) -> list[RunRecord]:
         """Return the records of the finished runs by key, without a sweep's earlier plans."""
-        found = sorted(self.runs_dir.glob("*/result.json"))
+        found = sorted(self.runs_dir.glob(f"*/{RESULT}"))
         earlier = of_earlier_plans(found)
-        return [RunRecord.read(path) for path in found if path not in earlier]
+        records = (self.result(path.parent.name) for path in found if path not in earlier)
+        return [record for record in records if record is not None]
 
     def rows(self) -> list[Row]:
         """Return the rows of the finished runs."""
@@ -160,8 +167,8 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         self.checkpoint_dir = self.path / "checkpoints"
         self.listeners: list[Listener] = []
-        if not (self.path / "config.yaml").exists():
-            write_text_atomic(self.path / "config.yaml", to_yaml(self.config))
+        if not (self.path / CONFIG).exists():
+            write_text_atomic(self.path / CONFIG, to_yaml(self.config))
 
     @classmethod
     def at(cls, path: Path) -> RunFolder:
@@ -187,7 +194,7 @@ class RunFolder:
     @property
     def result_path(self) -> Path:
         """result.json: the run is finished when it is there."""
-        return self.path / "result.json"
+        return self.path / RESULT
 
     def result(self) -> RunRecord | None:
         """Return the run's record, None until it is finished."""
@@ -234,7 +241,7 @@ class RunFolder:
         """
         rows = tuple(replace(row, run_dir=f"runs/{self.key}") for row in record.rows)
         record = replace(record, rows=rows, key=self.key, files=left_files(self.path))
-        self.write("result.json", record.to_json())
+        self.write(RESULT, record.to_json())
         if self.result_path.exists():  # written by another process of the run, if not by this one
             for state in self.checkpoint_dir.glob("last.ckpt*"):
                 state.unlink(missing_ok=True)

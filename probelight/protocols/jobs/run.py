@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from probelight.protocols.jobs.fencing import refuse_driven
+from probelight.io.process import is_first_process
+from probelight.protocols.jobs.fencing import DRIVER, refuse_driven
 from probelight.protocols.jobs.job import Job, RunContext, make_run, record_pending
 from probelight.results.record import FromFiles
 from probelight.results.row import Row
@@ -53,10 +54,11 @@ def run_command(
     if check is not None:
         check(missing)
     run_jobs(jobs, folder, context)
-    # Only now: it imports pandas and matplotlib.
-    from probelight.reports.terminal import print_tables
+    if is_first_process():
+        # Only now: it imports pandas and matplotlib.
+        from probelight.reports.terminal import print_tables
 
-    print_tables(folder.path, table)
+        print_tables(folder.path, table)
     return folder.rows()
 
 
@@ -97,14 +99,15 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
         return _run_on_ray(jobs, folder, context)
     from rich.progress import track  # not above: --help of all commands is quick
 
-    refuse_driven(folder.path)
+    if (folder.path / DRIVER).exists():
+        refuse_driven(folder.path)
     record_pending(folder.runs_dir, context.wandb)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     made: list[RunFolder] = []
     ordered = in_order(jobs)
     runs = {job.key: folder.run(job.name, job.config) for job in ordered}
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
-        missing = [job for job in neighbours if runs[job.key].result() is None]
+        missing = unfinished(neighbours, folder)
         shown = context.trainer.progress_bar and bool(bar)
         for job in track(missing, description=bar, transient=True, disable=not shown):
             make_run(job.runner, runs[job.key], job.config, quiet if bar else context)
