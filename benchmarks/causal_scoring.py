@@ -29,7 +29,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2
 from benchmarks.results import report
-from probelight.encoding.batches import evaluation_batches
+from probelight.encoding.encoded_set import evaluation_batches
 from probelight.models.causal import CausalScorer
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe

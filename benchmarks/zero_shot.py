@@ -32,8 +32,8 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock, interleave, ratios
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from probelight.encoding.batches import evaluation_batches
 from probelight.encoding.candidates import Blank
+from probelight.encoding.encoded_set import evaluation_batches
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.probes.record import MASK, Record
 from probelight.probes.source import load_probe

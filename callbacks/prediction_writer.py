@@ -9,8 +9,7 @@ from typing import Any
 import pytorch_lightning as pl
 from pytorch_lightning.callbacks import Callback
 
-from probelight.models.answering import scores_by_item
-from probelight.models.batches import gather_scores
+from probelight.models.answering import gather_scores, scores_by_item
 from probelight.probes.record import Record
 from probelight.results.predictions import prediction_lines, write_predictions
 

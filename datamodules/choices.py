@@ -19,8 +19,7 @@ from probelight.datamodules.loaders import (
     ResumableLoader,
     WorkerLoader,
 )
-from probelight.encoding.batches import Share, evaluation_batches
-from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet
+from probelight.encoding.encoded_set import ChoiceEncoder, EncodedSet, Share, evaluation_batches
 from probelight.io.ranges import BatchSize, NumProcesses, NumTokens, Seed
 from probelight.models.answering import PlannedBatches, refuse_empty
 from probelight.probes.record import Record

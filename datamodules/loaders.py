@@ -14,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from probelight.encoding.batches import ALL, PADDING_ITEM, Share, token_budget_batches
+from probelight.encoding.encoded_set import ALL, PADDING_ITEM, Share, token_budget_batches
 
 
 class Budget(NamedTuple):

@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from probelight.io.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
 from probelight.lightning_modules.optimization import adamw, slanted_triangular
 from probelight.metrics.accuracy import WeightedAccuracy, credit_sum, weighted_credits
-from probelight.models.batches import Batch, batch_scores
+from probelight.models.answering import batch_scores
+from probelight.models.networks import Batch
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder
@@ -194,7 +195,7 @@ def choice_loss(
 
     Returns:
         The sum, a scalar with gradient; and (3,) detached: the sum, the weight, the weighted sum of
-        the items' credits (see `probelight.metrics.ties`).
+        the items' credits (see `probelight.metrics.choices`).
     """
     weights = weights.to(logits.dtype)
     padding = weights == 0

@@ -23,9 +23,9 @@ from probelight.io.ranges import (
 )
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.modes import Mode
-from probelight.models.batches import Batch
 from probelight.models.checkpoint_files import EMBEDDED, quiet_transformers
 from probelight.models.masked import MaskedLM
+from probelight.models.networks import Batch
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytorch_lightning as pl
 
 from probelight.models.answering import answer_batch, give_memory_back
-from probelight.models.batches import Batch
+from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
 
 if TYPE_CHECKING:

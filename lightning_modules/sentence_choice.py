@@ -22,8 +22,8 @@ from probelight.io.ranges import (
     WeightDecay,
 )
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.batches import Batch
 from probelight.models.checkpoint_files import EMBEDDED, PretrainedError, quiet_transformers
+from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
 
 if TYPE_CHECKING:

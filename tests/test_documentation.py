@@ -14,7 +14,7 @@ import yaml
 
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import no_language, perturbed_language
-from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
 from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder

@@ -16,7 +16,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probelight.io.documents import typed
 from probelight.io.escaping import visible
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.results.row import Row

@@ -164,14 +164,14 @@ from probelight.probes.record import Record
 if TYPE_CHECKING:
     import pandas
 def late():
-    """See probelight.metrics.ties."""
+    """See probelight.metrics.choices."""
     from transformers import AutoModel
 RUNNER = "probelight.protocols.zero_shot:score_set"
 '''
     found = {*imported(source)}
     assert {"torch.nn", "probelight.probes.record", "pandas", "transformers"} <= found
     assert "probelight.protocols.zero_shot" in found
-    assert "probelight.metrics.ties" not in found
+    assert "probelight.metrics.choices" not in found
 
 
 def test_what_is_allowed_follows_from_the_arrows() -> None:

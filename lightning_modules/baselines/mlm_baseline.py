@@ -19,7 +19,7 @@ from probelight.io.ranges import GradNorm, LearningRate, Seed, WeightDecay, Widt
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.baselines.word_rows import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
-from probelight.models.batches import Batch, mask_choices
+from probelight.models.networks import Batch, mask_choices
 
 if TYPE_CHECKING:
     from probelight.encoding.encoded_set import ChoiceEncoder

@@ -40,8 +40,7 @@ from probelight.io.ranges import (
 from probelight.lightning_modules.baselines.esim import BiLSTM, largest
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
-from probelight.models.batches import Batch, mask_choices
-from probelight.models.networks import own_random_state
+from probelight.models.networks import Batch, mask_choices, own_random_state
 
 
 class PartialInput(PairModule):

@@ -22,7 +22,7 @@ from torch import Tensor
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.token_vectors import TokenVectors
 from probelight.lightning_modules.baselines.vector_sources import token_vectors
-from probelight.models.batches import Batch, mask_choices
+from probelight.models.networks import Batch, mask_choices
 from probelight.models.scorer import Posable, Question, Scorer, ScorerSettings
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.models.batches import Batch
-from probelight.models.networks import own_random_state
+from probelight.models.networks import Batch, own_random_state
 from probelight.models.scorer import Scorer
 
 if TYPE_CHECKING:

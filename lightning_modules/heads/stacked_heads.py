@@ -17,7 +17,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from probelight.lightning_modules.modes import HeadMode
-from probelight.models.batches import mask_choices
+from probelight.models.networks import mask_choices
 
 Parameters = Mapping[str, Tensor]
 _Step = Callable[[Parameters, Tensor], Tensor]

@@ -24,7 +24,7 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import sha256_of
 from probelight.io.ranges import Seed, Settings, Within
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from probelight.build.builder import Builder, checked_probe
 from probelight.build.registry import builder_of
 from probelight.io.package import ASSETS
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 
 _VOCABULARY_PATH = ASSETS / "dictionary-lm"
 # Trees enough for sixty gold hypernyms in test, whose answers the embedded model has as one piece.

@@ -1,4 +1,7 @@
-"""A set of items as token ids, from which batches are made, and what all encoders share."""
+"""A set of items as token ids, the batches by tokens made from it, and what all encoders share.
+
+Which items are answered together is the same for any number of processes.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from probelight.encoding.batches import PADDING_ITEM
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record, chance_of, check_mask
 
+PADDING_ITEM = -1  # an index that stands for "no item": it fills uneven shards with weight 0
 Ids = NDArray[np.int64]
 
 
@@ -265,3 +268,62 @@ class ChoiceEncoder(Protocol):
             RecordError: If the tokenizer can't pose a record; the message names it.
         """
         ...
+
+
+def token_budget_batches(
+    lengths: ArrayLike, max_tokens: int, order: ArrayLike, num_sequences: ArrayLike | None = None
+) -> list[list[int]]:
+    """Cuts `order` into batches whose padded size fits the budget.
+
+    The padded size is the longest sequence times the number of sequences. An item larger than the
+    budget is a batch of its own.
+
+    Args:
+        lengths: (N,) tokens of the longest sequence of each item.
+        max_tokens: The budget.
+        order: Items in the order in which they are taken.
+        num_sequences: (N,) sequences of each item; one each when left out.
+    """
+    sizes = np.asarray(lengths).tolist()
+    rows = [1] * len(sizes) if num_sequences is None else np.asarray(num_sequences).tolist()
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    longest = num_rows = 0
+    for index in np.asarray(order, dtype=np.int64).tolist():
+        longest, num_rows = max(longest, sizes[index]), num_rows + rows[index]
+        if batch and longest * num_rows > max_tokens:
+            batches.append(batch)
+            batch, longest, num_rows = [], sizes[index], rows[index]
+        batch.append(index)
+    if batch:
+        batches.append(batch)
+    return batches
+
+
+class Share(NamedTuple):
+    """Which process of how many; one process has everything."""
+
+    rank: int = 0
+    num_replicas: int = 1
+
+
+ALL = Share()
+
+
+def evaluation_batches(
+    lengths: ArrayLike,
+    max_tokens: int,
+    *,
+    num_sequences: ArrayLike | None = None,
+    share: Share = ALL,
+) -> list[list[int]]:
+    """One process's batches for measuring: long items first, similar lengths together.
+
+    Processes take whole batches in turn, so every item is computed in the same company, and has
+    bit for bit the same scores, whatever the number of processes. A process that comes out short
+    gets a batch of padding, because all must take equally many steps.
+    """
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    batches = token_budget_batches(lengths, max_tokens, order, num_sequences)
+    batches += [[PADDING_ITEM]] * (-len(batches) % share.num_replicas)
+    return batches[share.rank :: share.num_replicas]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from probelight.metrics.ties import best_choices
+from probelight.metrics.choices import best_choices
 
 MOST_TIED = 64  # choices that share a best score, up to which sums are exact
 
@@ -16,7 +16,7 @@ MOST_TIED = 64  # choices that share a best score, up to which sums are exact
 def weighted_credits(
     logits: Tensor, labels: Tensor, weights: Tensor, choice_mask: Tensor
 ) -> Tensor:
-    """Weight of the items whose gold choice is one of n best ones, by n (see `metrics.ties`).
+    """Weight of the items whose gold choice is one of n best ones, by n (see `metrics.choices`).
 
     Args:
         logits: (B, K) scores.

@@ -1,4 +1,4 @@
-"""Accuracy by cluster and by class: how much of each concept a model knows, and at what balance.
+"""Accuracy by cluster: how much of each concept a model knows.
 
 Strict cluster accuracy counts a concept as known when every question about it is right. The soft
 one counts the share of its questions that are right; the mean over concepts weighs each the same,
@@ -6,15 +6,11 @@ however many questions it has, where plain accuracy weighs a concept by their nu
 
 An item that is a tie counts 1/n, the chance that a pick among its n best choices is right; a
 strict cluster counts the product of its items' credits, the chance that all picks are.
-
-Where answers are not equally frequent, an accuracy is read beside the majority's, the mean over
-classes, and the share that each class is predicted.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -105,51 +101,3 @@ def _by_cluster(credit: Sequence[float], clusters: Sequence[Hashable]) -> list[l
     for own, cluster in zip(credit, clusters, strict=True):
         found.setdefault(cluster, []).append(float(own))
     return list(found.values())
-
-
-def majority_accuracy(gold: Sequence[str]) -> float:
-    """Accuracy of always giving the most frequent gold answer of these very items.
-
-    Raises:
-        ValueError: If there are no items.
-    """
-    if not gold:
-        raise ValueError("there are no items")
-    return max(Counter(gold).values()) / len(gold)
-
-
-def macro_accuracy(credit: Sequence[float], gold: Sequence[str]) -> float:
-    """Mean over the gold classes of the mean credit of their items.
-
-    Args:
-        credit: (N,) 1 where an item is right, 1/n where it is a tie of n, else 0.
-        gold: (N,) the gold answer text or the name of its position.
-
-    Raises:
-        ValueError: If the two have different lengths or are empty.
-    """
-    if not gold:
-        raise ValueError("there are no items")
-    by_class: dict[str, list[float]] = {}
-    for own, name in zip(credit, gold, strict=True):
-        by_class.setdefault(name, []).append(own)
-    return math.fsum(math.fsum(own) / len(own) for own in by_class.values()) / len(by_class)
-
-
-def predicted_shares(predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Share of the items for which each answer or position is predicted, in alphabetical order.
-
-    Args:
-        predicted: (N,) the predicted answer texts or names of their positions: one, or n on a tie,
-            of which each is predicted for 1/n of the item; none for an item that predicts nothing.
-
-    Raises:
-        ValueError: If there are no items.
-    """
-    if not predicted:
-        raise ValueError("there are no items")
-    shares: dict[str, list[float]] = {}
-    for names in predicted:
-        for name in names:
-            shares.setdefault(name, []).append(1 / len(names))
-    return {name: math.fsum(shares[name]) / len(predicted) for name in sorted(shares)}

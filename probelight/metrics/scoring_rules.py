@@ -15,7 +15,7 @@ each summed over the choice's tokens as the scorer says (`probelight.models.scor
   apply a softmax to the quotients where we renormalise, which gives the same order; here the
   probabilities and their means are over the choices that the item has.
 
-A score that is NaN, as where -inf is compared with -inf, is none (`probelight.metrics.ties`).
+A score that is NaN, as where -inf is compared with -inf, is none (`probelight.metrics.choices`).
 """
 
 from __future__ import annotations

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from probelight.encoding.batches import evaluation_batches
-from probelight.encoding.encoded_set import EncodedSet
-from probelight.models.batches import Batch, batch_scores
+from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
+from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
 
 if TYPE_CHECKING:
     from probelight.probes.record import Record
+
 
 # What `answer` knows of Lightning's names of precisions.
 PRECISIONS = {"32-true": None, "16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
@@ -234,3 +234,23 @@ def _malloc_trim() -> Callable[[int], int] | None:
     except (OSError, AttributeError, TypeError):  # TypeError: Windows has no library of no name
         return None
     return found
+
+
+def batch_scores(batch: Batch, scores: Tensor) -> Batch:
+    """Return the scores of a batch with what is needed to assign them to items, on the CPU.
+
+    Returns:
+        `item` (B,), `scores` (B, ...) in single precision, `choice_mask` (B, K): which choices
+        there are is not told by a score, which may be -inf or NaN.
+    """
+    found = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
+    return {name: value.cpu() for name, value in found.items()}
+
+
+def gather_scores(scores: dict[int, list[float]]) -> dict[int, list[float]]:
+    """Return the scores of all processes, in every process."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return scores
+    parts: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, scores)
+    return {item: row for part in parts for item, row in part.items()}

@@ -30,7 +30,6 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
-from probelight.models.batches import Batch
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.loading import (
     CAUSAL_LM,
@@ -39,6 +38,7 @@ from probelight.models.loading import (
     load_pretrained,
     longest_text,
 )
+from probelight.models.networks import Batch
 from probelight.models.scorer import (
     Normalise,
     Posable,

@@ -19,11 +19,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probelight.encoding.candidates import MultiToken
 from probelight.encoding.masked import MaskedChoiceEncoder
-from probelight.models.batches import Batch, mask_choices
 from probelight.models.candidate_head import CandidateHead
 from probelight.models.checkpoint_files import EMBEDDED, PretrainedError
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained, load_pretrained
+from probelight.models.networks import Batch, mask_choices
 from probelight.models.pair_choice import DEFAULT_MAX_LENGTH, PairChoice, answers_questions
 from probelight.models.scorer import (
     Normalise,

@@ -1,4 +1,4 @@
-"""Networks in memory: their checksum, what their numbers must be, how they are drawn and run."""
+"""Networks in memory: their checksum, their numbers, how they are drawn and run on batches."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from probelight.models.checkpoint_files import PretrainedError
+
+Batch = dict[str, Tensor]
 
 
 def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
@@ -81,3 +83,8 @@ def has_part(module: nn.Module, path: str) -> bool:
     except AttributeError:
         return False
     return True
+
+
+def mask_choices(logits: Tensor, choice_mask: Tensor) -> Tensor:
+    """Set the logits (B, K) of choices that an item does not have to -inf."""
+    return logits.masked_fill(~choice_mask, float("-inf"))

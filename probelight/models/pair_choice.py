@@ -18,7 +18,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from probelight.encoding.sentence import SentenceChoiceEncoder
-from probelight.models.batches import Batch, mask_choices
 from probelight.models.checkpoint_files import (
     EMBEDDED,
     HEAD_FORMAT,
@@ -33,7 +32,13 @@ from probelight.models.checkpoint_files import (
 )
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MULTIPLE_CHOICE, has_choice_head, load_pretrained
-from probelight.models.networks import check_numbers, own_random_state, run_encoder
+from probelight.models.networks import (
+    Batch,
+    check_numbers,
+    mask_choices,
+    own_random_state,
+    run_encoder,
+)
 
 HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.io.errors import UsageError
-from probelight.models.batches import Batch, mask_choices
-from probelight.models.networks import model_fingerprint
+from probelight.models.networks import Batch, mask_choices, model_fingerprint
 
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken

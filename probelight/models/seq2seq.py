@@ -32,7 +32,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
-from probelight.models.batches import Batch
 from probelight.models.checkpoint_files import PretrainedError, one_error
 from probelight.models.loading import (
     FILLED_SENTENCE,
@@ -42,6 +41,7 @@ from probelight.models.loading import (
     load_pretrained,
     longest_text,
 )
+from probelight.models.networks import Batch
 from probelight.models.scorer import (
     Normalise,
     Posable,

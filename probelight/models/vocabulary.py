@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from probelight.encoding.candidates import INSIDE, CandidateTable
 from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError
-from probelight.models.batches import Batch, mask_choices
+from probelight.models.networks import Batch, mask_choices
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import regex  # it can be told when to stop, which `re` cannot
 
@@ -21,12 +21,11 @@ from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, nearest
 from probelight.io.escaping import visible
 from probelight.io.package import ASSETS, CONFIGS, shipped_path
-from probelight.probes.record import MASK, Setup
+from probelight.probes.record import MASK, GroupBy, Setup
 
 CONFIG_DIR = CONFIGS / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
 KEPT = "kept"  # the group (?P<kept>...) of a template: no argument, but it decides the answer
-GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
 MAX_PATTERN = 2_000  # characters of a regular expression
 MAX_REPEATS = 10_000  # product of its counted repetitions, which compiling writes out
 MATCH_SECONDS = 1.0  # of processor time for one stem, which takes some microseconds

@@ -1,4 +1,4 @@
-"""The one record type: a multiple-choice item, validated where it is read.
+"""The one record type: a multiple-choice item, validated where it is read, and its group.
 
 A minimal pair is one without a stem: its choices are two or more whole sentences, the right one of
 which should be the more likely.
@@ -6,8 +6,9 @@ which should be the more likely.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from typing import Any, Literal
 from probelight.io.errors import RecordError
 
 Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
+GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
 MASK = "[MASK]"
 # How other programs write a blank.
 OTHER_MASK = re.compile(r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}", re.IGNORECASE)
@@ -149,3 +151,38 @@ def share_choices(records: Sequence[Record]) -> bool:
 def chance_of(records: Sequence[Record]) -> float:
     """Return the expected accuracy of guessing among the real choices of each item."""
     return fmean(1 / len(record.choices) for record in records)
+
+
+def group_of(record: Record, group_by: GroupBy | None) -> str:
+    """Return the group of an item: items of one group must not be divided.
+
+    Args:
+        record: The item.
+        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" is the
+            unordered collection of its arguments, or the stem where no template fits it; "stem" is
+            its words, those of the right sentence of a minimal pair; None makes every item its own
+            group (exact copies share one).
+
+    Raises:
+        RecordError: If the item has no cluster, word or paradigm.
+    """
+    if group_by is None:
+        return content_of(record)
+    if group_by == "arguments" and record.meta.get("arguments"):
+        return " | ".join(sorted(str(argument) for argument in record.meta["arguments"]))
+    if group_by in {"arguments", "stem"}:
+        return " ".join((record.stem or record.gold).casefold().split())
+    group = record.meta.get(group_by)
+    if group is None or group == "":
+        raise RecordError(f"{record.where}: it has no `{group_by}` to be grouped by")
+    return str(group)
+
+
+def groups_of(records: Iterable[Record], group_by: GroupBy | None) -> list[str]:
+    """Return the group of each item: whole groups are what intervals go by."""
+    return [group_of(record, group_by) for record in records]
+
+
+def content_of(record: Record) -> str:
+    """Return what an item asks, as one text; exact copies have the same."""
+    return json.dumps([record.id, record.stem, record.choices, record.answer])

@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from probelight.io.errors import RecordError
-from probelight.probes.catalog import GroupBy
-from probelight.probes.record import Record
+from probelight.probes.record import GroupBy, Record, content_of, group_of
 
 
 class SplitError(ValueError):
@@ -26,36 +24,6 @@ class SplitError(ValueError):
     def __init__(self, message: str, nearest: int | None) -> None:
         super().__init__(message)
         self.nearest = nearest
-
-
-def group_of(record: Record, group_by: GroupBy | None) -> str:
-    """The group of an item: items of one group must not be divided.
-
-    Args:
-        record: The item.
-        group_by: "cluster", "word" and "paradigm" are those of its meta; "arguments" is the
-            unordered collection of its arguments, or the stem where no template fits it; "stem" is
-            its words, those of the right sentence of a minimal pair; None makes every item its own
-            group (exact copies share one).
-
-    Raises:
-        RecordError: If the item has no cluster, word or paradigm.
-    """
-    if group_by is None:
-        return _content(record)
-    if group_by == "arguments" and record.meta.get("arguments"):
-        return " | ".join(sorted(str(argument) for argument in record.meta["arguments"]))
-    if group_by in {"arguments", "stem"}:
-        return " ".join((record.stem or record.gold).casefold().split())
-    group = record.meta.get(group_by)
-    if group is None or group == "":
-        raise RecordError(f"{record.where}: it has no `{group_by}` to be grouped by")
-    return str(group)
-
-
-def groups_of(records: Iterable[Record], group_by: GroupBy | None) -> list[str]:
-    """The group of each item: whole groups are what intervals go by."""
-    return [group_of(record, group_by) for record in records]
 
 
 def grouped_split(
@@ -138,14 +106,10 @@ def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:
     seen: Counter[str] = Counter()
     keyed = []
     for record in records:
-        content = _content(record)
+        content = content_of(record)
         keyed.append((_digest(seed, "item", content, seen[content]), record))
         seen[content] += 1
     return [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
-
-
-def _content(record: Record) -> str:
-    return json.dumps([record.id, record.stem, record.choices, record.answer])
 
 
 def _digest(*parts: object) -> str:

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, TypeVar
 from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import STRICT, read_json, typed
 from probelight.io.escaping import all_visible, json_text
+from probelight.metrics.choices import best_of_each, credit_of
 from probelight.metrics.intervals import group_indices, num_groups
-from probelight.metrics.ties import best_of_each, credit_of
 from probelight.probes.record import Record
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.row import Subset
@@ -290,7 +290,7 @@ def prediction_lines(
     """Return the lines of a set: its items, every score, the answer, the gold one.
 
     `prediction` is the first of the best choices, `tied` their number and `correct` the item's
-    credit (see `metrics.ties`). Where a score is NaN nothing was said: None, 0 and 0.
+    credit (see `metrics.choices`). Where a score is NaN nothing was said: None, 0 and 0.
     `question` and `choices` are what the model was given: a control's words, not the probe's, and
     "" for the empty answers that pad a question, so that there is a choice for each score.
 

@@ -14,8 +14,8 @@ from probelight.build.sources import gcide, wordnet
 from probelight.io.files import sha256_of
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import choose_nonsense, no_language, perturbed_language
+from probelight.probes.record import group_of
 from probelight.probes.source import load_probe
-from probelight.probes.splits import group_of
 from probelight.probes.words import stems_in
 from tests.fixtures.checkout import ROOT
 

@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.encoding.batches import PADDING_ITEM
+from probelight.encoding.encoded_set import PADDING_ITEM
 from probelight.probes.record import Record
 from tests.datamodules.bag import Bag, records
 

@@ -28,7 +28,7 @@ from probelight.datamodules.loaders import (
     ResumableLoader,
     WorkerLoader,
 )
-from probelight.encoding.batches import (
+from probelight.encoding.encoded_set import (
     PADDING_ITEM,
     Share,
     evaluation_batches,

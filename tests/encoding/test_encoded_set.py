@@ -11,8 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from probelight.encoding.batches import PADDING_ITEM
-from probelight.encoding.encoded_set import EncodedSet, Ids, Padding, white_space_notice
+from probelight.encoding.encoded_set import (
+    PADDING_ITEM,
+    EncodedSet,
+    Ids,
+    Padding,
+    white_space_notice,
+)
 from probelight.probes.record import Record
 
 PADDING = Padding(token_id=9, type_id=3, with_types=True)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.encoding.batches import PADDING_ITEM
+from probelight.encoding.encoded_set import PADDING_ITEM
 from probelight.encoding.masked import MaskedChoiceEncoder, MaskedSet
 from probelight.io.errors import RecordError
-from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
 
 INSIDE = Record("in", "The dog is [MASK] than a cat.", ("older", "younger"), 1, position=1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.encoding.batches import PADDING_ITEM
+from probelight.encoding.encoded_set import PADDING_ITEM
 from probelight.encoding.sentence import SentenceChoiceEncoder
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from probelight.encoding.batches import PADDING_ITEM
-from probelight.encoding.encoded_set import Ids
+from probelight.encoding.encoded_set import PADDING_ITEM, Ids
 from probelight.encoding.words import (
     WordMaskedEncoder,
     WordPairEncoder,

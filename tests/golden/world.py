@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
-from probelight.models.batches import mask_choices
+from probelight.models.networks import mask_choices
 
 Batch = dict[str, Tensor]
 

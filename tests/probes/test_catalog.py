@@ -19,7 +19,7 @@ from probelight.probes.catalog import (
     probe_names,
     read_config,
 )
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 

@@ -19,7 +19,7 @@ from probelight.probes.controls import (
     perturbed_language,
     vary,
 )
-from probelight.probes.importers.ai2 import read_ai2, write_ai2
+from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, load_probe
 

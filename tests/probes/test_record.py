@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from probelight.io.errors import RecordError
-from probelight.probes.record import Record, RepeatedSentenceError, validate
+from probelight.probes.record import Record, RepeatedSentenceError, group_of, validate
 
 
 def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:
@@ -61,3 +61,16 @@ def test_what_is_wrong_with_a_minimal_pair_is_said(
 def test_a_minimal_pair_of_the_same_sentences_is_an_error() -> None:
     with pytest.raises(RepeatedSentenceError, match="twice: 'Cats sleep'"):
         validate(Record("x", "", ("Cats sleep", "Cats sleep "), 0), "minimal_pair")
+
+
+def test_groups() -> None:
+    a = Record("1", "A 15 is [MASK] than 16", ("x", "y"), 0, {"arguments": ("15", "16")})
+    b = Record("2", "A 16 is [MASK] than 15", ("x", "y"), 1, {"arguments": ["16", "15"]})
+    assert group_of(a, "arguments") == group_of(b, "arguments")
+    assert group_of(a, "stem") != group_of(b, "stem")
+    repeated = Record("3", "a 15  is [MASK] than 16 ", ("p", "q"), 0)
+    assert group_of(a, "stem") == group_of(repeated, "stem") == group_of(repeated, "arguments")
+    assert group_of(a, None) != group_of(b, None)
+    assert group_of(a, None) == group_of(Record("1", a.stem, a.choices, 0, {}, 9), None)
+    with pytest.raises(RecordError, match=r"1@0: it has no `cluster`"):
+        group_of(a, "cluster")

@@ -14,10 +14,10 @@ import pytest
 from probelight.io.download import DownloadError, NotThereError
 from probelight.io.errors import ConfigError, RecordError
 from probelight.probes import catalog
-from probelight.probes.importers.ai2 import write_ai2
-from probelight.probes.record import Record
-from probelight.probes.source import load_file, load_probe
-from probelight.probes.splits import groups_of
+from probelight.probes.catalog import FileSource, ProbeConfig
+from probelight.probes.importers.items import write_ai2
+from probelight.probes.record import Record, groups_of
+from probelight.probes.source import load_file, load_probe, locate
 from probelight.protocols import cli
 
 AGES = tuple(
@@ -258,3 +258,46 @@ def test_minimal_pairs_have_a_file_or_a_config_and_are_for_scoring_alone(
     assert [r.gold for r in load_probe(config, "dev", pairs=True).records] == ["a b", "c d"]
     with pytest.raises(ConfigError, match=r"mine is of minimal pairs .* only `train.py zero-shot`"):
         load_probe(config, "dev")
+
+
+SOURCE = FileSource("d/train.jsonl")
+
+
+def probe(base_url: str | None = None, get: str = "") -> ProbeConfig:
+    return ProbeConfig(
+        "mine", "mc_qa", 2, 0.5, base_url=base_url, mirror_folder="released", get=get
+    )
+
+
+def put(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}\n")
+    return path
+
+
+def test_a_mirror_has_a_folder_for_each_address(tmp_path: Path) -> None:
+    path = put(tmp_path, "released/d/train.jsonl.gz")
+    assert locate(probe(), SOURCE, tmp_path, None, None).path == path
+    assert locate(probe(), SOURCE, tmp_path.as_uri(), None, None).path == path
+
+
+def test_the_files_own_name_comes_before_that_with_gzip(tmp_path: Path) -> None:
+    put(tmp_path, "released/d/train.jsonl.gz")
+    path = put(tmp_path, "released/d/train.jsonl")
+    assert locate(probe(), SOURCE, tmp_path, None, None).path == path
+
+
+def test_a_probes_own_folder_comes_before_a_mirror(tmp_path: Path) -> None:
+    put(tmp_path, "mirror/released/d/train.jsonl")
+    own = put(tmp_path, "own/d/train.jsonl")
+    config = probe(str(tmp_path / "own"))
+    assert locate(config, SOURCE, tmp_path / "mirror", None, None).path == own
+    own.unlink()
+    with pytest.raises(NotThereError, match=r"own/d/train\.jsonl \(nor train\.jsonl\.gz\)"):
+        locate(config, SOURCE, None, None, None)
+
+
+def test_without_an_address_it_says_how_to_get_the_file() -> None:
+    with pytest.raises(NotThereError, match=r"Ask. Put it .* at <mirror>/released/d/train\.jsonl"):
+        locate(probe(get="Ask."), SOURCE, None, None, None)

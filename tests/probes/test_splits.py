@@ -5,9 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from probelight.io.errors import RecordError
 from probelight.probes.record import Record
-from probelight.probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
+from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
 
 
 def items(num_groups: int = 60) -> list[Record]:
@@ -21,19 +20,6 @@ def items(num_groups: int = 60) -> list[Record]:
 
 def shuffled(records: list[Record]) -> list[Record]:
     return random.Random(7).sample(records, len(records))
-
-
-def test_groups() -> None:
-    a = Record("1", "A 15 is [MASK] than 16", ("x", "y"), 0, {"arguments": ("15", "16")})
-    b = Record("2", "A 16 is [MASK] than 15", ("x", "y"), 1, {"arguments": ["16", "15"]})
-    assert group_of(a, "arguments") == group_of(b, "arguments")
-    assert group_of(a, "stem") != group_of(b, "stem")
-    repeated = Record("3", "a 15  is [MASK] than 16 ", ("p", "q"), 0)
-    assert group_of(a, "stem") == group_of(repeated, "stem") == group_of(repeated, "arguments")
-    assert group_of(a, None) != group_of(b, None)
-    assert group_of(a, None) == group_of(Record("1", a.stem, a.choices, 0, {}, 9), None)
-    with pytest.raises(RecordError, match=r"1@0: it has no `cluster`"):
-        group_of(a, "cluster")
 
 
 @pytest.mark.parametrize("seed", range(5))

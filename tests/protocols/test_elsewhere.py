@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions

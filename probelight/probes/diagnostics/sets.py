@@ -27,7 +27,7 @@ from probelight.probes.diagnostics.items import (
     read_roles,
     read_sentences,
 )
-from probelight.probes.released import locate
+from probelight.probes.source import locate
 
 Read = Callable[[Path], tuple[Item, ...]]
 _GITHUB = "https://raw.githubusercontent.com"
@@ -35,7 +35,7 @@ _GITHUB = "https://raw.githubusercontent.com"
 
 @dataclass(frozen=True)
 class SetSource:
-    """Where a set comes from, in the words of `probelight.probes.released.Released`.
+    """Where a set comes from, in the words of `probelight.probes.source.Released`.
 
     Attributes:
         name: Its name in tables of results.

@@ -13,8 +13,7 @@ from probelight.io.download import ADVICE, DownloadError, is_offline
 from probelight.io.errors import RecordError
 from probelight.io.files import MAX_ITEMS
 from probelight.probes.catalog import HubSource, ProbeConfig
-from probelight.probes.importers.ai2 import LABELS, record_from_row
-from probelight.probes.importers.items import refuse_repeated_ids
+from probelight.probes.importers.items import LABELS, record_from_row, refuse_repeated_ids
 from probelight.probes.importers.tables import ai2_row
 from probelight.probes.record import Record
 

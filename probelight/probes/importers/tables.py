@@ -29,8 +29,15 @@ from typing import Any
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import delimiter_of
 from probelight.io.tables import cells_of
-from probelight.probes.importers.ai2 import LABELS, label_text, meta_of, parse_row, record_from_row
-from probelight.probes.importers.items import ItemFile, read_items
+from probelight.probes.importers.items import (
+    LABELS,
+    ItemFile,
+    label_text,
+    meta_of,
+    parse_row,
+    read_items,
+    record_from_row,
+)
 from probelight.probes.record import MASK, META_FIELDS, OTHER_MASK, Record, Setup, validate
 
 _NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons"}

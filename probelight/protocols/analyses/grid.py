@@ -23,9 +23,8 @@ from probelight.build.prediction_grids import (
 )
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText, Settings, Within
-from probelight.metrics.ties import best_of_each, credit_of
-from probelight.probes.record import chance_of
-from probelight.probes.splits import groups_of
+from probelight.metrics.choices import best_of_each, credit_of
+from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import loaded_scorer, refuse_untrained, source_of

@@ -20,11 +20,10 @@ from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import sha256_of
 from probelight.io.ranges import PathText
-from probelight.metrics.ties import credit_of
+from probelight.metrics.choices import credit_of
 from probelight.probes.controls import STANDARD
-from probelight.probes.record import Record
+from probelight.probes.record import Record, groups_of
 from probelight.probes.source import ProbeData, load_probe
-from probelight.probes.splits import groups_of
 from probelight.probes.taxonomy_edges import Edges, ItemDistances, item_distances
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import grouped_row

@@ -18,7 +18,7 @@ from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import PathText, settings_from
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
-from probelight.probes.splits import groups_of
+from probelight.probes.record import groups_of
 from probelight.protocols.audit.giveaways import LABEL, PROTOCOL, count_giveaways
 from probelight.protocols.audit.items import (
     DEFAULT_AUDIT,

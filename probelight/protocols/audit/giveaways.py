@@ -19,8 +19,7 @@ from probelight.build.giveaways import (
 )
 from probelight.build.hygiene import asked_stems
 from probelight.io.ranges import settings_from
-from probelight.probes.record import chance_of
-from probelight.probes.splits import groups_of
+from probelight.probes.record import chance_of, groups_of
 from probelight.protocols.audit.items import AuditData, AuditSettings, read_audit
 from probelight.protocols.engine.predictions import Predictions, accuracy_row, grouped_row
 from probelight.protocols.jobs.job import RunContext

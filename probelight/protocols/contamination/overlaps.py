@@ -24,10 +24,9 @@ from probelight.build.contamination.overlap import (
 )
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
-from probelight.probes.catalog import GroupBy, load_probe_config, probe_names
-from probelight.probes.record import Record
+from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.probes.record import GroupBy, Record, groups_of
 from probelight.probes.source import load_probe, read_file
-from probelight.probes.splits import groups_of
 from probelight.protocols.probes.check import split_files
 
 HELD_OUT = ("dev", "test")

@@ -20,9 +20,8 @@ from probelight.probes.controls import (
     choose_nonsense,
     control_named,
 )
-from probelight.probes.record import Record, Setup
+from probelight.probes.record import Record, Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
-from probelight.probes.splits import group_of
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.protocols.curve.settings import FULL, CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import model_type_of, trained_for

@@ -11,9 +11,9 @@ from probelight.io.errors import ConfigError, UsageError
 from probelight.metrics.intervals import group_indices
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, draw_substitutes, vary
-from probelight.probes.record import Record, Setup
+from probelight.probes.record import Record, Setup, group_of, groups_of
 from probelight.probes.source import ProbeData, load_probe
-from probelight.probes.splits import SplitError, group_of, groups_of, share_of
+from probelight.probes.splits import SplitError, share_of
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import FitSettings, ModelSettings

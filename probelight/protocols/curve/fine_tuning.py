@@ -13,7 +13,7 @@ from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
 from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
-from probelight.probes.splits import groups_of
+from probelight.probes.record import groups_of
 from probelight.protocols.curve.curve import Curve, FirstStage
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.rows import Measurement, Point, early_stopping, write_point

@@ -13,8 +13,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from probelight.encoding.batches import token_budget_batches
-from probelight.encoding.encoded_set import EncodedSet
+from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
 from probelight.io.errors import RecordError
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures

@@ -13,8 +13,8 @@ from typing import Any
 
 from probelight.io.errors import UsageError
 from probelight.probes.controls import STANDARD
+from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData, load_probe
-from probelight.probes.splits import groups_of
 from probelight.protocols.curve.settings import PROTOCOL
 from probelight.protocols.engine.models import loaded_scorer, source_of
 from probelight.protocols.engine.predictions import accuracy_row, predict, score_notices, tied_row

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from probelight.io.atomic import write_text_atomic
-from probelight.metrics.clusters import majority_accuracy
+from probelight.metrics.choices import majority_accuracy
 from probelight.probes.controls import CONTROLS, STANDARD
-from probelight.probes.record import Record
-from probelight.probes.splits import groups_of
+from probelight.probes.record import Record, groups_of
 from probelight.protocols.curve.data import CurveData
 from probelight.protocols.curve.settings import PROTOCOL
 from probelight.protocols.engine.models import source_of

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.package import cache_folder
 from probelight.io.process import STOP
+from probelight.metrics.choices import NEAR, best_of_each, credit_of, is_near_tie
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
-from probelight.metrics.ties import NEAR, best_of_each, credit_of, is_near_tie
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
 from probelight.protocols.jobs.job import TrainerSettings
@@ -83,7 +83,7 @@ class Predictions:
 
     @property
     def num_near_tied(self) -> int:
-        """Records whose best score is above the second by next to nothing (`metrics.ties`)."""
+        """Records whose best score is above the second by next to nothing (`metrics.choices`)."""
         return sum(map(is_near_tie, self.scores))
 
     def lines(self, groups: Sequence[Hashable] | None = None) -> list[ItemLine]:
@@ -209,8 +209,7 @@ def _answers_of_processes(
     from probelight.callbacks.agreed_stop import stoppable
     from probelight.datamodules.choices import ChoiceDataModule
     from probelight.lightning_modules.scoring import ScorerModule
-    from probelight.models.answering import ItemScores, scores_by_item
-    from probelight.models.batches import gather_scores
+    from probelight.models.answering import ItemScores, gather_scores, scores_by_item
     from probelight.protocols.engine.training import make_trainer
 
     data = ChoiceDataModule(

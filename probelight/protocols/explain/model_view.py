@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError, UsageError
-from probelight.models.batches import Batch
+from probelight.models.networks import Batch
 from probelight.models.scorer import Question, Scorer
 from probelight.models.vocabulary import (
     GOES_ON,

@@ -14,8 +14,7 @@ from typing import Any
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
-from probelight.probes.record import with_mask
-from probelight.probes.splits import groups_of
+from probelight.probes.record import groups_of, with_mask
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.predictions import (
     Predictions,

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from probelight.io.errors import UsageError
-from probelight.probes.record import Record
+from probelight.probes.record import Record, group_of
 from probelight.probes.source import ProbeData, load_probe
-from probelight.probes.splits import SplitError, group_of, grouped_split, nested_sample, share_of
+from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
 from probelight.protocols.inoculation.settings import (
     MAX_EXTRA,
     Extra,

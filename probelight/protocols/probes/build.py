@@ -15,8 +15,8 @@ from probelight.io.files import sha256_of
 from probelight.io.package import as_typed
 from probelight.io.ranges import PathText, Seed
 from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.probes.record import groups_of
 from probelight.probes.source import load_probe
-from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
 

@@ -15,9 +15,8 @@ from probelight.io.escaping import visible
 from probelight.io.ranges import PathText
 from probelight.metrics.scoring_rules import OF_THE_ITEM, RULES
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, load_probe_config, probe_names
-from probelight.probes.record import Record, Setup
+from probelight.probes.record import Record, Setup, groups_of
 from probelight.probes.source import FILE_SPLIT, ProbeData, load_file, load_probe, told_setup
-from probelight.probes.splits import groups_of
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import chosen_models
 from probelight.protocols.engine.models import (

@@ -13,12 +13,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
-from probelight.metrics.clusters import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.choices import macro_accuracy, majority_accuracy, predicted_shares
 from probelight.metrics.scoring_rules import calibrated, divided, num_characters, pmi, same_order
-from probelight.probes.catalog import GroupBy
-from probelight.probes.record import MASK, Record, Setup, chance_of
+from probelight.probes.record import MASK, GroupBy, Record, Setup, chance_of, groups_of
 from probelight.probes.source import ProbeData
-from probelight.probes.splits import groups_of
 from probelight.protocols.engine.predictions import (
     Predictions,
     accuracy_row,

@@ -7,8 +7,8 @@ from itertools import islice
 
 import pandas as pd
 
+from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
-from probelight.metrics.ties import NEAR
 from probelight.reports import table as tables
 from probelight.reports.estimates import AT_CHANCE, NO_BETTER, WHOLE, verdict_of
 from probelight.reports.table import (

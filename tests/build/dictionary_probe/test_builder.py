@@ -13,7 +13,7 @@ from probelight.build.dictionary_probe.builder import DictionarySettings, build_
 from probelight.build.dictionary_probe.entries import check_senses
 from probelight.build.hygiene import check_records, check_splits
 from probelight.io.errors import RecordError, UsageError
-from probelight.probes.importers.ai2 import read_ai2
+from probelight.probes.importers.items import read_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 

@@ -14,7 +14,7 @@ from probelight.build.hygiene import check_records, check_splits
 from probelight.build.registry import builder_of
 from probelight.build.wordnet_probes.builders import WordNetSettings, build_wordnet
 from probelight.build.wordnet_probes.questions import Kind, answer_text
-from probelight.probes.importers.ai2 import read_ai2
+from probelight.probes.importers.items import read_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from tests.fixtures.wordnet import NOUNS, write_wordnet

@@ -14,8 +14,9 @@ from probelight.probes.controls import (
     no_language,
     perturbed_language,
 )
+from probelight.probes.record import group_of
 from probelight.probes.source import load_probe
-from probelight.probes.splits import group_of, grouped_split
+from probelight.probes.splits import grouped_split
 
 pytestmark = pytest.mark.paper_data
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.audit.items import TRANSFORMER_FIT

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from probelight.io.errors import ConfigError, UsageError
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols.audit.items import AuditSettings, config_of, load_audit
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from probelight.metrics.intervals import wilson
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 

@@ -8,9 +8,8 @@ import pytest
 
 from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, RecordError, UsageError
-from probelight.probes.importers.ai2 import write_ai2
-from probelight.probes.record import Record
-from probelight.probes.splits import group_of
+from probelight.probes.importers.items import write_ai2
+from probelight.probes.record import Record, group_of
 from probelight.protocols.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.protocols.engine.settings import ModelSettings

@@ -12,8 +12,8 @@ import torch
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.models.networks import model_fingerprint
+from probelight.probes.record import group_of
 from probelight.probes.source import load_probe
-from probelight.probes.splits import group_of
 from probelight.protocols import cli
 from probelight.protocols.curve.data import hold_out, load_curve_data
 from probelight.protocols.curve.rows import early_stopping

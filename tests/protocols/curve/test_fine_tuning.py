@@ -23,8 +23,8 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
+from probelight.probes.record import group_of
 from probelight.probes.source import load_probe
-from probelight.probes.splits import group_of
 from probelight.protocols import cli
 from probelight.protocols.curve.curve import FirstStage, load_facts
 from probelight.protocols.curve.data import hold_out, load_curve_data

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from probelight.encoding.encoded_set import EncodedSet, Ids, Padding
-from probelight.models.batches import Batch, mask_choices
+from probelight.models.networks import Batch, mask_choices
 from probelight.models.scorer import Posable, Question, Scorer, ScorerSettings
 from probelight.probes.record import Record, Setup
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableLoader
-from probelight.encoding.batches import Share
+from probelight.encoding.encoded_set import Share
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.job import RunContext, TrainerSettings

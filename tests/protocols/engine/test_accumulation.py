@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.batches import Batch
+from probelight.models.networks import Batch
 from probelight.protocols.engine.settings import Fit
 from probelight.protocols.engine.training import FitPlan, fit
 from probelight.protocols.jobs.job import RunContext, TrainerSettings

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, T5Config, ViTConfig
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.engine.models import module_for

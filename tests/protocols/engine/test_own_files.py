@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.own_files import own_files

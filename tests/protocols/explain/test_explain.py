@@ -17,7 +17,7 @@ from transformers import (
 
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_file
 from probelight.protocols import cli

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from probelight.io.errors import UsageError
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols.inoculation.data import (
     add_some,

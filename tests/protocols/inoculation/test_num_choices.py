@@ -14,7 +14,7 @@ import yaml
 
 from probelight.models.checkpoint_files import HEAD_SETTINGS, PretrainedError
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli

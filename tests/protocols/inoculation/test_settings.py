@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.protocols import cli
 from tests.fixtures.rows import read_results
 from tests.protocols.conftest import questions

@@ -9,7 +9,7 @@ import pytest
 from probelight.build.builder import Builder, BuildSettings, write_probe
 from probelight.io.errors import UsageError
 from probelight.metrics.intervals import accuracy_interval
-from probelight.probes.importers.ai2 import read_ai2
+from probelight.probes.importers.items import read_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from probelight.protocols.engine.settings import FitSettings

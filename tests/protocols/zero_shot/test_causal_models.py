@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.protocols import cli
 from tests.fixtures.rows import read_results

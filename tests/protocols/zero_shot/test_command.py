@@ -18,7 +18,7 @@ from transformers import (
 
 from probelight.metrics.intervals import wilson
 from probelight.models.checkpoint_files import EMBEDDED_DIR
-from probelight.probes.importers.ai2 import write_ai2
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.protocols import cli

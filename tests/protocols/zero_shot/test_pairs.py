@@ -13,8 +13,8 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.metrics.intervals import wilson
-from probelight.probes.catalog import GroupBy, ProbeConfig
-from probelight.probes.record import Record
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.record import GroupBy, Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.engine.predictions import Predictions

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import RecordError
-from probelight.probes.importers.ai2 import parse_row, read_ai2, record_from_row, write_ai2
+from probelight.probes.importers.items import parse_row, read_ai2, record_from_row, write_ai2
 from probelight.probes.record import Record, Setup
 from tests.probes.importers.rows import choices, row
 
