@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.curve.facts import origin_of
 from probelight.reports.curve.summary import Summary, summaries
-from probelight.reports.diagnostics.facts import PERTURBATIONS, SENSITIVITY, Asked, asked
-from probelight.reports.diagnostics.runs import labelled_runs
+from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 from probelight.reports.grids.facts import AGE_PANELS, SIZES, grids
 from probelight.reports.inoculation.doses import Dose, doses
 from probelight.reports.inoculation.runs import Series, inoculations
@@ -215,31 +214,28 @@ def _change(name: str, change: Estimate | None) -> str:
 
 def _diagnosed(results: Results) -> Iterable[tuple[Role, Verdict]]:
     """Sets as wholes, but statements apart from their negations: together they are at chance."""
-    found = [one for one in asked(results, [SENSITIVITY]) if SENSITIVITY in one.rows]
-    runs = {(label, run.probe): run for run, label in labelled_runs(results)}
-    control_of = {label: run.source.control_of for run, label in labelled_runs(results)}
+    rows = diagnosed(results)
+    found = list(rows[rows.metric == SENSITIVITY].itertuples())
+    control_of = {one.model: one.control_of for one in found}
     divided = {one.probe for one in found if one.subset in POLARITIES}
     for one in found:
         wanted = POLARITIES if one.probe in divided else ("",)
         if one.perturbation or one.subset not in wanted:
             continue
-        row = one.rows[SENSITIVITY]
         controls = [
-            unpaired(how, row, other.rows[SENSITIVITY], is_alike=True)
+            unpaired(how, one, other, is_alike=True)
             for other in found
             if (other.probe, other.part) == (one.probe, one.part)
-            if (how := _diagnosed_without(one, other, control_of.get(other.label)))
+            if (how := _diagnosed_without(one, other, control_of.get(other.model)))
         ]
-        judged = judge(Case(one.chance, None, Score(BEFORE, row, tuple(controls))))
+        judged = judge(Case(one.chance, None, Score(BEFORE, one, tuple(controls))))
         skill = Skill("diagnosed", one.probe, one.subset)
-        yield (
-            row.role,
-            Verdict(skill, one.label, judged, "diagnostics", (runs[one.label, one.probe],)),
-        )
+        run = results.by_path[one.path]
+        yield one.role, Verdict(skill, one.model, judged, "diagnostics", (run,))
 
 
-def _diagnosed_without(one: Asked, other: Asked, control_of: str | None) -> str:
+def _diagnosed_without(one: Any, other: Any, control_of: str | None) -> str:
     """What another score lacks that this one had; empty where it is no control of it."""
-    if other.perturbation and other.label == one.label:
+    if other.perturbation and other.model == one.model:
         return f"with {PERTURBATIONS.get(other.perturbation, other.perturbation)}"
-    return RANDOM_WEIGHTS if control_of == one.label and not other.perturbation else ""
+    return RANDOM_WEIGHTS if control_of == one.model and not other.perturbation else ""

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from probelight.reports.diagnostics.facts import (
+from probelight.reports.diagnostics import (
     ACCURACY,
     MARGIN,
     MEASURES,
     PERTURBATIONS,
     SENSITIVITY,
     SPREAD,
-    asked,
+    diagnosed,
 )
-from probelight.reports.diagnostics.runs import labelled_runs
 from probelight.reports.kit.published_files import measured_share, read_rows
 from probelight.reports.papers.beside import Beside, Ours, Printed, together
 from probelight.reports.released import on_released, paper_model
@@ -67,13 +66,10 @@ def _size(row: dict[str, Any]) -> int | None:
 
 
 def _ours(results: Results, probe: str, names: dict[_Place, str]) -> Iterator[Ours]:
-    runs = {label: run for run, label in labelled_runs(results) if run.probe == probe}
-    metrics = {metric.removesuffix(SPREAD) for metric, _, _ in names}
-    for one in asked(results, metrics):
-        if one.probe != probe or not on_released(runs[one.label]):
-            continue
-        for metric, row in one.rows.items():
-            name = names.get((metric, one.subset, one.perturbation))
-            if name is not None:
-                model = paper_model(runs[one.label])
-                yield Ours(name, one.label, model, row, row.num_items)
+    rows = diagnosed(results)
+    for one in rows[rows.probe == probe].itertuples():
+        name = names.get((one.metric, one.subset, one.perturbation))
+        run = results.by_path[one.path]
+        if name is not None and on_released(run):
+            row = run.rows[one.place]
+            yield Ours(name, one.model, paper_model(run), row, row.num_items)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from probelight.reports.diagnostics.facts import MEASURES
+from probelight.reports.diagnostics import MEASURES
 from probelight.results.load import Results, Run, distinct_ends
 from probelight.results.row import Row
 

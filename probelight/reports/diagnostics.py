@@ -1,0 +1,343 @@
+"""The psycholinguistic diagnostics: what models expect and prefer, as Ettinger (2020) has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from itertools import islice, product
+from math import isclose
+from typing import Any
+
+import pandas as pd
+
+from probelight.probes.diagnostics.sets import SETS
+from probelight.reports import table as tables
+from probelight.reports.estimates import AT_CHANCE, verdict_of
+from probelight.reports.published import DiagnosticKey, published_diagnostics, short_name
+from probelight.reports.table import Cell, Column, Table, prose, text
+from probelight.reports.words import ABSENT, between, count, listed, percent
+from probelight.results.frames import results_frame
+from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.predictions import ContextLine, read_context_lines
+
+PAPER_MODELS = ("bert-base-uncased", "bert-large-uncased")
+PLACE = ["model", "probe", "subset", "perturbation"]  # what a model was asked
+SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
+ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
+SENSITIVITY, MARGIN = "sensitivity", "sensitivity_margin"
+MEASURES = {
+    "negation_sensitivity": "first word changed by “not”",
+    "unchanged_by_not": "first word unchanged by “not”",
+    "repeated_subject": "errors that repeat the subject",
+    "article_obedience": "first word that “a” or “an” asks for",
+}
+PERTURBATIONS = {
+    "shuffled": "1st sentence shuffled",
+    "truncated": "2nd sentence cut",
+    "shuffled+truncated": "shuffled and cut",
+    "generic_object": "generic object",
+    "generic_subject": "generic subject",
+    "generic_both": "generic object, subject",
+}
+NEGATION: Mapping[tuple[str, ...], str] = {  # by the verdicts on statements and on their negations
+    ("above", "above"): "is sensitive to negation",
+    ("above", "below"): "goes by the noun, as if “not” were not there",
+    ("below", "above"): "goes against the noun, with “not” and without",
+}
+TOP = 5  # words of a context that are shown
+MOST_CONTEXTS, MOST_MODELS = 100, 6  # of a table, and in the paragraph
+COUNTED = "With each share are the exact count and, below it, Wilson's 95% interval."
+
+
+def labelled_runs(results: Results) -> list[tuple[Run, str]]:
+    """Return each run with the name of its model, set by set; outputs of one name stay apart."""
+    order = list(SETS)
+    known = [run for run in results.of("diagnose") if _is_known(run)]
+    times = Counter((run.probe, run.model) for run in known)
+    return [
+        (run, run.model if times[run.probe, run.model] == 1 else f"{run.model} ({run.path})")
+        for run in sorted(known, key=lambda run: order.index(run.probe))
+    ]
+
+
+def _is_known(run: Run) -> bool:
+    return {run.probe, *(row.probe for row in run.rows)} <= SETS.keys()
+
+
+@lru_cache(maxsize=2)
+def diagnosed(results: Results) -> pd.DataFrame:
+    """Return a row for each number of the diagnostics, set by set, perturbed contexts last.
+
+    The columns are those of the results, with None for what is missing, and: `title` of the set in
+    the paper; `condition`, the part and how it was perturbed; `sd`, the standard deviation where
+    the number is a mean over shuffles; `chance`, the sensitivity of a model that does not look.
+    `model` has in brackets the run where several of one name were asked the same.
+    """
+    labels = {run.path: label for run, label in labelled_runs(results)}
+    rows = results_frame(results)
+    rows = rows[rows.path.isin([*labels])]
+    rows = rows.assign(model=rows.path.map(labels)).drop_duplicates([*PLACE, "metric"], keep="last")
+    is_spread = rows.metric.str.endswith(SPREAD)
+    spread = rows[is_spread].assign(metric=rows.metric.str.removesuffix(SPREAD), sd=rows.value)
+    found = rows.merge(spread[[*PLACE, "metric", "sd"]], how="left", on=[*PLACE, "metric"])
+    found["title"] = [SETS[name].title for name in found.probe]
+    perturbed = [PERTURBATIONS.get(name, name.replace("_", " ")) for name in found.perturbation]
+    parts = zip(found.subset, perturbed, strict=True)
+    found["condition"] = [", ".join(filter(None, part)) for part in parts]
+    found["chance"] = [1 / 3 if name == "cprag" else 1 / 2 for name in found.probe]
+    order = list(SETS)
+    found["_set"] = [order.index(name) for name in found.probe]
+    found["_perturbed"] = found.perturbation != ""
+    found["_upper"] = [part["upper"] if part and part.kind == "cloze" else 0 for part in found.part]
+    found = found.sort_values(["_set", "_perturbed", "_upper"], kind="stable", ignore_index=True)
+    return found.astype(object).where(found.notna(), None)
+
+
+def paper(model: str, metric: str, row: Mapping[str, Any]) -> float | None:
+    """Return the number of one of the paper's models on the part of a set that a row is about."""
+    place = row["probe"], metric, row["subset"], row["perturbation"]
+    return published_diagnostics().get(DiagnosticKey(model, *place))
+
+
+def at_each_k(results: Results, name: str) -> list[str]:
+    """Return how far down the models' words were looked at, each as the metric of that name."""
+    depths = diagnosed(results).metric.str.removeprefix(f"{name}@").unique()
+    return [f"{name}@{k}" for k in sorted(int(depth) for depth in depths if depth.isdecimal())]
+
+
+def accuracy_table(results: Results, *, with_paper: bool = True) -> Table | None:
+    """Make the table of the words that people expect (tables 4, 7, 8 and 11 of the paper).
+
+    Args:
+        results: The results.
+        with_paper: Whether people see the paper's numbers; the csv file has them always.
+    """
+    return _completions(
+        results,
+        {metric: f"{metric.removeprefix(ACCURACY)} %" for metric in at_each_k(results, ACCURACY)},
+        "diagnostics_accuracy",
+        "Words that people expect",
+        "@k: an expected word is among the model's k best, over contexts; in NEG-136 and NEG-1500 "
+        "over the affirmative statements, since after “not” hardly any word is wrong. Contexts "
+        "whose expected words a model's vocabulary does not have are left out, so that it may "
+        f"count fewer than others. {COUNTED} ± is the standard deviation over shuffles.",
+        "4, 7, 8, 11" if with_paper else "",
+    )
+
+
+def own_accuracy_table(results: Results) -> Table | None:
+    """Make the same table without the paper's columns, which the page has elsewhere."""
+    return accuracy_table(results, with_paper=False)
+
+
+def survival_table(results: Results) -> Table | None:
+    """Make the table of the contexts that keep an expected word when perturbed (section 7.1)."""
+    return _completions(
+        results,
+        {metric: f"{metric.removeprefix(SURVIVAL)} %" for metric in at_each_k(results, SURVIVAL)},
+        "diagnostics_survival",
+        "What perturbed contexts leave",
+        "Of the contexts in which an expected word is among the model's k best: the share in which "
+        "one still is when the context is perturbed, over shuffles their mean share. "
+        f"{COUNTED} perturbations.jsonl of each run has the contexts and the words.",
+        "",
+    )
+
+
+def sensitivity_table(results: Results, *, with_paper: bool = True) -> Table | None:
+    """Make the table of the completions that models prefer (tables 5, 9, 12 and 14 of the paper).
+
+    Args:
+        results: The results.
+        with_paper: Whether people see the paper's numbers; the csv file has them always.
+    """
+    return _completions(
+        results,
+        {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
+        "diagnostics_sensitivity",
+        "Good or bad completions",
+        "How often the good completion is more probable than the bad one, and how often it is by "
+        "more than 0.01. CPRAG-102: than both bad ones (33.3% by chance); "
+        "ROLE-88: than in the context with the roles reversed; NEG-136: the true one than the "
+        f"false one (50% by chance). {COUNTED}",
+        "5, 9, 12, 14" if with_paper else "",
+    )
+
+
+def own_sensitivity_table(results: Results) -> Table | None:
+    """Make the same table without the paper's columns, which the page has elsewhere."""
+    return sensitivity_table(results, with_paper=False)
+
+
+def _completions(
+    results: Results, metrics: Mapping[str, str], name: str, title: str, note: str, source: str
+) -> Table | None:
+    """Make a table whose rows are parts of the sets and whose columns are metrics of models.
+
+    Args:
+        results: The results.
+        metrics: The metrics with their headings.
+        name: Name of the table.
+        title: Its title.
+        note: How to read it.
+        source: Tables of the paper with its numbers; empty where people do not see them.
+    """
+    rows = diagnosed(results)
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows[rows.metric.isin([*metrics])].to_dict("records"):
+        place = {name: row[name] for name in (*PLACE, "num_items", "title", "condition")}
+        record = found.setdefault(tuple(row[name] for name in PLACE), place | {"_runs": row["run"]})
+        metric = row["metric"]
+        record |= {metric: row["value"], metric + SPREAD: row["sd"], f"_{metric}": _counted(row)}
+        record |= {f"{metric}_{end}": row[end] for end in ("ci_low", "ci_high")}
+    papers = []
+    for model, metric in product(PAPER_MODELS, metrics):
+        names = f"{model}_{metric}", f"{model}_{metric}{SPREAD}"
+        for record in found.values():
+            record[names[0]] = paper(model, metric, record)
+            record[names[1]] = paper(model, metric + SPREAD, record)
+        if any(record[names[0]] is not None for record in found.values()):
+            papers.append((*names, metrics[metric], f"{short_name(model)} (paper)"))
+    measured = [metric for metric in metrics if any(metric in record for record in found.values())]
+    csv = [*PLACE, "num_items", *(name for names in papers for name in names[:2])]
+    csv += [metric + end for metric in measured for end in ("", "_ci_low", "_ci_high", SPREAD)]
+    return tables.table(
+        name,
+        title,
+        f"{note} Paper: Ettinger (2020), tables {source}." if papers and source else note,
+        found.values(),
+        [text("set", "title", "condition"), *(_of_paper(*one) for one in papers if source)],
+        rows="probe subset perturbation",
+        across="model",
+        each=[_share(metrics[metric], f"_{metric}") for metric in measured],
+        csv=" ".join(csv),
+    )
+
+
+def _of_paper(name: str, spread: str, label: str, group: str) -> Column:
+    return Column(label, lambda row: _with_spread(vars(row)[name], vars(row)[spread]), group=group)
+
+
+def _share(label: str, name: str) -> Column:
+    return Column(label, lambda row: vars(row)[name] or Cell(ABSENT))
+
+
+def _counted(row: Mapping[str, Any]) -> Cell:
+    """Return a share with its exact count; a mean over shuffles has none, but may have a spread."""
+    value, number, interval = row["value"], row["num_items"], between(row["ci_low"], row["ci_high"])
+    if row["sd"] is not None or not number:
+        return Cell(_with_spread(value, row["sd"]), interval)
+    right = value * number
+    exact = f"{round(right):,}/{number:,}" if isclose(right, round(right)) else f"n = {number:,}"
+    return Cell(f"{percent(value)} ({exact})", interval)
+
+
+def _with_spread(value: float | None, spread: float | None) -> str:
+    return percent(value) if spread is None else f"{percent(value)} ± {percent(spread)}"
+
+
+def first_words_table(results: Results) -> Table | None:
+    """Make the table of what the first words tell (sections 9.1 to 9.4 of the paper)."""
+    rows = diagnosed(results)
+    known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
+    found = rows[~rows.metric.isin(known) & ~rows.metric.str.endswith(SPREAD)]
+    order = [*found.metric.unique()]
+    found = found.assign(
+        _share=[_counted(row) for row in found.to_dict("records")],
+        _measured=[MEASURES.get(name, name.replace("_", " ")) for name in found.metric],
+        _order=[order.index(name) for name in found.metric],
+        _runs=found.run,
+    )
+    return tables.table(
+        "diagnostics_first_words",
+        "What the first word goes by",
+        "Of a model's best word alone: how often it repeats the subject where it is not the "
+        "expected one (“a daisy is a daisy”; as all errors of both BERTs do in section 9.1 of the "
+        "paper), how often it begins with the sound that the article before it asks for, and how "
+        f"often it is the same, or another, when “not” is put into the statement. {COUNTED}",
+        found.sort_values(["_set", "_order"], kind="stable"),
+        [text("set", "title", "condition"), text("measured", "_measured")],
+        rows="probe metric subset perturbation",
+        across="model",
+        each=[_share("share %", "_share")],
+        csv="model probe metric subset perturbation value ci_low ci_high num_items",
+    )
+
+
+def words_tables(results: Results) -> list[Table | None]:
+    """Make a table for each set of the words after each context (tables 6, 10, 13 and 15)."""
+    by_set: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for run, label in labelled_runs(results):
+        asked: dict[str, list[ContextLine]] = {}  # a context may have several targets
+        with suppress(UnreadableResultError):  # the page's items say so
+            for line in read_context_lines(results, run):
+                asked.setdefault(line.context, []).append(line)
+        for context, lines in asked.items():
+            expected = dict.fromkeys(word for line in lines for word in line.expected)
+            words = lines[0].predictions[:TOP]
+            hit = next((word for word in words if word in expected), None)
+            record = {
+                "model": label,
+                "context": context,
+                "expected": "|".join(expected),
+                "words": ", ".join(words),
+                "_expected": ", ".join(expected) or ABSENT,
+                "_hit": f"{hit} is no. {words.index(hit) + 1}" if hit else "",
+                "_runs": run.key,
+            }
+            by_set.setdefault(run.probe, {}).setdefault(context, []).append(record)
+    return [_words_table(probe, [*contexts.values()]) for probe, contexts in by_set.items()]
+
+
+def _words_table(probe: str, contexts: list[list[dict[str, Any]]]) -> Table | None:
+    rest = (
+        f" These are the first {MOST_CONTEXTS} of {count(len(contexts))} different contexts; all "
+        "of them are in predictions.jsonl of each run."
+    )
+    return tables.table(
+        f"diagnostics_words_{probe}",
+        f"What models say: {SETS[probe].title}",
+        f"The {TOP} most probable words after each context, the best one first, and where the "
+        "expected one is among them." + (rest if len(contexts) > MOST_CONTEXTS else ""),
+        [record for records in contexts[:MOST_CONTEXTS] for record in records],
+        [prose("context", "context"), text("expected", "_expected")],
+        rows="context",
+        across="model",
+        each=[Column("words", lambda row: Cell(row.words or ABSENT, row._hit), "left", prose=True)],
+        csv="model context expected words",
+    )
+
+
+def summary(results: Results) -> str:
+    """Return what each model prefers, what “not” does to it, and which runs are not shown."""
+    rows = diagnosed(results)
+    rows = rows[(rows.metric == SENSITIVITY) & (rows.perturbation == "")]
+    sentences = []
+    for model, of_model in islice(rows.groupby("model", sort=False), MOST_MODELS):
+        verdicts = {
+            (row.probe, row.subset): verdict_of((row.ci_low, row.ci_high), row.chance)
+            for row in of_model.itertuples()
+        }
+        by_verdict: dict[str, list[str]] = {}
+        for probe in ("cprag", "role"):
+            if (verdict := verdicts.get((probe, ""), "unknown")) != "unknown":
+                words = AT_CHANCE if verdict == "not distinguishable" else f"{verdict} chance"
+                by_verdict.setdefault(words, []).append(SETS[probe].title)
+        if by_verdict:
+            known = [f"{words} on {listed(sets)}" for words, sets in by_verdict.items()]
+            sentences.append(f"How often {model} prefers good completions is {listed(known)}.")
+        polarities = [("neg_simp", "affirmative"), ("neg_simp", "negative")]
+        if all(place in verdicts for place in polarities):
+            found = NEGATION.get(tuple(verdicts[place] for place in polarities))
+            found = found or "is not shown to be sensitive to negation"
+            sentences.append(f"On {SETS['neg_simp'].title} {model} {found}.")
+    if (rest := rows.model.nunique() - MOST_MODELS) > 0:
+        sentences.append(f"The tables have {rest} more models.")
+    sentences += [
+        f"Not shown: {run.path}: its record names no diagnostic set."
+        for run in results.of("diagnose")
+        if not _is_known(run)
+    ]
+    return " ".join(sentences)

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probelight.reports.diagnostics import (
+    accuracy_table,
+    at_each_k,
+    diagnosed,
+    first_words_table,
+    labelled_runs,
+    own_accuracy_table,
+    own_sensitivity_table,
+    paper,
+    sensitivity_table,
+    summary,
+    survival_table,
+    words_tables,
+)
+from probelight.reports.table import Table, to_csv, to_markdown
+from probelight.results.load import load_results
+from tests.fixtures import subsets
+from tests.fixtures.diagnostics import results_of, share
+from tests.fixtures.report import labels, named, records
+from tests.fixtures.results import accuracy
+
+WriteRun = Callable[..., Path]
+ROLE: dict[str, Any] = {"probe": "role"}
+SIMP: dict[str, Any] = {"probe": "neg_simp"}
+
+
+def texts(table: Table | None) -> list[list[str]]:
+    assert table is not None
+    return [[cell.text for cell in line] for line in table.rows]
+
+
+def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    for name, probe in (("a", "neg_nat"), ("b", "neg_nat"), ("c", "role"), ("d", "cprag")):
+        write_run(tmp_path, name, [accuracy(1, 2, protocol="diagnose", model="m", probe=probe)])
+    [cprag, role, first, second] = labelled_runs(load_results(tmp_path))
+    assert [cprag[0].probe, role[0].probe] == ["cprag", "role"]
+    assert [cprag[1], role[1]] == ["m", "m"]
+    assert first[1] == f"m ({first[0].path})"
+    assert second[1] == f"m ({second[0].path})"
+    assert first[1] != second[1]
+
+
+def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    rows = [
+        share(1, 2, "sensitivity", **ROLE, perturbation="generic_both"),
+        share(1, 5, "sensitivity", **ROLE, subset=subsets.cloze(0.77)),
+        share(2, 5, "sensitivity", **ROLE, subset=subsets.cloze(0.17)),
+        share(1, 3, "sensitivity"),
+        share(4, 34, "accuracy@5", perturbation="shuffled"),
+        share(1, 34, "accuracy@5_sd", perturbation="shuffled") | {"value": 0.02},
+        share(1, 3, "accuracy@10"),
+    ]
+    results = results_of(tmp_path, write_run, rows)
+    assert at_each_k(results, "accuracy") == ["accuracy@5", "accuracy@10"]
+    found = diagnosed(results)
+    assert found[found.metric == "sensitivity"].condition.to_list() == [
+        "", "cloze <=.17", "cloze <=.77", "generic object, subject",
+    ]  # fmt: skip
+    # One good word and two bad ones on CPRAG-102.
+    assert found.chance.to_list() == [pytest.approx(1 / 3)] * 4 + [0.5] * 3
+    cprag = found.to_dict("records")[0]
+    assert paper("bert-large-uncased", "sensitivity", cprag) == 0.794
+    assert found.set_index("metric").sd["accuracy@5"] == 0.02
+
+
+def test_accuracies_are_next_to_the_papers_models(tmp_path: Path, write_run: WriteRun) -> None:
+    results = results_of(
+        tmp_path,
+        write_run,
+        [
+            share(8, 34),
+            share(4, 18, subset=subsets.constraint("high")),
+            share(18, 34, "accuracy@5"),
+            share(1, 34, "sensitivity"),
+        ],
+        [
+            share(2, 17, **ROLE, subset=subsets.cloze(0.77)),
+            share(3, 25, **ROLE, subset=subsets.cloze(0.166666667)),
+            share(13, 88, **ROLE),
+        ],
+    )
+    table = accuracy_table(results)
+    assert table is not None
+    assert texts(table) == [
+        ["CPRAG-102", "23.5", "52.9", "35.3", "52.9", "23.5 (8/34)", "52.9 (18/34)"],
+        ["CPRAG-102", "–", "–", "–", "–", "22.2 (4/18)", "–"],
+        ["ROLE-88", "14.8", "27.3", "13.6", "37.5", "14.8 (13/88)", "–"],
+        ["ROLE-88", "12.0", "24.0", "8.0", "28.0", "12.0 (3/25)", "–"],
+        ["ROLE-88", "11.8", "41.1", "29.4", "52.9", "11.8 (2/17)", "–"],
+    ]
+    assert labels(table)[1] == "BERT-B (paper): @1 %"
+    assert named(table, 0)["m: @1 %"].detail == "12.4–40.0"
+    assert [line[0].detail for line in table.rows][1:4:2] == ["high constraint", "cloze <=.17"]
+    first = records(table)[0]
+    assert (first["accuracy@1"], first["num_items"]) == (8 / 34, 34)
+    assert first["bert-large-uncased_accuracy@1"] == 0.353
+    assert "cloze" in to_markdown(table)
+    assert to_csv(table).startswith("model,probe,subset,perturbation,num_items,")
+
+
+def test_the_page_has_the_papers_numbers_elsewhere(tmp_path: Path, write_run: WriteRun) -> None:
+    rows = [share(8, 34), share(1, 34, "sensitivity"), share(1, 9, "repeated_subject")]
+    results = results_of(tmp_path, write_run, rows)
+    for own, full, heading, columns in (
+        (own_accuracy_table, accuracy_table, "m: @1 %", 4),
+        (own_sensitivity_table, sensitivity_table, "m: prefers %", 6),
+    ):
+        page, terminal = own(results), full(results)
+        assert page is not None
+        assert terminal is not None
+        assert labels(page) == ["set", heading]
+        assert len(labels(terminal)) == columns
+        assert to_csv(page) == to_csv(terminal)
+        assert ("Paper" in page.note, "Paper" in terminal.note) == (False, True)
+
+
+def test_a_mean_over_shuffles_has_its_spread_and_no_count(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    shuffled: dict[str, Any] = {"perturbation": "shuffled"}
+    spread = share(1, 34, "accuracy@1_sd", **shuffled) | {"value": 0.031}
+    rows = [share(8, 34), share(5, 34, **shuffled), spread]
+    rows.append(share(5, 34, perturbation="another_one"))
+    table = accuracy_table(results_of(tmp_path, write_run, rows))
+    assert texts(table) == [
+        ["CPRAG-102", "23.5", "35.3", "23.5 (8/34)"],
+        ["CPRAG-102", "14.1 ± 3.1", "17.4 ± 3.5", "14.7 ± 3.1"],
+        ["CPRAG-102", "–", "–", "14.7 (5/34)"],
+    ]
+    assert table is not None
+    assert [line[0].detail for line in table.rows] == ["", "1st sentence shuffled", "another one"]
+    record = records(table)[1]
+    assert (record["accuracy@1_sd"], record["bert-base-uncased_accuracy@1_sd"]) == (0.031, 0.031)
+
+
+def test_what_survives_has_a_table_of_its_own(tmp_path: Path, write_run: WriteRun) -> None:
+    shuffled: dict[str, Any] = {"perturbation": "shuffled"}
+    rows = [
+        share(8, 34),
+        share(4, 8, "survival@1", **shuffled) | {"value": 0.51},
+        share(12, 18, "survival@5", **shuffled),
+    ]
+    results = results_of(tmp_path, write_run, rows)
+    table = survival_table(results)
+    assert texts(table) == [["CPRAG-102", "51.0 (n = 8)", "66.7 (12/18)"]]
+    assert table is not None
+    assert table.rows[0][0].detail == "1st sentence shuffled"
+    assert records(table)[0]["survival@1"] == 0.51
+    assert first_words_table(results) is None
+
+
+def test_sensitivities_with_and_without_the_margin(tmp_path: Path, write_run: WriteRun) -> None:
+    negative = subsets.statements("negative")
+    rows = [
+        share(18, 36, "sensitivity", **SIMP),
+        share(0, 18, "sensitivity", **SIMP, subset=negative),
+        share(0, 18, "sensitivity_margin", **SIMP, subset=negative),
+    ]
+    table = sensitivity_table(results_of(tmp_path, write_run, rows))
+    assert texts(table) == [
+        ["NEG-136-SIMP", "–", "–", "50.0 (18/36)", "–"],
+        ["NEG-136-SIMP", "0.0", "0.0", "0.0 (0/18)", "0.0 (0/18)"],
+    ]
+
+
+def test_what_else_was_measured_is_in_the_third_table(tmp_path: Path, write_run: WriteRun) -> None:
+    rows = [
+        share(8, 34),
+        share(42, 44, "article_obedience", **SIMP),
+        share(8, 8, "article_obedience", **SIMP, subset=subsets.article("an")),
+        share(11, 11, "repeated_subject", **SIMP),
+        share(1, 2, "some_new_measure", perturbation="shuffled"),
+        share(1, 2, "some_new_measure_sd", perturbation="shuffled") | {"value": 0.07},
+    ]
+    table = first_words_table(results_of(tmp_path, write_run, rows))
+    assert texts(table) == [
+        ["CPRAG-102", "some new measure", "50.0 ± 7.0"],
+        ["NEG-136-SIMP", "first word that “a” or “an” asks for", "95.5 (42/44)"],
+        ["NEG-136-SIMP", "first word that “a” or “an” asks for", "100.0 (8/8)"],
+        ["NEG-136-SIMP", "errors that repeat the subject", "100.0 (11/11)"],
+    ]
+    assert table is not None
+    assert [line[0].detail for line in table.rows[:3]] == ["1st sentence shuffled", "", "behind an"]
+
+
+def test_without_the_papers_sets_it_is_not_named(tmp_path: Path, write_run: WriteRun) -> None:
+    rows = [share(5, 770, f"accuracy@{k}", probe="neg_1500_simp_gen") for k in (10, 5)]
+    table = accuracy_table(results_of(tmp_path, write_run, rows))
+    assert table is not None
+    assert labels(table) == ["set", "m: @5 %", "m: @10 %"]
+    assert "Paper" not in table.note
+
+
+def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    runs = [[share(right, 4, model=model)] for model, right in (("m", 1), ("m", 2), ("other", 3))]
+    table = accuracy_table(results_of(tmp_path, write_run, *runs))
+    assert table is not None
+    [*_, first, second, other] = [heading.group for heading in table.columns]
+    assert other == "other"
+    assert first.startswith("m (runs/run0-")
+    assert second.startswith("m (runs/run1-")
+    [cells] = texts(table)
+    assert cells[-3:] == ["25.0 (1/4)", "50.0 (2/4)", "75.0 (3/4)"]
+    assert len(table.runs[0]) == 3
+
+
+def test_nothing_without_diagnostics(tmp_path: Path, write_run: WriteRun) -> None:
+    results = results_of(tmp_path, write_run, [share(1, 2) | {"protocol": "zero_shot"}])
+    for make in (accuracy_table, sensitivity_table, survival_table, first_words_table):
+        assert make(results) is None
+    assert (words_tables(results), summary(results)) == ([], "")
+
+
+def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path, write_run: WriteRun) -> None:
+    rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
+    other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
+    assert summary(results_of(tmp_path, write_run, rows[:1], rows[1:], other)) == (
+        "How often m prefers good completions is above chance on CPRAG-102 and not "
+        "distinguishable from chance on ROLE-88. "
+        "How often o prefers good completions is below chance on CPRAG-102."
+    )
+
+
+@pytest.mark.parametrize(
+    ("affirmative", "negative", "verdict"),
+    [
+        (18, 0, "goes by the noun, as if “not” were not there"),
+        (18, 18, "is sensitive to negation"),
+        (18, 9, "is not shown to be sensitive to negation"),
+        (9, 18, "is not shown to be sensitive to negation"),
+        (0, 18, "goes against the noun, with “not” and without"),
+    ],
+)
+def test_sensitivity_to_negation_takes_both_polarities(
+    affirmative: int, negative: int, verdict: str, tmp_path: Path, write_run: WriteRun
+) -> None:
+    simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
+    rows = [
+        share(affirmative, 18, **simp, subset=subsets.statements("affirmative")),
+        share(negative, 18, **simp, subset=subsets.statements("negative")),
+    ]
+    assert summary(results_of(tmp_path, write_run, rows)) == f"On NEG-136-SIMP m {verdict}."
+    assert summary(results_of(tmp_path / "alone", write_run, rows[:1])) == ""
+
+
+def write(folder: Path, name: str, probe: str, lines: list[dict[str, Any]], run: WriteRun) -> None:
+    row = accuracy(1, 2, protocol="diagnose", model=name[0], probe=probe)
+    path = run(folder, name, [row | {"metric": "accuracy@1"}]) / "predictions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def line(context: str, words: str, *expected: str) -> dict[str, Any]:
+    return {"context": context, "expected": expected, "predictions": words.split()}
+
+
+def test_a_context_has_a_row_and_a_model_a_column(tmp_path: Path, write_run: WriteRun) -> None:
+    first = [line("He is a", "b c d e f g", "x", "e"), line("He is a", "b c d e f g")]
+    not_a = [line("He is not a", "h")]
+    write(tmp_path, "m-1", "neg_simp", [*first, *not_a], write_run)
+    write(tmp_path, "o-1", "neg_simp", [line("He is a", "k", "x", "e"), *not_a], write_run)
+    write(tmp_path, "m-2", "role", [line("She", "l", "z")], write_run)
+    role, simp = words_tables(load_results(tmp_path))
+    assert role is not None
+    assert simp is not None
+    assert (role.name, simp.name) == ("diagnostics_words_role", "diagnostics_words_neg_simp")
+    assert texts(simp) == [
+        ["He is a", "x, e", "b, c, d, e, f", "k"],
+        ["He is not a", "–", "h", "h"],
+    ]
+    assert [cell.detail for cell in simp.rows[0]] == ["", "", "e is no. 4", ""]
+    assert [heading.prose for heading in simp.columns] == [True, False, True, True]
+    assert [heading.group for heading in simp.columns] == ["", "", "m", "o"]
+    assert records(simp)[0] == {
+        "model": "m", "context": "He is a", "expected": "x|e", "words": "b, c, d, e, f",
+    }  # fmt: skip
+
+
+def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path, write_run: WriteRun) -> None:
+    lines = [line(f"context {number}", "a", "b") for number in range(1001)]
+    write(tmp_path, "m", "role_1500", lines, write_run)
+    write(tmp_path, "o", "cprag", lines[:100], write_run)
+    small, large = words_tables(load_results(tmp_path))
+    assert small is not None
+    assert large is not None
+    assert (small.name, len(small.rows)) == ("diagnostics_words_cprag", 100)
+    assert len(large.rows) == 100
+    assert large.note.endswith(
+        "These are the first 100 of 1,001 different contexts; all of them are in "
+        "predictions.jsonl of each run."
+    )
+    assert "first 100" not in small.note
+
+
+def test_a_context_that_is_asked_twice_expects_both_words(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    lines = [line("She had", "a b", "b"), line("He had", "c"), line("She had", "a b", "x", "b")]
+    write(tmp_path, "m", "role_1500", lines, write_run)
+    [table] = words_tables(load_results(tmp_path))
+    assert texts(table) == [["She had", "b, x", "a, b"], ["He had", "–", "c"]]
+
+
+def test_lines_of_an_earlier_version_show_what_they_have(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    write(tmp_path, "m", "neg_nat", [{"context": "It is", "predictions": ["a"]}], write_run)
+    write(tmp_path, "o", "neg_nat", [{"context": "It is"}, {"target": "b"}], write_run)
+    [table] = words_tables(load_results(tmp_path))
+    assert texts(table) == [["It is", "a"]]  # of nothing expected, and of no words, is no column
