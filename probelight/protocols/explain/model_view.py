@@ -30,7 +30,7 @@ from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import ask, ask_about
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
-from probelight.reports.explain.facts import Candidate, Explained, Guess, Piece, Space, Spelling
+from probelight.reports.explain import Candidate, Explained, Guess, Piece, Space, Spelling
 
 T = TypeVar("T")
 AUTO_PREFIX = "auto"
@@ -53,7 +53,7 @@ def explained(
     candidates = asking.scored_candidates()
     if vocabulary is None:
         reads = asking.attempt(lambda: input_pieces(scorer.choice_scores(), record))
-        return Explained(row, reads or (), tuple(candidates), said=tuple(asking.notices))
+        return Explained(row, reads or (), tuple(candidates), notes=tuple(asking.notices))
     tokenizer = tokenizer_of(vocabulary)
     for place, candidate in enumerate(candidates):
         if len(candidate.text.split()) == 1:  # one word, which could be written in other ways

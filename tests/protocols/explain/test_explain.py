@@ -26,7 +26,7 @@ from probelight.protocols.explain.explain import find_item
 from probelight.protocols.explain.model_view import explained
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import LoadedSet
-from probelight.reports.explain.facts import Explained
+from probelight.reports.explain import Explained
 from tests.models.test_seq2seq import t5_tokenizer
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -75,7 +75,7 @@ def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
         assert one.is_best == (entry == max(ids, key=lambda i: float(logits[i])))
     assert [s.text for s in said.candidates[0].spellings] == ["Green", "green", "Green"]
     assert all(s.pieces == said.candidates[0].pieces for s in said.candidates[0].spellings)
-    assert said.said == ()
+    assert said.notes == ()
 
 
 @torch.no_grad()
@@ -141,7 +141,7 @@ def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> No
     assert [one.score for one in said.candidates] == [None, None]
     assert said.candidates[0].rank is not None
     assert said.candidates[1].log_likelihood is not None
-    assert any("'yellowish green' is 2 pieces" in line for line in said.said)
+    assert any("'yellowish green' is 2 pieces" in line for line in said.notes)
 
     SentenceChoice(str(tiny_model)).save_pretrained(tmp_path / "trained")
     asked = Record("4", "what colour is the grass", ("green", "red"), 0)
@@ -150,7 +150,7 @@ def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> No
     assert said.best == ()
     assert [bool(one.score) for one in said.candidates] == [True, True]
     assert all((one.log_likelihood, one.space) == (None, None) for one in said.candidates)
-    assert len([line for line in said.said if "gives no" in line]) == 2
+    assert len([line for line in said.notes if "gives no" in line]) == 2
 
 
 def test_the_command_shows_models_of_two_kinds_in_plain_text(

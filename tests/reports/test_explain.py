@@ -5,14 +5,21 @@ import math
 
 from rich.console import Console
 
-from probelight.reports.explain.facts import Candidate, Explained, Guess, Item, Piece, Spelling
-from probelight.reports.explain.text import print_explained
+from probelight.reports.explain import (
+    Candidate,
+    Explained,
+    Guess,
+    Item,
+    Piece,
+    Spelling,
+    print_explained,
+)
 from probelight.results.row import Row
 
 ITEM = Item("colours (dev)", "item a@3, line 3", "the \x1b[31msky is [MASK] .", ("blue", "red"), 0)
 
 
-def model(name: str, *, said: tuple[str, ...] = ()) -> Explained:
+def model(name: str, *, notes: tuple[str, ...] = ()) -> Explained:
     blue = Piece("Ġblue", 7)
     return Explained(
         Row(model=name, kind="causal", mode="causal_likelihood"),
@@ -29,7 +36,7 @@ def model(name: str, *, said: tuple[str, ...] = ()) -> Explained:
         ),
         (Guess("blue", blue, 0.125),),
         50_000,
-        said,
+        notes,
     )  # fmt: skip
 
 
@@ -41,7 +48,7 @@ def shown(width: int, *models: Explained) -> str:
 
 
 def test_all_that_is_known_is_said_and_no_character_acts() -> None:
-    said = shown(100, model("one", said=("gives no \x1b[0m features",)))
+    page = shown(100, model("one", notes=("gives no \x1b[0m features",)))
     for text in (
         "item a@3, line 3 of colours (dev)",
         "stem: the \\x1b[31msky is [MASK] .",
@@ -57,12 +64,12 @@ def test_all_that_is_known_is_said_and_no_character_acts() -> None:
         "blue (Ġblue:7), 12.5%",
         "gives no \\x1b[0m features",
     ):
-        assert text in said
-    assert "\x1b" not in said
+        assert text in page
+    assert "\x1b" not in page
     assert "notes" not in shown(100, model("one"))
 
 
-def test_models_stand_side_by_side_where_there_is_room() -> None:
+def test_models_are_side_by_side_where_there_is_room() -> None:
     models = [model("first"), model("second")]
     [heads] = [line for line in shown(120, *models).splitlines() if "first" in line and "┃" in line]
     assert "second" in heads

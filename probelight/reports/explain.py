@@ -1,0 +1,228 @@
+"""One item explained: what each model is shown of it, and what it makes of it.
+
+`protocols.explain` fills the records in; they are printed side by side where there is room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from probelight.io.escaping import visible
+from probelight.reports.words import ABSENT, count
+from probelight.results.row import Row
+
+LEAST_WIDTH = 40  # characters that a model's answers take
+LABELS = 18  # and those of what was asked
+# Where the space before an answer is, once that is pieces.
+Space = Literal["in its first piece", "a piece of its own", "left out by the tokenizer", "none"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An entry of a model's vocabulary, as that writes it."""
+
+    text: str
+    id: int
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Another way to write a candidate, and the pieces that it would be.
+
+    Attributes:
+        text: The candidate so spelled.
+        note: How it is written, where that differs from its place: with or without a space.
+        pieces: One where it is an entry of the vocabulary.
+        is_known: Whether no piece stands for whatever the tokenizer does not know.
+    """
+
+    text: str
+    note: str
+    pieces: tuple[Piece, ...]
+    is_known: bool = True
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One choice of the item.
+
+    Attributes:
+        text: The choice.
+        pieces: What is scored of it, or all that is read with it where a trained head scores it.
+        space: Where the space before it went; None where it is not told.
+        score: What choices are compared by; None where it has none.
+        is_best: Whether its score is the best one, or shares that.
+        log_likelihood: Sum over `num_tokens` tokens, in nats.
+        entry: The one entry of the vocabulary that it is in its place.
+        probability: Of that entry.
+        rank: Of that entry in the whole vocabulary, 1 is the model's first guess.
+        spellings: Other ways to write it.
+    """
+
+    text: str
+    pieces: tuple[Piece, ...] = ()
+    space: Space | None = None
+    score: float | None = None
+    is_best: bool = False
+    log_likelihood: float | None = None
+    num_tokens: int | None = None
+    entry: Piece | None = None
+    probability: float | None = None
+    rank: int | None = None
+    spellings: tuple[Spelling, ...] = ()
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One of the model's best words."""
+
+    word: str
+    piece: Piece
+    probability: float
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One model on one item.
+
+    Attributes:
+        row: What tables call the model; its `mode` is how choices get their scores.
+        reads: What goes in, with special tokens: name and pieces of each sequence.
+        candidates: The choices, in the order of the file.
+        best: The model's best words in the place.
+        vocabulary_size: Entries that a rank is among; None where there is no vocabulary.
+        notes: What it could not answer, was cut or left out.
+    """
+
+    row: Row
+    reads: tuple[tuple[str, tuple[Piece, ...]], ...]
+    candidates: tuple[Candidate, ...]
+    best: tuple[Guess, ...] = ()
+    vocabulary_size: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """The item that is explained.
+
+    Attributes:
+        name: What tables call its set.
+        where: Its id and line.
+        stem: Its stem, empty where sentences are compared.
+        choices: Its choices.
+        answer: Index of the right one.
+    """
+
+    name: str
+    where: str
+    stem: str
+    choices: tuple[str, ...]
+    answer: int
+
+
+def print_explained(
+    item: Item, models: Sequence[Explained], console: Console | None = None
+) -> None:
+    """Print what each model is shown of an item, and what it makes of it."""
+    console = console or Console()
+    lines = [f"{item.where} of {item.name}", *([f"stem: {item.stem}"] if item.stem else [])]
+    lines += [
+        f"  {'*' if place == item.answer else ' '} {choice}"
+        for place, choice in enumerate(item.choices)
+    ]
+    lines += [
+        "* is the right one; a piece of a text is shown as the vocabulary writes it, with its id"
+    ]
+    for line in lines:
+        console.print(Text(visible(line)), soft_wrap=True)
+    side_by_side = console.width >= LABELS + len(models) * LEAST_WIDTH
+    for shown in [models] if side_by_side else [[one] for one in models]:
+        console.print(_table(item, shown))
+
+
+def _table(item: Item, models: Sequence[Explained]) -> Table:
+    table = Table(show_lines=False)
+    table.add_column("", overflow="fold", min_width=LABELS - 4)
+    for one in models:
+        table.add_column(Text(visible(one.row.model)), overflow="fold", ratio=1)
+
+    def add(label: str, cells: Sequence[str]) -> None:
+        table.add_row(*(Text(visible(text)) for text in (label, *cells)))
+
+    add("kind", [one.row.kind for one in models])
+    add("scored by", [one.row.mode.replace("_", " ") for one in models])
+    for name in dict.fromkeys(name for one in models for name, _ in one.reads):
+        add(name, [_pieces(dict(one.reads).get(name, ())) for one in models])
+    if any(one.notes for one in models):
+        add("notes", ["\n".join(one.notes) or ABSENT for one in models])
+    table.add_section()
+    for place, choice in enumerate(item.choices):
+        add(f"{'* ' if place == item.answer else ''}{choice}", [""] * len(models))
+        answers = [_of_candidate(one.candidates[place], one.vocabulary_size) for one in models]
+        for label in answers[0]:
+            add(label, [by_label[label] for by_label in answers])
+        table.add_section()
+    for rank in range(max(len(one.best) for one in models)):
+        guesses = [one.best[rank] if rank < len(one.best) else None for one in models]
+        add(
+            f"best word {rank + 1}",
+            [
+                f"{guess.word} ({_pieces([guess.piece])}), {_percent(guess.probability)}"
+                if guess
+                else ABSENT
+                for guess in guesses
+            ],
+        )
+    return table
+
+
+def _of_candidate(one: Candidate, vocabulary_size: int | None) -> dict[str, str]:
+    """Return what a model makes of a candidate, by labels."""
+    score = ABSENT if one.score is None else _number(one.score)
+    likelihood = ABSENT
+    if one.log_likelihood is not None:
+        likelihood = f"{_number(one.log_likelihood)} nats"
+        if one.num_tokens is not None:
+            plural = "" if one.num_tokens == 1 else "s"
+            likelihood += f", the sum over {count(one.num_tokens)} token{plural}"
+    entry = ABSENT if vocabulary_size is None else "it is none"
+    if one.entry is not None:
+        rank = f"rank {count(one.rank)} of {count(vocabulary_size)}"
+        entry = f"{_pieces([one.entry])}, {_percent(one.probability)}, {rank}"
+    alike: dict[tuple[Piece, ...], list[Spelling]] = {}
+    for spelling in one.spellings:
+        alike.setdefault(spelling.pieces, []).append(spelling)
+    spelled = []  # a line for all spellings that are the same pieces
+    for pieces, spellings in alike.items():
+        names = ", ".join(f"{each.text} {each.note}".strip() for each in spellings)
+        number = "one piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
+        number = number if spellings[0].is_known else "not known"
+        spelled.append(f"{names}: {number}, {_pieces(pieces)}")
+    return {
+        "score": f"{score}, the best" if one.is_best else score,
+        "log-likelihood": likelihood,
+        "scored pieces": _pieces(one.pieces),
+        "leading space": one.space or ABSENT,
+        "as one entry": entry,
+        "spelled": "\n".join(spelled) or ABSENT,
+    }
+
+
+def _pieces(pieces: Sequence[Piece]) -> str:
+    return " ".join(f"{piece.text}:{piece.id}" for piece in pieces) or ABSENT
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "not a number"
+
+
+def _percent(share: float | None) -> str:
+    return "not a number" if share is None or math.isnan(share) else f"{100 * share:.3g}%"
