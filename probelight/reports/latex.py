@@ -86,17 +86,14 @@ def to_latex(table: Table) -> str:
     heads = pd.MultiIndex.from_tuples(labels) if is_grouped else [label for _, label in labels]
     cells = [[_cell(*pair) for pair in zip(columns, row, strict=True)] for row in table.rows]
     title, label = escaped(table.title), f"tab:{table.name}"
-    text = (
-        pd.DataFrame(cells, columns=heads)
-        .style.hide(axis="index")
-        .to_latex(
-            column_format=f"@{{}}{''.join(map(_alignment, columns))}@{{}}",
-            multicol_align="c",
-            hrules=True,
-            environment="longtable" if is_long else None,
-            caption=title if is_long else None,
-            label=label if is_long else None,
-        )
+    style = pd.DataFrame(cells, columns=heads).style.hide(axis="index")
+    text: str = style.to_latex(
+        column_format=f"@{{}}{''.join(map(_alignment, columns))}@{{}}",
+        multicol_align="c",
+        hrules=True,
+        environment="longtable" if is_long else None,
+        caption=title if is_long else None,
+        label=label if is_long else None,
     )
     if is_grouped:  # a rule below the heading of each group
         ends = accumulate(number for _, number in groups)
@@ -145,7 +142,7 @@ def _character(one: str) -> str:
         return f"${_MATHS[one]}$"
     if one.isascii():
         return one
-    base, *marks = unicodedata.normalize("NFD", one)
+    base, *marks = list(unicodedata.normalize("NFD", one))
     if len(marks) == 1 and marks[0] in _ACCENTS and base.isascii():
         return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
     if not (letter := _GREEK.fullmatch(unicodedata.name(one, ""))):

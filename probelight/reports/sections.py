@@ -161,11 +161,11 @@ SECTIONS = (
         "steps",
         "By training step",
         ("zero_shot", "diagnose"),
-        tables=("steps.tables:steps_tables",),
-        figures=("steps.figures:steps_figures",),
+        tables=("steps:steps_tables",),
+        figures=("steps:steps_figures",),
         printed={
-            "zero_shot": ("steps.tables:steps_tables",),
-            "diagnose": ("steps.tables:steps_tables",),
+            "zero_shot": ("steps:steps_tables",),
+            "diagnose": ("steps:steps_tables",),
         },
     ),
     Section(

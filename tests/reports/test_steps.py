@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from probelight.reports.sections import printed
-from probelight.reports.steps.figures import steps_figures
-from probelight.reports.steps.tables import steps_tables
+from probelight.reports.steps import step_of, steps_figures, steps_tables
 from probelight.results.load import Results, load_results
-from tests.fixtures.report import texts_of
+from tests.fixtures.report import records, texts_of
 from tests.fixtures.results import WriteRun, accuracy, zero_shot_rows
 
 
@@ -41,6 +40,8 @@ def results(tmp_path: Path, write_run: WriteRun) -> Results:
 
 def test_the_rows_are_revisions_by_step(results: Results) -> None:
     zero_shot, cprag = steps_tables(results)
+    assert zero_shot is not None
+    assert cprag is not None
     cells = [[cell.text for cell in row] for row in zero_shot.rows]
     assert cells == [
         ["0", "step0", "name", "25.0", "40"],
@@ -50,8 +51,12 @@ def test_the_rows_are_revisions_by_step(results: Results) -> None:
         ["–", "main", "name", "80.0", "40"],
     ]
     assert [heading.group for heading in zero_shot.columns[3:]] == ["age (dev)"] * 2
-    assert zero_shot.records[1]["step"] == 512
-    assert zero_shot.records[1]["accuracy"] == 0.5
+    assert [keys[0].partition("-age")[0] for keys in zero_shot.runs[:2]] == [
+        "org-name-step0",
+        "org-name-step512",
+    ]
+    assert records(zero_shot)[1]["step"] == 512
+    assert records(zero_shot)[1]["accuracy"] == 0.5
     assert cprag.name == "training_steps_cprag"
     assert [row[3].text for row in cprag.rows] == ["25.0", "50.0", "75.0", "82.5", "80.0"]
     assert {table.name for table in printed("zero_shot", results)} >= {"training_steps"}
@@ -72,3 +77,38 @@ def test_without_several_steps_there_is_nothing(demo_folder: Path) -> None:
     demo = load_results(demo_folder)
     assert steps_tables(demo) == []
     assert steps_figures(demo) == []
+
+
+@pytest.mark.parametrize(
+    ("revision", "step"),
+    [
+        ("step1000", 1000),
+        ("step-1000", 1000),
+        ("step_1000", 1000),
+        ("steps=1000", 1000),
+        ("step0", 0),
+        ("Step20K", 20_000),
+        ("step-2m", 2_000_000),
+        ("1000", 1000),
+        ("20k", 20_000),
+        ("stage1-step5000-tokens21B", 5000),
+        ("stage2-ingredient1-step11000-tokens47B", 11_000),
+        ("global_step340500", 340_500),
+        ("checkpoint-500", 500),
+        ("ckpt_7", 7),
+        ("iter-42", 42),
+        ("main", None),
+        ("", None),
+        ("refs/pr/3", None),
+        ("v1.0", None),
+        ("tokens21B", None),
+        ("footstep9", None),  # part of another word
+        ("step12b3", None),
+        ("9b1b32b6a0ef4a7c8f1e5d6c7b8a90123456789a", None),  # a commit
+        ("1" * 40, None),
+    ],
+)
+def test_the_step_is_the_number_after_its_word_or_all_there_is(
+    revision: str, step: int | None
+) -> None:
+    assert step_of(revision) == step
