@@ -282,8 +282,9 @@ def _measured(
 def _has_few(row: Any) -> bool:
     """Whether a row's intervals go by two groups of items, or two seeds."""
     groups, seeds = getattr(row, "num_groups", None), getattr(row, "num_seeds", None)
-    by_groups = groups is not None and groups != getattr(row, "num_items", None)
-    return bool(by_groups and groups < LEAST) or seeds == LEAST - 1
+    if groups is not None and groups != getattr(row, "num_items", None) and groups < LEAST:
+        return True
+    return bool(seeds == LEAST - 1)
 
 
 # The plain forms of a table.
