@@ -100,7 +100,7 @@ def demo(
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
-    from probelight.reports.overview.terminal import print_story
+    from probelight.reports.overview.story import print_story
 
     context = RunContext(replace(trainer, progress_bar=False), quiet=True)
     settings = [

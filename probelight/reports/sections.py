@@ -76,7 +76,7 @@ SECTIONS = (
     Section(
         "overview",
         "At a glance",
-        tables=("overview.section:verdicts_table",),
+        tables=("overview.grid:verdicts_table",),
         figures=("overview.arrows:arrows_figure",),
     ),
     Section(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
-Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
+from probelight.reports.estimates import Bounds as Bounds
+from probelight.reports.estimates import Estimate as Estimate
 
 
 class Measured(Protocol):
@@ -34,19 +34,3 @@ class Sized(Protocol):
     @property
     def num_groups(self) -> int | None:
         """Groups that they are drawn in; None where each is its own."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95% interval, None where it cannot be had."""
-
-    value: float
-    ci_low: float | None = None
-    ci_high: float | None = None
-
-    @property
-    def negative(self) -> Estimate:
-        """The same number seen from the other side: a cost as a gain."""
-        if self.ci_low is None or self.ci_high is None:
-            return Estimate(-self.value)
-        return Estimate(-self.value, -self.ci_high, -self.ci_low)

@@ -1,16 +1,17 @@
-"""One item of a skill, with what the models answered: what the numbers are about."""
+"""One item or context of a skill, with what the models answered: what the numbers are about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
-from probelight.reports.kit.text import count
-from probelight.reports.overview.skills import Verdict
-from probelight.reports.zero_shot.facts import WHOLE
+from probelight.reports.estimates import WHOLE
+from probelight.reports.overview.skills import BEFORE, POLARITIES, Verdict
+from probelight.reports.words import count
 from probelight.results.load import Results, Run, UnreadableResultError
-from probelight.results.predictions import ItemLine, read_item_lines
+from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
 
 TYPICAL = (
     "The example of a skill is the item in the middle by how far the right answer was ahead of the "
@@ -19,18 +20,14 @@ TYPICAL = (
 )
 MOST_MODELS = 4
 MOST_CHOICES = 6
+NUM_WORDS = 3  # that a model goes on with where it is alone; of several the first word of each
 LONGEST_QUESTION, LONGEST_CHOICE = 260, 90  # characters
 AFTER_INOCULATION = "report_probe"  # the set of the probe's items after it
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer of an item.
-
-    Attributes:
-        is_right: Whether it is the right one.
-        models: Those of the models shown that chose it.
-    """
+    """An answer, whether it is the right one, and those of the models shown that gave it."""
 
     text: str
     is_right: bool
@@ -39,7 +36,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Example:
-    """An item and its answers.
+    """An item or a context, and its answers.
 
     Attributes:
         when: When the models were asked.
@@ -58,109 +55,121 @@ class Example:
     address: str
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """A model's answer to a question.
+
+    Attributes:
+        item: What the explorer calls the question.
+        choices: The choices by number, or the words that count as right.
+        right: Which of them are.
+        said: What was said: a number of a choice, or words, the most probable one first.
+        ease: By which the question in the middle is chosen.
+    """
+
+    run: Run
+    item: str
+    question: str
+    choices: Mapping[Any, str]
+    right: Sequence[Any]
+    said: Sequence[Any]
+    ease: float | None
+
+
 def example(results: Results, row: Sequence[Verdict]) -> Example | None:
-    """The example of the verdicts on one skill; None where no run left its answers.
+    """Return the example of the verdicts on one skill; None where no run left its answers.
 
     What was learned is shown as it was answered after training, all else as before it.
     """
     learned = any(verdict.judged.word == "learned it" for verdict in row)
-    found: dict[str, tuple[Run, ItemLine]] = {}
-    asked = None
+    found: dict[str, _Answer] = {}
+    typical: Hashable = None
     for verdict in row:
-        if len(found) == MOST_MODELS:
-            break
-        run, lines = _answers(results, verdict.runs[:: -1 if learned else 1])
-        if run is None:
-            continue
-        line = _typical(lines) if asked is None else lines.get(asked)
-        if line is not None:
-            asked = line.asked
-            found[verdict.model] = run, line
+        answers = _answers(results, verdict, learned) if len(found) < MOST_MODELS else {}
+        if answers and not found:
+            # The median, the lower of two; of equal ones the first.
+            known = [(one.ease, key) for key, one in answers.items() if one.ease is not None]
+            known.sort(key=lambda pair: pair[0])
+            typical = known[(len(known) - 1) // 2][1] if known else next(iter(answers))
+        if typical in answers:
+            found[verdict.model] = answers[typical]
     if not found:
         return None
-    return _shown(found, len(row) - len(found))
-
-
-def _answers(
-    results: Results, runs: Sequence[Run]
-) -> tuple[Run | None, Mapping[tuple[object, ...], ItemLine]]:
-    """The first of the runs that left answers, and its items as they were asked, undisturbed.
-
-    Of several seeds the first one's. Files that cannot be read are told of where all items stand.
-    """
-    for run in runs:
-        try:
-            lines = read_item_lines(results, run)
-        except UnreadableResultError:
-            continue
-        own = [line for line in lines if line.control in WHOLE]
-        if run.protocol == "inoculation":
-            own = [line for line in own if line.set == AFTER_INOCULATION]
-        found: dict[tuple[object, ...], ItemLine] = {}
-        for line in own:
-            found.setdefault(line.asked, line)
-        if found:
-            return run, found
-    return None, {}
-
-
-def _typical(lines: Mapping[tuple[object, ...], ItemLine]) -> ItemLine | None:
-    """The item whose margin is the median, the lower of two; of equal ones the first."""
-    known = [(margin, at, line) for at, line in enumerate(lines.values())
-             if (margin := _margin(line)) is not None]  # fmt: skip
-    known.sort(key=lambda one: one[:2])
-    return known[(len(known) - 1) // 2][2] if known else None
-
-
-def _margin(line: ItemLine) -> float | None:
-    """The right answer's score minus the best other one's; None where there are no such two."""
-    right = line.scores[line.answer]
-    others = [s for i, s in enumerate(line.scores) if i != line.answer and s is not None]
-    return None if right is None or not others else right - max(others)
-
-
-def _shown(found: Mapping[str, tuple[Run, ItemLine]], more_models: int) -> Example:
-    run, item = next(iter(found.values()))
-    chose: dict[int, list[str]] = {}
-    for model, (_, line) in found.items():
-        if line.prediction is not None:
-            chose.setdefault(line.prediction, []).append(model)
-    kept = sorted({*chose, item.answer})
-    real = [place for place, text in enumerate(item.choices) if text or place in kept]
-    kept = sorted(
-        [*kept, *[place for place in real if place not in kept][: MOST_CHOICES - len(kept)]]
-    )
+    first = next(iter(found.values()))
+    said: dict[Any, list[str]] = {}
+    for model, answer in found.items():
+        for rank, key in enumerate(answer.said[: NUM_WORDS if len(found) == 1 else 1]):
+            said.setdefault(key, []).extend([model] * (rank == 0))
+    kept = list(dict.fromkeys([*said, *first.right]))
+    others = [key for key, text in first.choices.items() if text and key not in kept]
+    rest = others[MOST_CHOICES - len(kept) :]
+    if first.choices:  # in their order
+        kept = [key for key in first.choices if key in {*kept, *others} - {*rest}]
+    sizes = [one.num_train or one.dose for one in first.run.rows if one.num_train or one.dose]
+    where = {"probe": first.run.probe, "model": first.run.model, "item": first.item}
     return Example(
-        question=cut(item.question, LONGEST_QUESTION),
+        question=first.question,
         choices=tuple(
             Choice(
-                cut(item.choices[place], LONGEST_CHOICE),
-                place == item.answer,
-                tuple(chose.get(place, ())),
+                cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
+                key in first.right,
+                tuple(said.get(key, ())),
             )
-            for place in kept
+            for key in kept
         ),
-        when=_when(run),
-        silent=tuple(model for model, (_, line) in found.items() if line.prediction is None),
-        more_choices=len(real) - len(kept),
-        more_models=more_models,
-        address=address(run, f"{item.id}@{item.position}"),
+        when=f"after {count(sizes[0])} examples" if sizes else BEFORE,
+        silent=tuple(model for model, answer in found.items() if not answer.said),
+        more_choices=len(rest),
+        more_models=len(row) - len(found),
+        address="#items?" + "&".join(f"{n}={quote(text, safe='@')}" for n, text in where.items()),
     )
 
 
-def _when(run: Run) -> str:
-    sizes = [row.num_train or row.dose for row in run.rows if row.num_train or row.dose]
-    return f"after {count(sizes[0])} examples" if sizes else "before training"
+def _answers(results: Results, verdict: Verdict, learned: bool) -> dict[Hashable, _Answer]:
+    """Return the answers of the first run that left any, undisturbed, by what was asked.
+
+    Files that cannot be read are listed where all items are.
+    """
+    for run in verdict.runs[:: -1 if learned else 1]:
+        found: dict[Hashable, _Answer] = {}
+        try:
+            if verdict.skill.kind == "diagnosed":
+                lines = list(enumerate(read_context_lines(results, run), start=1))
+                if verdict.skill.about in POLARITIES:  # the two are asked about in turn
+                    lines = lines[POLARITIES.index(verdict.skill.about) :: len(POLARITIES)]
+                for number, line in lines:
+                    question = cut(line.context, LONGEST_QUESTION) + " ___"
+                    said, right = line.predictions, line.expected
+                    answer = _Answer(run, f"@{number}", question, {}, right, said, line.probability)
+                    found.setdefault(line.context, answer)
+            else:
+                for item in read_item_lines(results, run):
+                    is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
+                    if item.control in WHOLE and not is_before:
+                        found.setdefault(item.asked, _of_item(run, item))
+        except UnreadableResultError:
+            continue
+        if found:  # of several seeds the first one's
+            return found
+    return {}
 
 
-def address(run: Run, item: str) -> str:
-    """Of an item, ID@POSITION, in the page's explorer."""
-    asked = {"probe": run.probe, "model": run.model, "item": item}
-    return "#items?" + "&".join(f"{name}={quote(value, safe='@')}" for name, value in asked.items())
+def _of_item(run: Run, item: ItemLine) -> _Answer:
+    scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
+    right = item.scores[item.answer]
+    return _Answer(
+        run,
+        f"{item.id}@{item.position}",
+        cut(item.question, LONGEST_QUESTION),
+        dict(enumerate(item.choices)),
+        (item.answer,),
+        () if item.prediction is None else (item.prediction,),
+        None if right is None or not scores else right - max(scores),
+    )
 
 
 def cut(text: str, longest: int) -> str:
-    """A long text without its middle: what is asked stands at its end."""
+    """Return a long text without its middle: what is asked is at its end."""
     if len(text) <= longest:
         return text
     end = longest // 3

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from probelight.reports.overview.contexts import context_example
 from probelight.reports.overview.examples import TYPICAL, Example, example
 from probelight.reports.overview.skills import KINDS, Skill, Verdict, models_of, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
+from probelight.reports.table import Table, table, text
+from probelight.reports.words import percent
 from probelight.results.load import Results
 
 MARKS: Mapping[Word, str] = {
@@ -17,18 +18,14 @@ MARKS: Mapping[Word, str] = {
     "not shown": "○",
     "cannot tell": "?",
 }
-MOST_ROWS = 10  # with more the grid scrolls in itself, so that the plot stays beside it
-MOST_PRINTED = 4  # models side by side on paper; of more each verdict has its model beside it
-MOST_BESIDE = 2  # models beside whose verdicts there is room for the examples
+MOST_ROWS = 10  # with more the grid scrolls in itself, so that the plot is still in view
+MOST_PRINTED = 4  # models side by side on paper; of more each verdict names its model
+MOST_BESIDE = 2  # models with whose verdicts there is room for the examples
 
 
 @dataclass(frozen=True)
 class Line:
-    """One skill.
-
-    Attributes:
-        cells: A verdict a model; None where it was not asked.
-    """
+    """One skill, with a verdict a model, None where it was not asked."""
 
     skill: Skill
     cells: tuple[Verdict | None, ...]
@@ -41,39 +38,27 @@ class Grid:
 
     Attributes:
         groups: The rows of each kind, by its heading.
+        has_examples: Whether any row has one.
+        is_tall: Whether it has more rows than a screen.
+        is_wide: Whether it has more models than a sheet of paper.
+        has_room: Whether the examples have a column; else each is folded below its row.
     """
 
     models: tuple[str, ...]
     groups: tuple[tuple[str, tuple[Line, ...]], ...]
+    has_examples: bool
+    is_tall: bool
+    is_wide: bool
+    has_room: bool
 
     marks = MARKS
     rules = RULES
     held = HELD
     typical = TYPICAL
 
-    @property
-    def has_examples(self) -> bool:
-        """Whether any row has one."""
-        return any(line.example for _, lines in self.groups for line in lines)
-
-    @property
-    def is_tall(self) -> bool:
-        """Whether it has more rows than a screen."""
-        return sum(len(lines) for _, lines in self.groups) > MOST_ROWS
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it has more models than a sheet of paper."""
-        return len(self.models) > MOST_PRINTED
-
-    @property
-    def has_room(self) -> bool:
-        """Whether the examples have a column of their own; else each is folded below its row."""
-        return self.has_examples and len(self.models) <= MOST_BESIDE
-
 
 def grid(results: Results) -> Grid | None:
-    """The grid of a folder's results; None where nothing in them can be judged."""
+    """Return the grid of a folder's results; None where nothing in them can be judged."""
     found = verdicts(results)
     if not found:
         return None
@@ -81,21 +66,60 @@ def grid(results: Results) -> Grid | None:
     rows: dict[Skill, dict[str, Verdict]] = {}
     for verdict in found:
         rows.setdefault(verdict.skill, {})[verdict.model] = verdict
-    lines = [
-        Line(skill, tuple(map(own.get, models)), _example(results, _in_order(own, models)))
-        for skill, own in rows.items()
-    ]
-    groups = []
-    for kind, heading in KINDS.items():
-        if own_lines := tuple(line for line in lines if line.skill.kind == kind):
-            groups.append((heading, own_lines))
-    return Grid(models, tuple(groups))
+    lines = []
+    for skill, of_model in rows.items():
+        cells = tuple(map(of_model.get, models))
+        shown = example(results, [verdict for verdict in cells if verdict])
+        lines.append(Line(skill, cells, shown))
+    of_kind = {kind: tuple(line for line in lines if line.skill.kind == kind) for kind in KINDS}
+    has_examples = any(line.example for line in lines)
+    return Grid(
+        models,
+        tuple((KINDS[kind], of_one) for kind, of_one in of_kind.items() if of_one),
+        has_examples,
+        is_tall=len(lines) > MOST_ROWS,
+        is_wide=len(models) > MOST_PRINTED,
+        has_room=has_examples and len(models) <= MOST_BESIDE,
+    )
 
 
-def _example(results: Results, row: list[Verdict]) -> Example | None:
-    of_contexts = row[0].skill.kind == "diagnosed"
-    return context_example(results, row) if of_contexts else example(results, row)
-
-
-def _in_order(row: Mapping[str, Verdict], models: tuple[str, ...]) -> list[Verdict]:
-    return [row[model] for model in models if model in row]
+def verdicts_table(results: Results) -> Table | None:
+    """Make the table of the grid: the verdict, the numbers that say most of it, and the reason."""
+    records = []
+    found = verdicts(results)
+    for one in found:
+        numbers = [f"{label} {percent(value)}" for label, value in one.judged.evidence]
+        first, second, *_ = [*one.judged.evidence, (None, None), (None, None)]
+        records.append(
+            {
+                "kind": one.skill.kind,
+                "probe": one.skill.probe,
+                "about": one.skill.about,
+                "model": one.model,
+                "verdict": one.judged.word,
+                "in_part": one.judged.in_part,
+                "first_number": first[0],
+                "first_value": first[1],
+                "second_number": second[0],
+                "second_value": second[1],
+                "gain": one.gain,
+                "cost": one.cost,
+                "reason": one.judged.reason,
+                "_skill": one.skill.words,
+                "_said": f"{MARKS[one.judged.word]} {one.judged.said}",
+                "_numbers": "; ".join(filter(None, (", ".join(numbers), one.changes))),
+                "_runs": [run.key for run in one.runs],
+            }
+        )
+    rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]
+    return table(
+        "verdicts",
+        "What each model knew, or learned",
+        " ".join([*rules, HELD]),
+        records,
+        [text("skill", "_skill", "about")],
+        rows="kind probe about",
+        across="model",
+        each=[text("verdict", "_said", "_numbers")],
+        values=models_of(found),
+    )

@@ -5,23 +5,21 @@ No line is wider than 80 columns, however wide the terminal is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
 
 from probelight.io.escaping import visible
 from probelight.probes.controls import STANDARD
-from probelight.reports.curve.curve import Curve
-from probelight.reports.curve.facts import NO_LANGUAGE, curves
-from probelight.reports.inoculation.doses import Dose, doses
-from probelight.reports.inoculation.runs import inoculations
-from probelight.reports.kit.measured import Estimate
-from probelight.reports.kit.text import count, in_words, percent, points, points_between
-from probelight.reports.overview.case import or_none
-from probelight.reports.overview.evidence import HOW
 from probelight.reports.overview.examples import cut, example
 from probelight.reports.overview.grid import MARKS
-from probelight.reports.overview.skills import Verdict, verdicts
+from probelight.reports.overview.skills import HOW, Verdict, change_text, verdicts
 from probelight.reports.overview.verdicts import Word
-from probelight.results.load import Results
+from probelight.reports.page.provenance import notices
+from probelight.reports.words import count, in_words, percent
+from probelight.results.load import Results, load_results
 
 WIDTH = 80
 MOST_VERDICTS = 7  # lines
@@ -30,8 +28,9 @@ LEAST_REACH = 0.2  # of a chart, from its lowest bar to its highest: noise stays
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
 ASCII = str.maketrans("▁▂▃▄▅▆▇█✓↗○→–−…", "_.,-=+*#+/o>--~")
+ORDER: Sequence[Word] = ("knew it", "learned it", "cannot tell", "not shown")
 # What gives way, one after the other, where a line is too long.
-_SHORTER = (
+SHORTER = (
     ("the most frequent answer", "majority"),
     ("from the choices alone", "choices alone"),
     ("before inoculation", "before"),
@@ -42,8 +41,37 @@ _SHORTER = (
 )
 
 
+def print_story(folder: Path, *end: str) -> None:
+    """Print in at most 25 lines what the results of a folder say.
+
+    Args:
+        folder: That of the results.
+        *end: One or two lines to end with, of any length.
+    """
+    console = Console()
+
+    def shows(text: str) -> bool:
+        try:
+            text.encode(console.encoding)
+        except (UnicodeEncodeError, LookupError):
+            return False
+        return True
+
+    results = load_results(folder)
+    lines = story(results)
+    if not shows(BARS):
+        lines = [line.translate(ASCII) for line in lines]
+    lines += ["", *map(visible, end)] if lines else end
+    if number := len(notices(results)):
+        lines.append(f"{number} {'notice stands' if number == 1 else 'notices stand'} on the page")
+    for line in lines:
+        # What a terminal of another encoding has no sign for, such as a letter of an item.
+        shown = line if shows(line) else line.encode("ascii", "replace").decode()
+        console.print(Text(shown), soft_wrap=True)
+
+
 def story(results: Results) -> list[str]:
-    """The lines, at most 21; empty where nothing in the results can be judged."""
+    """Return the lines, at most 21; empty where nothing in the results can be judged."""
     found = verdicts(results)
     if not found:
         return []
@@ -51,18 +79,28 @@ def story(results: Results) -> list[str]:
     who, it = (cut(models[0], LONGEST_NAME), "it")
     if len(models) > 1:
         who, it = (f"{len(models)} models", "they")
-    lines = [
-        f"What {who} knew, what {it} learned, and what that cost (accuracy in %)",
-        "",
-        *_judged(found, named=len(models) > 1),
-    ]
-    for block in (_curve(results, found), _inoculation(results), _item(results, found)):
-        lines += ["", *block] if block else []
+    lines = [f"What {who} knew, what {it} learned, and what that cost (accuracy in %)", ""]
+    shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
+    names = [f"{v.skill.words}, {v.model}" if len(models) > 1 else v.skill.words for v in shown]
+    names = [cut(name, LONGEST_NAME) for name in names]
+    for name, verdict in zip(names, shown, strict=True):
+        judged = verdict.judged
+        numbers = ", ".join(f"{percent(value)} {label}" for label, value in judged.evidence)
+        said = f"{judged.said:<{max(len(one.judged.said) for one in shown)}}"
+        lines.append(f"{MARKS[judged.word]} {name:<{max(map(len, names))}}  {said}  {numbers}")
+    if len(found) > len(shown):
+        lines.append(f"  and {len(found) - len(shown)} more on the page")
+    best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.judged.word))
+    if results.of("curve"):
+        lines += _curve(results, best_first)
+    if results.of("inoculation"):
+        lines += _inoculation(results)
+    lines += _item(results, best_first)
     return [_fitted(visible(line).replace("\n", " ")) for line in lines]
 
 
 def bars(values: Sequence[float], low: float, high: float) -> str:
-    """One character a value, the higher the more; values outside of the ends are at the ends.
+    """Return a character a value, the higher the more; values outside of the ends are at the ends.
 
     Args:
         values: What is drawn.
@@ -74,105 +112,81 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
     return "".join(BARS[round(min(max(place, 0.0), 1.0) * (len(BARS) - 1))] for place in places)
 
 
-def _judged(found: Sequence[Verdict], named: bool) -> Iterator[str]:
-    shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
-    names = [f"{v.skill.words}, {v.model}" if named else v.skill.words for v in shown]
-    names = [cut(name, LONGEST_NAME) for name in names]
-    wide = max(map(len, names))
-    word = max(len(verdict.judged.said) for verdict in shown)
-    for name, verdict in zip(names, shown, strict=True):
-        judged = verdict.judged
-        numbers = ", ".join(f"{percent(one.value)} {one.label}" for one in judged.evidence)
-        yield f"{MARKS[judged.word]} {name:<{wide}}  {judged.said:<{word}}  {numbers}"
-    if len(found) > len(shown):
-        yield f"  and {len(found) - len(shown)} more on the page"
-
-
-def _curve(results: Results, found: Sequence[Verdict]) -> list[str]:
+def _curve(results: Results, best_first: Sequence[Verdict]) -> list[str]:
     """The curve with a control of the skill with the best verdict."""
-    rank = {(v.skill.probe, v.model): place for place, v in enumerate(_ranked(found))}
-    known = [c for c in curves(results) if NO_LANGUAGE in c.controls and _sizes(c)]
-    if not known:
-        return []
-    curve = min(known, key=lambda c: rank.get((c.probe, c.model), len(rank)))
-    sizes = _sizes(curve)
-    rows = {
-        "as it is asked": _values(curve, STANDARD, sizes),
-        HOW[NO_LANGUAGE]: _values(curve, NO_LANGUAGE, sizes),
-    }
-    chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
-    head = f"{in_words(curve.probe)}: {_spelled(sizes)} examples{chance}"
-    return [head, *_charts(rows, curve.chance)]
+    from probelight.reports.curve.facts import NO_LANGUAGE, curves
 
+    def rank(place: tuple[str, str]) -> int:
+        return next((i for i, v in enumerate(best_first) if (v.skill.probe, v.model) == place), 99)
 
-def _sizes(curve: Curve) -> list[int]:
-    """The sizes that the curve and its control both have."""
-    standard, control = ({p.num_train for p in curve.points[c]} for c in (STANDARD, NO_LANGUAGE))
-    return sorted(standard & control)
-
-
-def _values(curve: Curve, control: str, sizes: Sequence[int]) -> list[float]:
-    means = {point.num_train: point.mean for point in curve.points[control]}
-    return [means[size] for size in sizes]
+    for curve in sorted(curves(results), key=lambda one: rank((one.probe, one.model))):
+        standard, control = curve.means(STANDARD), curve.means(NO_LANGUAGE)
+        if sizes := sorted({*standard} & {*control}):
+            chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
+            rows = {
+                "as it is asked": [standard[size] for size in sizes],
+                HOW[NO_LANGUAGE]: [control[size] for size in sizes],
+            }
+            return [
+                "",
+                f"{in_words(curve.probe)}: {', '.join(map(count, sizes))} examples{chance}",
+                *_charts(rows, curve.chance),
+            ]
+    return []
 
 
 def _inoculation(results: Results) -> list[str]:
     """The inoculations of the first original task and probe: what both sides scored."""
+    from probelight.reports.inoculation.doses import doses
+    from probelight.reports.inoculation.runs import inoculations
+
     for series, line in doses(inoculations(results)).items():
         probe = cut(in_words(series.probe), LONGEST_NAME)
         original = cut(in_words(series.original_task or "its original task"), LONGEST_NAME)
         if original == probe:
             original = "original task"
-        rows = {
-            probe: _side(line, "probe_accuracy_before", "probe_accuracy"),
-            original: _side(line, "original_accuracy_before", "original_accuracy_after"),
-        }
-        if not all(rows.values()):
+        last, trained = line[-1], [dose for dose in line if dose.dose]
+        sides = []
+        for before, after in (
+            ("probe_accuracy_before", "probe_accuracy"),
+            ("original_accuracy_before", "original_accuracy_after"),
+        ):
+            sides.append([line[0].mean(before), *(dose.mean(after) for dose in trained)])
+        rows = [[value for value in side if value is not None] for side in sides]
+        if rows != sides:
             continue
-        last = line[-1]
-        said = [f"gain {_change(last.gain)}", f"cost {_change(last.estimate('inoculation_cost'))}"]
+        cost = last.estimate("inoculation_cost")
+        changes = [
+            f"gain {change_text(last.gain) if last.gain else 'not measured'}",
+            f"cost {change_text(cost) if cost else 'not measured'}",
+        ]
         if not last.interpretable:
-            said[1] = "cost not interpretable"
-        sizes = [0, *(dose.dose for dose in line if dose.dose)]
-        head = f"{probe}, inoculated: {_spelled(sizes)} examples"
+            changes[1] = "cost not interpretable"
         # Names give way, so that no line is cut before it says whether there was a change at all.
-        room = WIDTH - len(f"    {BARS}  00.0 → 00.0  ") + len(BARS) - len(sizes)
-        room = max(room - max(map(len, said)), 8)
-        names = [cut(name, room) for name in rows]
-        if len({*names}) < len(rows):
+        room = WIDTH - len("      00.0 → 00.0  ") - len(rows[0]) - max(map(len, changes))
+        names = [cut(name, max(room, 8)) for name in (probe, original)]
+        if names[0] == names[1]:
             names = ["probe", "original"]
-        rows = dict(zip(names, rows.values(), strict=True))
-        charts = _charts(rows, min(min(values) for values in rows.values()))
-        return [head, *(f"{chart}  {what}" for chart, what in zip(charts, said, strict=True))]
+        sizes = ", ".join(map(count, [0, *(dose.dose for dose in trained)]))
+        charts = _charts(dict(zip(names, rows, strict=True)), min(map(min, rows)))
+        ends = [f"{chart}  {what}" for chart, what in zip(charts, changes, strict=True)]
+        return ["", f"{probe}, inoculated: {sizes} examples", *ends]
     return []
 
 
-def _item(results: Results, found: Sequence[Verdict]) -> list[str]:
+def _item(results: Results, best_first: Sequence[Verdict]) -> list[str]:
     """An item of the skill with the best verdict of those that have one, and what was answered."""
-    for verdict in _ranked(found):
-        one = example(results, [verdict])
-        if one is None:
-            continue
-        asked = one.question or "Which sentence is right?"
-        right = next(choice.text for choice in one.choices if choice.is_right)
-        said = next((choice.text for choice in one.choices if choice.models), "nothing")
-        told = {"One item: ": asked, "  right answer: ": right, f"  {one.when} it said: ": said}
-        return [head + cut(text, WIDTH - len(head)) for head, text in told.items()]
+    for one in (example(results, [verdict]) for verdict in best_first):
+        if one is not None:
+            right = [choice.text for choice in one.choices if choice.is_right][:1]
+            said = next((choice.text for choice in one.choices if choice.models), "nothing")
+            parts = [
+                ("One item: ", one.question or "Which sentence is right?"),
+                *(("  right answer: ", text) for text in right),  # of some contexts there is none
+                (f"  {one.when} it said: ", said),
+            ]
+            return ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
     return []
-
-
-def _ranked(found: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts from what was known to what was not shown."""
-    order: list[Word] = ["knew it", "learned it", "cannot tell", "not shown"]
-    return sorted(found, key=lambda verdict: order.index(verdict.judged.word))
-
-
-def _side(line: Sequence[Dose], before: str, after: str) -> list[float]:
-    """Accuracies by dose behind that before any; empty where one is missing."""
-    start = line[0].mean(before)
-    values = [dose.mean(after) for dose in line if dose.dose]
-    known = [value for value in (start, *values) if value is not None]
-    return known if len(known) == len(values) + 1 else []
 
 
 def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
@@ -187,18 +201,7 @@ def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]
     ]
 
 
-def _spelled(sizes: Sequence[int]) -> str:
-    return ", ".join(map(count, sizes))
-
-
-def _change(change: Estimate | None) -> str:
-    if change is None:
-        return "not measured"
-    inside = points_between(change.ci_low, change.ci_high)
-    return points(change.value) + (f" ({inside})" if inside else "") + or_none(change)
-
-
 def _fitted(line: str) -> str:
-    for long, short in _SHORTER:
+    for long, short in SHORTER:
         line = line if len(line) <= WIDTH else line.replace(long, short)
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"

@@ -1,30 +1,32 @@
 """Whether a model knew a skill, learned it, or neither: the one rule, for page and terminal.
 
-Two claims can be made of a model, and each is held against numbers of its own:
+Two claims can be made of a model, each about one score:
 
 - it knew the skill: its score before any training on the probe (`Case.start`);
 - it learned it: its score after the most training there is (`Case.end`), which has to be above that
   before training as well.
 
 A score shows something where its whole 95% interval lies above chance and above always giving the
-most frequent answer, a like-for-like control was run beside it, and it is above every control and
-every baseline that sees only a part of the input (`Case.is_shown`). The verdict is the first claim
-that holds. Where none holds, it is "cannot tell" if a score is above chance, or might be far above
-it, else "not shown", for which no control is needed.
+most frequent answer, a like-for-like control was run, and it is above every control and every
+baseline that sees only a part of the input (`Case.is_shown`). A score is above another where the
+interval of their difference on the same items lies above 0; where runs did not record their items,
+where the two intervals do not meet. The verdict is the first claim that holds. Where none holds, it
+is "cannot tell" if a score is above chance, or might be far above it, else "not shown", for which
+no control is needed.
 
 From the least to the most the verdicts are "not shown", "cannot tell", "learned it" and "knew it".
 A control enters a claim only as a condition that it can fail, so a better control, or a further one
-beside a like-for-like control, can lower a verdict and never raises it.
+next to a like-for-like control, can lower a verdict and never raises it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from probelight.reports.kit.text import between, percent
-from probelight.reports.overview.case import Case, Control, Score
+from probelight.reports.estimates import Bounds, Estimate, verdict_of
+from probelight.reports.words import between, percent
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
 RULES: Mapping[Word, str] = {
@@ -46,15 +48,154 @@ HELD = (
     "examples, but without the question, its language or the pre-training. A better control, or a "
     "further one beside it, can lower a verdict and never raises it."
 )
-NO_CONTROL = "but no like-for-like control was run beside it"
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """A number and what it is, in a few words."""
 
     label: str
     value: float
+
+
+@dataclass(frozen=True)
+class Control:
+    """What the probe gives without something that knowing it takes.
+
+    Attributes:
+        how: Without what, or by what: "without its language", "by VecSimilarity".
+        value: Its accuracy.
+        is_lower: Whether the score is above it.
+        is_alike: Whether it is like for like: the same kind of run on the same items, after as many
+            training examples. Others, such as baselines that were trained on the choices alone,
+            can only speak against a score.
+    """
+
+    how: str
+    value: float
+    is_lower: bool
+    is_alike: bool
+
+    @classmethod
+    def of(
+        cls, how: str, own: Estimate, other: Estimate, gap: Bounds = (None, None), *, alike: bool
+    ) -> Control:
+        """Compare a control with the score of which it is one.
+
+        Args:
+            how: As in `Control`.
+            own: The score.
+            other: What the control scored.
+            gap: Interval of the first minus the second on the same items, where it is known.
+            alike: As `is_alike`.
+        """
+        low = gap[0]
+        is_lower = above(own, other) if low is None else low > 0 and other.value < own.value
+        return cls(how, other.value, is_lower, alike)
+
+    @property
+    def number(self) -> Evidence:
+        """Its accuracy by what it is."""
+        return Evidence(self.how, self.value)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What was measured at one time.
+
+    Attributes:
+        when: "before training", "after 1,000 examples".
+        measured: The accuracy with its interval.
+        controls: What it is compared with.
+    """
+
+    when: str
+    measured: Estimate
+    controls: tuple[Control, ...] = ()
+
+    @property
+    def as_good(self) -> Control | None:
+        """The best control that the score is not above; None where there is none."""
+        failed = [control for control in self.controls if not control.is_lower]
+        return max(failed, key=lambda control: control.value, default=None)
+
+    @property
+    def number(self) -> Evidence:
+        """The score by when it was measured."""
+        return Evidence(self.when, self.measured.value)
+
+    @property
+    def words(self) -> str:
+        """When it was measured, the score and its interval."""
+        inside = between(*self.measured.bounds)
+        return f"{self.when} {percent(self.measured.value)}%" + (f" ({inside})" if inside else "")
+
+    @property
+    def compared(self) -> str:
+        """The best control of each kind, those that are like for like first."""
+        best: dict[str, float] = {}
+        for control in sorted(self.controls, key=lambda one: not one.is_alike):
+            best[control.how] = max(control.value, best.get(control.how, 0.0))
+        listed = ", ".join(f"{percent(value)}% {how}" for how, value in best.items())
+        return f"; beside it {listed}" if listed else ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one model and one skill.
+
+    Attributes:
+        chance: Share of right answers by guessing.
+        majority: That of always giving the most frequent answer, where it is known.
+        start: Before training on the probe; None where there is no such score (an untrained head).
+        end: After the most training; None where nothing was trained.
+        gain: The end minus the start on the same items; None where items were not recorded.
+    """
+
+    chance: float | None
+    majority: float | None = None
+    start: Score | None = None
+    end: Score | None = None
+    gain: Estimate | None = None
+
+    @property
+    def scores(self) -> list[Score]:
+        """The scores there are, the last one first."""
+        return [score for score in (self.end, self.start) if score]
+
+    @property
+    def level(self) -> tuple[str, float | None]:
+        """What a score has to be above, by its name: chance, or the most frequent answer."""
+        if self.majority is not None and self.majority > (self.chance or 0.0):
+            return "the most frequent answer", self.majority
+        return "chance", self.chance
+
+    @property
+    def half(self) -> float:
+        """The accuracy half of the way from chance to perfect, from which it is not "in part"."""
+        chance = self.chance or 0.0
+        return chance + (1 - chance) / 2
+
+    def against_chance(self, score: Score) -> str:
+        """Return where a score lies against chance and the most frequent answer."""
+        return verdict_of(score.measured.bounds, self.chance, self.majority)
+
+    def is_shown(self, score: Score | None) -> bool:
+        """Whether a score is above chance, the most frequent answer and controls, one alike."""
+        return (
+            score is not None
+            and self.against_chance(score) == "above"
+            and any(control.is_alike for control in score.controls)
+            and score.as_good is None
+        )
+
+    @property
+    def rose(self) -> bool:
+        """Whether the end is above the start; where there is no start, it need not be."""
+        if self.start is None or self.end is None:
+            return self.end is not None
+        if self.gain is not None and self.gain.ci_low is not None:
+            return self.gain.ci_low > 0
+        return above(self.end.measured, self.start.measured)
 
 
 @dataclass(frozen=True)
@@ -81,104 +222,64 @@ class Judged:
 
 
 def judge(case: Case) -> Judged:
-    """The verdict on a model and a skill by `RULES`."""
+    """Return the verdict on a model and a skill by `RULES`."""
     start, end = case.start, case.end
+    name, level = case.level
+    named = f"{name} ({percent(level)}%)"
+
+    def judged(word: Word, evidence: list[Evidence], reason: str, in_part: bool = False) -> Judged:
+        return Judged(word, tuple(evidence), reason[0].upper() + reason[1:], in_part)
+
+    def and_level(score: Score) -> list[Evidence]:
+        return [score.number, *([] if level is None else [Evidence(name, level)])]
+
     if start and case.is_shown(start):
-        return _knew(case, start)
-    if end and case.is_shown(end) and case.rose:
-        return _learned(case, end)
-    if above := [score for score in case.scores if case.is_above(score)]:
+        in_part = start.measured.value < case.half
+        evidence, reason = and_level(start), f"{start.words}, above {named}{start.compared}."
+        if end and case.rose and (control := end.as_good):
+            reason += f" What it gained {end.when} came {control.how} too."
+        elif end and case.rose and in_part and case.is_shown(end):
+            evidence = [start.number, end.number]
+            reason += f" It learned more of it: {end.words}{end.compared}."
+        return judged("knew it", evidence, reason, in_part)
+
+    if end and case.rose and case.is_shown(end):
+        since = f", from {percent(start.measured.value)}% {start.when}" if start else ""
+        best = max(end.controls, key=lambda control: control.value)
+        evidence, in_part = [end.number, best.number], end.measured.value < case.half
+        return judged("learned it", evidence, f"{end.words}{since}{end.compared}.", in_part)
+
+    if above_chance := [one for one in case.scores if case.against_chance(one) == "above"]:
         # What training did not raise is as good as what it began with.
-        return _undecided(case, start if start in above and not case.rose else above[0])
-    if case.unknown:
-        return _unknown(case)
-    if wide := case.too_wide:
-        reason = f"{_told(wide)}: too few items to tell chance from knowing half of it."
-        return Judged("cannot tell", _beside(case, wide), reason)
-    return _not_shown(case)
+        score = above_chance[-1 if start in above_chance and not case.rose else 0]
+        if control := score.as_good:
+            same = f"{control.how} it is {percent(control.value)}%, which cannot be told from that"
+            return judged("cannot tell", [score.number, control.number], f"{score.words}; {same}.")
+        if start and score is end and not case.rose:
+            before = f"the {percent(start.measured.value)}% {start.when}"
+            reason = f"{score.words}, above {name}, but not beyond doubt above {before}."
+            evidence = [Evidence("before", start.measured.value), score.number]
+            return judged("cannot tell", evidence, reason)
+        reason = f"{score.words}, above {named}, but no like-for-like control was run beside it."
+        return judged("cannot tell", and_level(score), reason)
+
+    if not case.scores or any(case.against_chance(one) == "unknown" for one in case.scores):
+        lacking = "chance level" if case.chance is None else "interval"
+        evidence = [score.number for score in case.scores[:1]]
+        return judged("cannot tell", evidence, f"There is no {lacking} to hold its score against.")
+
+    for score in case.scores:
+        if (score.measured.ci_high or 0.0) >= case.half:
+            reason = f"{score.words}: too few items to tell chance from knowing half of it."
+            return judged("cannot tell", and_level(score), reason)
+
+    last = case.scores[0]
+    is_below = case.against_chance(last) == "below"
+    where = f"below chance ({percent(case.chance)}%)" if is_below else f"not above {named}"
+    reason = f"{', '.join(score.words for score in case.scores)}: {where}."
+    return judged("not shown", and_level(last), reason)
 
 
-def _knew(case: Case, start: Score) -> Judged:
-    name, level = case.level
-    end, in_part = case.end, start.measured.value < case.half
-    reason = f"{_told(start)}, above {name} ({percent(level)}%){_controls(start)}."
-    evidence = _beside(case, start)
-    if end and case.rose and (control := end.as_good):
-        reason += f" What it gained {end.when} came {control.how} too."
-    elif end and case.rose and in_part and case.is_shown(end):
-        reason += f" It learned more of it: {_told(end, first=False)}{_controls(end)}."
-        evidence = (evidence[0], Evidence(end.when, end.measured.value))
-    return Judged("knew it", evidence, reason, in_part)
-
-
-def _learned(case: Case, end: Score) -> Judged:
-    start = case.start
-    reason = _told(end)
-    reason += f", from {percent(start.measured.value)}% {start.when}" if start else ""
-    evidence = _pair(end, max(end.controls, key=lambda control: control.value))
-    in_part = end.measured.value < case.half
-    return Judged("learned it", evidence, f"{reason}{_controls(end)}.", in_part)
-
-
-def _undecided(case: Case, score: Score) -> Judged:
-    """Above chance, and yet neither known nor learned."""
-    name, level = case.level
-    if control := score.as_good:
-        reason = (
-            f"{_told(score)}; {control.how} it is {percent(control.value)}%, which cannot be told "
-            "from that."
-        )
-        return Judged("cannot tell", _pair(score, control), reason)
-    start = case.start
-    if start and score is case.end and not case.rose:
-        reason = (
-            f"{_told(score)}, above {name}, but not beyond doubt above the "
-            f"{percent(start.measured.value)}% {start.when}."
-        )
-        first = Evidence("before", start.measured.value)
-        return Judged("cannot tell", (first, Evidence(score.when, score.measured.value)), reason)
-    reason = f"{_told(score)}, above {name} ({percent(level)}%), {NO_CONTROL}."
-    return Judged("cannot tell", _beside(case, score), reason)
-
-
-def _not_shown(case: Case) -> Judged:
-    name, level = case.level
-    told = ", ".join(_told(score, first=score is case.scores[0]) for score in case.scores)
-    side = f"not above {name} ({percent(level)}%)"
-    if case.stands(case.scores[0]) == "below":
-        side = f"below chance ({percent(case.chance)}%)"
-    reason = f"{told}: {side}."
-    return Judged("not shown", _beside(case, case.scores[0]), reason)
-
-
-def _unknown(case: Case) -> Judged:
-    lacking = "chance level" if case.chance is None else "interval"
-    reason = f"There is no {lacking} to hold its score against."
-    return Judged("cannot tell", tuple(_beside(case, s)[0] for s in case.scores[:1]), reason)
-
-
-def _beside(case: Case, score: Score) -> tuple[Evidence, ...]:
-    name, level = case.level
-    own = Evidence(score.when, score.measured.value)
-    return (own,) if level is None else (own, Evidence(name, level))
-
-
-def _pair(score: Score, control: Control) -> tuple[Evidence, ...]:
-    return Evidence(score.when, score.measured.value), Evidence(control.how, control.value)
-
-
-def _controls(score: Score) -> str:
-    """What was held against a score, the best of each kind, those that are like for like first."""
-    best: dict[str, float] = {}
-    for control in sorted(score.controls, key=lambda one: not one.is_alike):
-        best[control.how] = max(control.value, best.get(control.how, 0.0))
-    told = ", ".join(f"{percent(value)}% {how}" for how, value in best.items())
-    return f"; beside it {told}" if told else ""
-
-
-def _told(score: Score, first: bool = True) -> str:
-    """A score with its interval and when it was measured."""
-    bounds = between(score.measured.ci_low, score.measured.ci_high)
-    when = score.when[0].upper() + score.when[1:] if first else score.when
-    inside = f" ({bounds})" if bounds else ""
-    return f"{when} {percent(score.measured.value)}%{inside}"
+def above(one: Estimate, other: Estimate) -> bool:
+    """Return whether an interval lies above another, for scores without recorded items."""
+    return one.ci_low is not None and other.ci_high is not None and one.ci_low > other.ci_high

@@ -16,7 +16,7 @@ from probelight.protocols.inoculation import inoculate as inoculations
 from probelight.reports.concepts.facts import gathered
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.runs import with_controls
-from probelight.reports.overview.evidence import CHOICES, dose_case
+from probelight.reports.overview.skills import CHOICES, dose_case
 from probelight.results.load import load_results
 from tests.fixtures.rows import read_results
 from tests.protocols.inoculation.commands import outcome, run

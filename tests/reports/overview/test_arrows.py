@@ -78,15 +78,15 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
         hits = {"probe": side(low, after), "original": side(low, low)}
         (run / "hits.json").write_text(json.dumps(hits))
     line = next(iter(doses(inoculations(load_results(tmp_path))).values()))
-    made = arrows._arrows(line)
+    made = arrows.arrows_of(line)
     told = {one.dose.dose: [is_told for *_, is_told in one.whiskers] for one in made}
     assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
     assert [one.dose.dose for one in made if one.is_sure] == [10]
     # A cost of 2 points, -1 to 5, stands at 60 - 5 to 60 + 1.
-    assert made[1].cost == pytest.approx((55.0, 61.0))
-    low_end, high_end = made[0].gain
-    assert low_end is not None
-    assert high_end is not None
+    (at, *ends, _), _ = made[1].whiskers
+    assert (at, *ends) == pytest.approx((0, 55.0, 61.0))
+    _, (at, low_end, high_end, _) = made[0].whiskers
+    assert at == 1
     assert 20 + 20 < low_end < 20 + 23
     assert 20 + 37 < high_end < 20 + 41
     figure = arrows_figure(load_results(tmp_path))
@@ -104,8 +104,8 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(
 
 def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:
     found = inoculated({}, cost_interpretable=False)
-    (arrow,) = arrows._arrows(next(iter(doses(inoculations(found)).values())))
-    assert arrow.cost == (None, None)
+    (arrow,) = arrows.arrows_of(next(iter(doses(inoculations(found)).values())))
+    assert arrow.whiskers == ()  # nor of the gain: the runs did not record their items
     assert not arrow.is_sure
 
 

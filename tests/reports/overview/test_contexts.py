@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from probelight.reports.overview.contexts import context_example
-from probelight.reports.overview.examples import Choice, Example
+from probelight.reports.overview.examples import Choice, Example, example
 from probelight.reports.overview.skills import verdicts
 from probelight.results.load import load_results
 from tests.fixtures import subsets
@@ -34,7 +33,7 @@ def examples(folder: Path) -> list[Example | None]:
     rows: dict[object, list[Any]] = {}
     for verdict in verdicts(results):
         rows.setdefault(verdict.skill, []).append(verdict)
-    return [context_example(results, row) for row in rows.values()]
+    return [example(results, row) for row in rows.values()]
 
 
 def test_statements_and_negations_have_a_context_of_their_own(

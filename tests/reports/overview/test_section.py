@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from probelight.reports.kit.table import Cell
-from probelight.reports.overview.section import verdicts_table
+from probelight.reports.overview.grid import verdicts_table
+from probelight.reports.table import Cell
 from probelight.results.load import load_results
 
 

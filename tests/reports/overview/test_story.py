@@ -10,8 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, story
-from probelight.reports.overview.terminal import print_story
+from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, print_story, story
 from probelight.results.load import Results, load_results
 
 WriteRun = Callable[..., Path]

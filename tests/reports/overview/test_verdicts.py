@@ -8,9 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from probelight.reports.kit.measured import Estimate
-from probelight.reports.overview.case import Case, Control, Score, above
-from probelight.reports.overview.verdicts import RULES, Evidence, Judged, Word, judge
+from probelight.reports.estimates import Estimate
+from probelight.reports.overview.verdicts import (
+    RULES,
+    Case,
+    Control,
+    Evidence,
+    Judged,
+    Score,
+    Word,
+    above,
+    judge,
+)
 
 HIGH = Estimate(0.80, 0.75, 0.85)
 MIDDLE = Estimate(0.60, 0.55, 0.65)  # above chance of 0.5, below the 0.75 half of the way
