@@ -171,7 +171,8 @@ def _asked(results: Results) -> Iterator[Verdict]:
             for one in entries.itertuples()
             if (one.probe, one.split, one.control_of) == place
         ]
-        case, runs = Case(None), list[Run]()
+        case, runs, section = Case(None), list[Run](), "before"
+        role: Role = ""
         if row is not None:
             own = Estimate.of(row)
             controls = [
@@ -183,7 +184,9 @@ def _asked(results: Results) -> Iterator[Verdict]:
             )
             case = Case(floor, majority, Score(BEFORE, own, tuple(controls)))
             runs.append(results.by_path[row.path])
+            role = row.role
         if curves:
+            role, section = curves[0].role, "curves"
             case = _curve_case(results, curves, case, twins)
             runs += _curve_runs(results, curves[0].curve)
         judged = judge(case)
@@ -192,7 +195,6 @@ def _asked(results: Results) -> Iterator[Verdict]:
             which = (curve.mode, f"rate {rate(curve.learning_rate)}", curve.told_apart)
             by_which = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
             judged = replace(judged, reason=judged.reason + by_which)
-        role, section = (curves[0].role, "curves") if curves else (row.role, "before")
         skill = Skill("asked", probe, split)
         yield Verdict(skill, model, role, judged, section, tuple(runs))
 
@@ -320,7 +322,7 @@ def dose_case(results: Results, dose: Dose) -> Case:
             return False
         if not series.control:
             return first.runs[0].run.source.control_of == own.model
-        sides = [one.sides.get("original") for one in (*dose.runs, *first.runs)]
+        sides = [one.run.sides.get("original") for one in (*dose.runs, *first.runs)]
         began = {(side.items, side.credit["before"]) for side in sides if side}
         return series.model == own.model and len(began) < 2  # with the same original model
 

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from probelight.reports.overview.examples import Choice, Example
-from probelight.reports.overview.grid import Grid, grid
+from probelight.reports.overview.grid import Grid, grid, verdicts_table
+from probelight.reports.table import Cell
 from probelight.results.load import load_results
 from tests.fixtures.diagnostics import share
+from tests.fixtures.report import records
 
 WriteRun = Callable[..., Path]
 Lines = list[dict[str, Any]]
@@ -128,3 +130,19 @@ def test_a_damaged_file_leaves_its_row_without_an_example(
 def test_nothing_that_can_be_judged_gives_no_grid(tmp_path: Path, write_run: WriteRun) -> None:
     write_run(tmp_path, "d", [share(8, 34)])
     assert grid(load_results(tmp_path)) is None
+
+
+def test_the_grid_as_a_table(demo_folder: Path) -> None:
+    table = verdicts_table(load_results(demo_folder))
+    assert table is not None
+    assert table.rows[0] == (
+        Cell("age comparison", "dev"),
+        Cell("↗ learned it", "after 500 examples 85.1, without its language 62.3"),
+    )
+    record = records(table)[-1]
+    assert record["probe"] == "hypernymy"
+    assert (record["verdict"], record["in_part"]) == ("cannot tell", False)  # without a control
+    assert (record["first_number"], record["first_value"]) == ("after 1,000 examples", 0.553)
+    assert record["gain"] == "gain +26.2 points"  # its runs did not record what each item counted
+    assert record["cost"] == "cost +3.8 points (+0.8 to +6.8)"
+    assert "Cannot tell: " in table.note
