@@ -4,14 +4,19 @@ from itertools import combinations
 
 import pytest
 
-from probelight.reports.compare.facts import differences, systems
-from probelight.reports.compare.figures import differences_figure
-from probelight.reports.compare.findings import compared
-from probelight.reports.compare.tables import differences_table, systems_table
+from probelight.reports.compare import (
+    differences,
+    differences_figure,
+    differences_table,
+    summary,
+    systems,
+    systems_table,
+)
 from probelight.results.details import ComparisonDetails
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
 from tests.fixtures import subsets
+from tests.fixtures.report import records
 
 NAMES = ("bert", "roberta", "electra", "random")
 
@@ -37,14 +42,14 @@ def comparison(
         pair = {**vars(base), "subset": subset}
         rows.append(Row(**{**pair, **ends, "metric": "difference", "value": gap}))
         rows += [Row(**{**pair, "metric": name, "value": one}) for name, one in values.items()]
-    facts = ComparisonDetails(
+    details = ComparisonDetails(
         answered="learning curve",
         setting=f"mlp, {size:,} examples",
         num_runs=dict.fromkeys(scores, seeds),
         num_pairs=len(scores) * (len(scores) - 1) // 2,
     )
     return Run(
-        protocol="compare", probe="age", rows=tuple(rows), details=(facts,), key=f"k{size}",
+        protocol="compare", probe="age", rows=tuple(rows), details=(details,), key=f"k{size}",
         path=f"runs/k{size}",
     )  # fmt: skip
 
@@ -56,15 +61,15 @@ def four() -> Results:
     return Results("made", (comparison(scores, apart, seeds=3),))
 
 
-def test_systems_stand_by_accuracy_with_their_letters(four: Results) -> None:
+def test_systems_are_sorted_by_accuracy_with_their_letters(four: Results) -> None:
     # bert is told from electra and random, roberta from random: three largest sets are left.
-    assert [(one.name, one.letters) for one in systems(four)] == [
+    assert list(systems(four)[["system", "letters"]].itertuples(index=False, name=None)) == [
         ("bert", "a"), ("roberta", "ab"), ("electra", "bc"), ("random", "c"),
     ]  # fmt: skip
     table = systems_table(four)
     assert table is not None
     assert [cell.text for cell in table.rows[1]] == ["age", "roberta", "80.0", "ab", "3"]
-    record = table.records[1]
+    record = records(table)[1]
     assert (record["system"], record["letters"], record["num_runs"]) == ("roberta", "ab", 3)
 
 
@@ -81,12 +86,12 @@ def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
     assert table.rows[2][4].text == "<0.001"
     assert "made together (6)" in table.note
     assert "several seeds" in table.note
-    record = table.records[1]
+    record = records(table)[1]
     assert (record["first"], record["second"]) == ("bert", "electra")
     assert (record["mcnemar_p"], record["adjusted_p_value"]) == (0.01, 0.01)
 
 
-def test_two_systems_stand_in_the_title_and_sizes_in_their_order() -> None:
+def test_two_systems_are_in_the_title_and_sizes_in_their_order() -> None:
     scores = {"bert": 0.8, "roberta": 0.7}
     runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
     results = Results("made", tuple(runs))
@@ -100,23 +105,21 @@ def test_two_systems_stand_in_the_title_and_sizes_in_their_order() -> None:
     assert "several seeds" not in table.note
     assert [heading.group for heading in beside.columns] == ["", *["bert"] * 2, *["roberta"] * 2]
     assert [row[0].detail.partition("n = ")[2] for row in beside.rows] == ["400 in 200 groups"] * 2
-    assert len(beside.records) == 4
+    assert len(records(beside)) == 4
 
 
-def test_what_was_found_is_said(four: Results) -> None:
-    [said] = compared(four)
-    assert said == (
+def test_the_paragraph_has_what_was_found(four: Results) -> None:
+    assert summary(four) == (
         "Of 6 comparisons, 3 tell two systems apart. The largest difference: on age (test, "
         "learning curve, mlp, 62 examples) bert is 40.0 points better than random (95% interval "
         "+35.0 to +45.0, adjusted p < 0.001)."
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
-    [said] = compared(Results("made", (worse,)))
+    said = summary(Results("made", (worse,)))
     assert said.startswith("The two systems are told apart.")
     assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
-    [said] = compared(Results("made", (none,)))
-    assert said == (
+    assert summary(Results("made", (none,))) == (
         "The two systems are not told apart. With so few groups of items no difference "
         "could have been seen."
     )
@@ -129,7 +132,7 @@ def test_the_figure_has_a_line_a_difference_the_largest_kept(
     assert figure is not None
     assert "bert − random" in figure.svg
     assert figure.svg.count("− electra") + figure.svg.count("electra −") == 3
-    monkeypatch.setattr("probelight.reports.compare.figures.MOST", 2)
+    monkeypatch.setattr("probelight.reports.compare.MOST_DRAWN", 2)
     figure = differences_figure(four)
     assert figure is not None
     assert "roberta − electra" not in figure.svg
@@ -138,7 +141,7 @@ def test_the_figure_has_a_line_a_difference_the_largest_kept(
 
 def test_without_a_comparison_there_is_nothing() -> None:
     results = Results("made", ())
-    assert differences(results) == ()
+    assert differences(results).empty
     assert systems_table(results) is differences_table(results) is None
     assert differences_figure(results) is None
-    assert compared(results) == ()
+    assert summary(results) == ""
