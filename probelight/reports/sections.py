@@ -96,13 +96,13 @@ SECTIONS = (
         "grids",
         "Predictions over all pairs of values",
         ("grid",),
-        tables=("grids.tables:grid_table", "grids.tables:sizes_table"),
+        tables=("grids:grid_table", "grids:sizes_table"),
         figures=(
-            "grids.figures.ages:age_grid_figure",
-            "grids.figures.sizes:size_grid_figure",
+            "grid_figures:age_grid_figure",
+            "grid_figures:size_grid_figure",
         ),
-        summary=("grids.findings:summary",),
-        printed={"grid": ("grids.tables:grid_table",)},
+        summary=("grids:summary",),
+        printed={"grid": ("grids:grid_table",)},
     ),
     Section(
         "curves",

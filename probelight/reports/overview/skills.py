@@ -268,7 +268,7 @@ def _curve_runs(results: Results, curve: Curve) -> list[Run]:
 
 def _paired(results: Results) -> Iterator[Verdict]:
     """Grids of ages and of sizes; the other panels are the first one's, disturbed."""
-    from probelight.reports.grids.facts import AGE_PANELS, SIZES, grids
+    from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
     for grid in (every := grids(results)):
         if grid.name not in (AGE_PANELS[0], SIZES):

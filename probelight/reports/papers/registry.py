@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports.audit.facts import entries
 from probelight.reports.diagnostics import labelled_runs
-from probelight.reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
+from probelight.reports.grids import PAPER_SIZES_MODEL, SIZES, grids
 from probelight.reports.inoculation.runs import inoculations
 from probelight.reports.kit.published import published_curves, published_probes
 from probelight.reports.papers.beside import Beside, PaperTable

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import pytest
+
+from probelight.reports.build import build_report
+from probelight.reports.grid_figures import age_grid_figure, shades, size_grid_figure
+from probelight.reports.grids import sizes_table
+from probelight.results.load import Results, load_results
+from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
+from tests.fixtures.report import records
+
+WriteRun = Callable[..., Path]
+
+
+def test_nothing_without_grids() -> None:
+    empty = Results("empty", ())
+    assert (age_grid_figure(empty), size_grid_figure(empty)) == (None, None)
+
+
+def test_the_page_has_a_section_with_both(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller)
+    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, always_smaller)
+    page = build_report(tmp_path).read_text()
+    assert "What m knew before training" in page
+    assert "Predictions over all pairs of values" in page
+    assert page.count("<svg") >= 2
+    for name in ("grid", "sizes_grid"):
+        assert (tmp_path / "figures" / f"{name}.png").exists()
+        assert (tmp_path / "figures" / f"{name}.svg").exists()
+        assert (tmp_path / "tables" / f"{name}.csv").exists()
+
+
+def test_the_same_panel_over_other_values_opens_a_row_of_its_own(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_grid(tmp_path / "in", write_run, rows, "A", [20, 30], always_smaller)
+    write_grid(tmp_path / "out", write_run, rows, "A", [200, 300], always_smaller, "m ")
+    write_grid(tmp_path / "more", write_run, rows, "A", [200, 300], always_smaller, "m", "released")
+    figure = age_grid_figure(load_results(tmp_path))
+    assert figure is not None
+    assert "m · paper wording" in figure.svg
+    assert "m · released wording" in figure.svg
+    assert figure.svg.count("A  50.0%") == 3
+
+
+def test_a_users_matplotlibrc_has_no_say(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller)
+    results = load_results(tmp_path)
+    before = age_grid_figure(results)
+    monkeypatch.setitem(mpl.rcParams, "image.cmap", "jet")
+    monkeypatch.setitem(mpl.rcParams, "axes.labelcolor", "red")
+    after = age_grid_figure(results)
+    assert before is not None
+    assert after is not None
+    assert after.png == before.png
+
+
+def test_the_shades_jump_at_a_half_and_are_ordered_in_grey() -> None:
+    colours = shades()([0.0, 0.49, 0.51, 1.0])
+    grey = [float(c[:3] @ [0.299, 0.587, 0.114]) for c in colours]
+    assert grey == sorted(grey, reverse=True)
+    assert grey[1] - grey[2] > 0.2
+    assert grey[0] - grey[1] < 0.2
+
+
+def test_a_tie_is_shown_as_one(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
+    write_grid(tmp_path, write_run, rows, "sizes", ["nail", "pen"], lambda i, j: 0.5)
+    (path,) = tmp_path.glob("runs/*/grid.json")
+    held = json.loads(path.read_text())
+    path.write_text(json.dumps({**held, "prediction": [[None, None], [None, None]]}))
+    results = load_results(tmp_path)
+    table, figure = sizes_table(results), size_grid_figure(results)
+    assert table is not None
+    assert figure is not None
+    assert [cell.text for cell in table.rows[0][2:]] == ["–", "tie"]
+    assert [record["correct"] for record in records(table)] == [0.5, 0.5]
+    assert "50.0% right, 1 of 2" in figure.svg
+    assert "✗" not in figure.svg
+
+
+def test_figures_have_the_answers(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name in "ABCD":
+        write_grid(tmp_path, write_run, rows, name, [20, 30, 40], always_smaller, "roberta-large")
+    write_grid(tmp_path, write_run, rows, "A", [20, 30], always_smaller, "other")
+    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4, "roberta-large")
+    results = load_results(tmp_path)
+    ages, sizes = age_grid_figure(results), size_grid_figure(results)
+    assert ages is not None
+    assert sizes is not None
+    for text in (">other<", ">roberta-large<", "paper 98", "paper 12", "paper always older"):
+        assert text in ages.svg
+    assert ages.svg.count("A  50.0%") == 2
+    assert sizes.svg.count("✗") == 18  # the model's panel and the paper's
+    assert "83.9% right, 47 of 56 · table 4" in sizes.svg
+    assert ages.png.startswith(b"\x89PNG")
+    again = age_grid_figure(results)
+    assert again is not None
+    assert (again.svg, again.png) == (ages.svg, ages.png)

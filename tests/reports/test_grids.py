@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from probelight.reports.grids import Grid, grid_table, grids, sizes_table, summary
+from probelight.reports.published import published_size_errors
+from probelight.results.load import Results, Run, load_results
+from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
+from tests.fixtures.report import labels, named, records
+
+WriteRun = Callable[..., Path]
+
+
+def test_ties_count_one_half_and_are_no_error() -> None:
+    grid = Grid(
+        run=Run(protocol="grid"), name="sizes", title="t", wording="released", axes=("a", "b"),
+        candidates=("smaller", "larger"), values=("nail", "pen"), rows={},
+        probability=((None, 0.5), (0.8, None)), prediction=((None, None), (0, None)),
+        answer=((None, 0), (1, None)),
+    )  # fmt: skip
+    found = [(pair["first"], pair["said"], pair["correct"]) for pair in grid.pairs()]
+    assert found == [("nail", "tie", 0.5), ("pen", "smaller", 0.0)]
+
+
+def test_a_grid_knows_its_span() -> None:
+    grid = Grid(
+        run=Run(protocol="grid"), name="A", title="t", wording="paper", axes=("a", "b"),
+        candidates=("younger", "older"), values=(15, 20, 25), rows={},
+        probability=(), prediction=(), answer=(),
+    )  # fmt: skip
+    assert grid.span == "15–25 in steps of 5"
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ({"axes": -1}, "`axes` must be a list, not -1"),
+        ({"candidates": []}, r"`candidates\[0\]` is missing"),
+        ({"values": [1, 2, 3, 4]}, "`values` are not those of grid sizes"),
+        ({"values": ["sun"]}, "`probability` is not 1 rows of 1 values"),
+        ({"prediction": [[None, 2], [0, None]]}, r"`prediction\[0\]\[1\].* must be 0 or 1"),
+        ({"answer": []}, "`answer` is not 4 rows of 4 values"),
+    ],
+)
+def test_a_damaged_grid_is_named_and_the_others_are_shown(
+    damage: dict[str, Any], reason: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for model in ("sound", "other"):
+        write_grid(tmp_path, write_run, rows, "sizes", OBJECTS[:4], always_smaller, model=model)
+    [path] = tmp_path.glob("runs/*-other-*/grid.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    results = load_results(tmp_path)
+    assert [grid.model for grid in grids(results)] == ["sound"]
+    assert f"Not shown: runs/{path.parent.name}/grid.json: " in summary(results)
+    assert re.search(reason, summary(results))
+
+
+def test_accuracy_is_next_to_the_papers(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    ages = list(range(15, 21))
+    for model in ("roberta-large", "roberta-large (random weights)"):
+        write_grid(tmp_path, write_run, rows, "A", ages, always_smaller, model)
+    write_grid(tmp_path, write_run, rows, "C", [1920, 1930], lambda i, j: 0.1, "roberta-large")
+    table = grid_table(load_results(tmp_path))
+    assert table is not None
+    cells = [[cell.text for cell in row] for row in table.rows]
+    assert cells == [
+        ["roberta-large", "A: where what", "15–20", "50.0", "98", "100.0", "50.0", "30"],
+        ["roberta-large", "C: where what", "1920–1930 in steps of 10", "50.0", "always older",
+         "0.0", "50.0", "2"],
+        ["roberta-large (random weights)", "A: where what", "15–20", "50.0", "–", "100.0", "50.0",
+         "30"],
+    ]  # fmt: skip
+    assert (records(table)[0]["accuracy"], records(table)[0]["paper"]) == (0.5, "98")
+    assert table.runs[0] != table.runs[1]
+
+
+def test_the_released_wording_has_no_published_number(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_grid(tmp_path, write_run, rows, "A", [1, 2], always_smaller, "roberta-large", "released")
+    table = grid_table(load_results(tmp_path))
+    assert table is not None
+    assert "paper" not in labels(table)
+    assert records(table)[0]["paper"] is None
+
+
+def test_a_model_that_is_asked_otherwise_says_how(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for mode in ("causal_likelihood", "zero_shot"):
+        own = SimpleNamespace(accuracy=partial(rows.accuracy, mode=mode))
+        write_grid(tmp_path, write_run, own, "A", [20, 30], always_smaller, mode)
+    table = grid_table(load_results(tmp_path))
+    assert table is not None
+    details = [row[0].detail for row in table.rows]
+    assert details == ["paper wording, causal likelihood", "paper wording"]
+
+
+def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    assert len(published_size_errors()) == 9
+    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4, "roberta-large")
+    results = load_results(tmp_path)
+    (grid,) = grids(results)
+    assert grid.accuracy.value == 47 / 56
+    assert grid.published == "83.9"
+    table = sizes_table(results)
+    assert table is not None
+    texts = {
+        (row[1].text, name): cell.text
+        for row in table.rows
+        for name, cell in zip(OBJECTS, row[2:], strict=True)
+    }
+    assert texts["pen", "nail"] == "smaller ✗"
+    assert texts["nail", "pen"] == "smaller"
+    assert texts["sun", "city"] == "larger"
+    assert texts["sun", "sun"] == "–"
+    assert sum("✗" in text for text in texts.values()) == 9
+    assert not any("†" in text for text in texts.values())  # the model answers as in the paper
+    assert len(records(table)) == 56
+    assert records(table)[0] == {
+        "model": "roberta-large", "wording": "paper", "first": "nail", "second": "pen",
+        "p_smaller": 0.9, "prediction": "smaller", "answer": "smaller", "correct": 1.0,
+        "paper": "smaller",
+    }  # fmt: skip
+
+
+def test_another_answer_than_the_papers_is_marked(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, always_smaller, "roberta-large")
+    results = load_results(tmp_path)
+    table = sizes_table(results)
+    assert table is not None
+    pen = named(table, 1)["than the size of a …: nail"]
+    assert (pen.text, pen.detail) == ("smaller ✗", "0.80")  # wrong here and there
+    assert table.rows[2][2].text == "smaller ✗ †"  # laptop and nail: the paper has it right
+    (grid,) = grids(results)
+    paper = {(pair["row"], pair["column"]): pair["paper"] for pair in grid.pairs()}
+    assert (paper[1, 0], paper[0, 1]) == ("smaller", "smaller")
+    assert (0, 0) not in paper
+
+
+def test_the_paragraph_names_habits(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for name in "AC":
+        write_grid(tmp_path, write_run, rows, name, [20, 30], lambda i, j: 0.1)
+    write_grid(tmp_path, write_run, rows, "sizes", OBJECTS, as_in_table_4)
+    assert summary(load_results(tmp_path)) == (
+        "Whatever the values (paper wording), m almost always says “older” (A, C)."
+    )
+
+
+def test_nothing_without_grids() -> None:
+    empty = Results("empty", ())
+    assert (grid_table(empty), sizes_table(empty), summary(empty)) == (None, None, "")
