@@ -77,11 +77,12 @@ def systems(results: Results) -> pd.DataFrame:
         names = sorted(rows, key=lambda name: -rows[name].value)
         ranks = {name: rank for rank, name in enumerate(names)}
         apart = {
-            tuple(sorted((ranks[pair["first"]], ranks[pair["second"]])))
+            (min(two), max(two))
             for pair in _pairs(run, details)
+            for two in [(ranks[pair["first"]], ranks[pair["second"]])]
             if pair["are_apart"]
         }
-        letters = compact_letters(len(names), apart)  # type: ignore[arg-type]
+        letters = compact_letters(len(names), apart)
         for name, letter in zip(names, letters, strict=True):
             row = rows[name]
             found.append(

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import csv
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from probelight.reports.table import (
+    Cell,
+    Column,
+    Table,
+    accuracy,
+    framed,
+    gap,
+    number,
+    prose,
+    share,
+    size,
+    table,
+    text,
+    to_csv,
+    to_markdown,
+    whole,
+)
+from tests.fixtures.report import labels, records
+
+SCORE = {
+    "model": "m", "split": "dev", "accuracy": 1 / 3, "ci_low": 0.25, "ci_high": 0.5,
+    "num_items": 1234, "num_groups": 617, "gap": 0.02, "low": -0.01, "high": 0.05, "none": None,
+}  # fmt: skip
+SCORES = [
+    {"probe": "p", "model": "a", "accuracy": 0.5, "_runs": "run-1"},
+    {"probe": "q", "model": "a", "accuracy": 0.25, "_runs": "run-2"},
+    {"probe": "p", "model": "b", "accuracy": 0.75, "_runs": ("run-3", "run-0")},
+]
+PROBE, MODEL, SHARE = text("probe", "probe"), text("model", "model"), share("%", "accuracy")
+
+
+def made(found: Any, columns: list[Column], **more: Any) -> Table:
+    result = table("t", "A table", "note", found, columns, **more)
+    assert result is not None
+    return result
+
+
+def texts(found: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in found.rows]
+
+
+@pytest.mark.parametrize(
+    ("column", "heading", "cell"),
+    [
+        (text("model", "model", "split", code=True), ("left", True, False), Cell("m", "dev")),
+        (text("none", "none", "none"), ("left", False, False), Cell("–")),
+        (prose("words", "model"), ("left", False, True), Cell("m")),
+        (whole("n", "num_items"), ("right", False, False), Cell("1,234")),
+        (whole("n", "none"), ("right", False, False), Cell("–")),
+        (share("%", "accuracy"), ("right", False, False), Cell("33.3")),
+        (number("k", "accuracy", "{:.3f}".format), ("right", False, False), Cell("0.333")),
+        (accuracy("%"), ("right", False, False), Cell("33.3", "25.0–50.0")),
+        (accuracy("%", "accuracy none none"), ("right", False, False), Cell("33.3")),
+        (accuracy("%", "none ci_low ci_high"), ("right", False, False), Cell("–")),
+        (gap("points", "gap low high"), ("right", False, False), Cell("+2.0", "−1.0 to +5.0")),
+        (size(), ("right", False, False), Cell("1,234", "617 groups")),
+        (size("n", "num_items num_items"), ("right", False, False), Cell("1,234")),
+        (size("n", "num_items none"), ("right", False, False), Cell("1,234")),
+        (size("n", "none none"), ("right", False, False), Cell("–")),
+    ],
+)
+def test_a_column_formats_a_row(
+    column: Column, heading: tuple[str, bool, bool], cell: Cell
+) -> None:
+    shown = column.show(SimpleNamespace(**SCORE))
+    assert (shown if isinstance(shown, Cell) else Cell(shown)) == cell
+    assert (column.align, column.code, column.prose) == heading
+
+
+def test_without_rows_there_is_no_table() -> None:
+    assert table("t", "A table", "", [], [PROBE]) is None
+    assert table("t", "A table", "", pd.DataFrame(columns=["probe"]), [PROBE]) is None
+
+
+def test_people_may_see_some_of_the_rows_in_another_order() -> None:
+    frame = framed(SCORES)
+    result = made(frame, [PROBE, MODEL], shown=frame.iloc[[2, 0]])
+    assert texts(result) == [["p", "b"], ["p", "a"]]
+    assert len(records(result)) == 3
+
+
+def test_the_file_has_all_but_what_is_for_the_columns_alone_or_what_is_named() -> None:
+    assert list(made(SCORES, [SHARE]).frame) == ["probe", "model", "accuracy"]
+    assert list(made(SCORES, [SHARE], csv="accuracy probe").frame) == ["accuracy", "probe"]
+
+
+def test_measurements_of_several_models_are_in_one_row() -> None:
+    result = made(SCORES, [PROBE], rows="probe", across="model", each=[SHARE])
+    assert labels(result) == ["probe", "a: %", "b: %"]
+    assert texts(result) == [["p", "50.0", "75.0"], ["q", "25.0", "–"]]
+    assert [record["model"] for record in records(result)] == ["a", "a", "b"]
+    assert result.runs == (("run-0", "run-1", "run-3"), ("run-2",))
+
+
+def test_columns_may_differ_by_value_and_values_have_an_order() -> None:
+    def each(model: str) -> list[Column]:
+        return [share("%", "accuracy", group="all"), *([MODEL] if model == "b" else [])]
+
+    result = made(SCORES, [PROBE], rows="probe", across="model", each=each, values=["c", "b", "a"])
+    # No row is of the model c, so that its columns are not shown.
+    assert labels(result) == ["probe", "all: %", "b: model", "all: %"]
+    assert texts(result) == [["p", "75.0", "b", "50.0"], ["q", "–", "–", "25.0"]]
+
+
+def test_what_was_never_measured_is_in_the_file_alone() -> None:
+    found = [
+        {**one, "macro": macro} for one, macro in zip(SCORES, (None, math.nan, None), strict=True)
+    ]
+    result = made(found, [PROBE, share("macro %", "macro")])
+    assert labels(result) == ["probe"]
+    assert "macro" in result.frame
+    found[1] = {**found[1], "macro": 0.1}
+    assert texts(made(found, [PROBE, share("macro %", "macro")])) == [
+        ["p", "–"], ["q", "10.0"], ["p", "–"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "detail"),
+    [
+        ({"num_items": 40, "num_groups": 2}, "too few"),
+        ({"num_items": 40, "num_groups": 3}, "25.0–50.0"),
+        ({"num_items": 2, "num_groups": 2}, "25.0–50.0"),  # two items: Wilson's interval
+        ({"num_items": 40, "num_groups": None}, "25.0–50.0"),
+        ({"num_items": 40, "num_groups": None, "num_seeds": 2}, "too few"),
+        ({"num_items": 40, "num_groups": None, "num_seeds": 1}, "25.0–50.0"),  # over its items
+        ({"num_items": 40, "num_groups": 20, "num_seeds": 3}, "25.0–50.0"),
+    ],
+)
+def test_intervals_of_two_groups_or_seeds_are_not_shown(
+    number: dict[str, int | None], detail: str
+) -> None:
+    found = {**SCORE, "num_groups": None, **number}
+    result = made([found], [accuracy("%")])
+    assert result.rows[0][0] == Cell("33.3", detail)
+    assert records(result)[0]["ci_low"] == 0.25
+
+
+def test_csv_has_numbers_in_full_and_whole_ones_whole() -> None:
+    found = [
+        {"probe": "a|b", "accuracy": 1 / 3, "n": 3},
+        {"probe": "c", "accuracy": None, "n": None},
+    ]
+    assert to_csv(made(found, [PROBE])).splitlines() == [
+        "probe,accuracy,n", f"a|b,{1 / 3!r},3", "c,,"
+    ]  # fmt: skip
+    frame = pd.DataFrame(found).astype({"n": "Int64"})
+    assert to_csv(made(frame, [PROBE])) == to_csv(made(found, [PROBE]))
+
+
+def test_no_cell_of_a_csv_is_a_formula() -> None:
+    found = [{"probe": "=cmd()", "gap": -0.5}, {"probe": "a,b", "gap": 0.5}]
+    rows = list(csv.reader(to_csv(made(found, [PROBE])).splitlines()))
+    assert rows == [["probe", "gap"], ["'=cmd()", "-0.5"], ["a,b", "0.5"]]
+
+
+def test_markdown_is_aligned_and_escaped() -> None:
+    found = [
+        {**SCORES[0], "probe": "a|b", "split": "dev", "ci_low": 0.25, "ci_high": 0.625},
+        {**SCORES[1], "probe": "c", "split": None, "ci_low": None, "ci_high": None},
+    ]
+    columns = [text("probe", "probe", "split"), accuracy("accuracy %", group="m")]
+    assert to_markdown(made(found, columns)).splitlines() == [
+        "| probe      |    m: accuracy % |",
+        "| ---------- | ---------------: |",
+        "| a\\|b (dev) | 50.0 (25.0–62.5) |",
+        "| c          |             25.0 |",
+    ]

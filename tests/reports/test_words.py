@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from probelight.reports import words
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (words.percent(0.6127), "61.3"),
+        (words.percent(0.0), "0.0"),
+        (words.percent(1.0), "100.0"),
+        (words.percent(None), "–"),
+        (words.percent(math.nan), "–"),
+        (words.points(0.021), "+2.1"),
+        (words.points(-0.021), "−2.1"),
+        (words.points(0.0001), "0.0"),
+        (words.points(-0.0001), "0.0"),
+        (words.points(math.nan), "–"),
+        (words.between(0.573, 0.651), "57.3–65.1"),
+        (words.between(None, 0.651), ""),
+        (words.between(0.5, math.nan), ""),
+        (words.points_between(-0.005, 0.037), "−0.5 to +3.7"),
+        (words.points_between(None, None), ""),
+        (words.count(1234567), "1,234,567"),
+        (words.count(None), "–"),
+        (words.sample(1234, None), "n = 1,234"),
+        (words.sample(60, 60), "n = 60"),
+        (words.sample(60, 6), "n = 60 in only 6 groups"),
+        (words.sample(60, 1), "n = 60 in only 1 group"),
+        (words.sample(600, 130), "n = 600 in 130 groups"),
+        (words.sample(None, None), ""),
+        (words.rate(1e-05), "1e-5"),
+        (words.rate(0.001), "0.001"),
+        (words.rate(None), "–"),
+        (words.probability(0.0004), "< 0.001"),
+        (words.probability(0.0312), "= 0.031"),
+        (words.probability(None), "not recorded"),
+        (words.way("zero_shot"), ""),
+        (words.way("pseudo_log_likelihood"), "pseudo log likelihood"),
+        (words.in_words("age_comparison"), "age comparison"),
+        (words.in_words("taxonomy_small"), "taxonomy (small)"),
+        (words.listed(["a"]), "a"),
+        (words.listed(["a", "b", "c"]), "a, b and c"),
+    ],
+)
+def test_numbers_and_names_for_the_eye(written: str, expected: str) -> None:
+    assert written == expected
+
+
+def test_nothing_and_not_a_number_are_missing() -> None:
+    assert [words.missing(value) for value in (None, math.nan, 0, 0.0, "")] == [True, True] + [
+        False
+    ] * 3

@@ -1,0 +1,93 @@
+"""The frames of numbers and of items, from runs that are made by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from probelight.results.frames import ITEMS, NUMBERS, WHOLE, items_frame, results_frame
+from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.record import ModelSource
+from probelight.results.row import Row
+from tests.fixtures import subsets
+
+LINE = {
+    "set": "made", "id": "m1", "position": 1, "question": "a finch is a [MASK].",
+    "choices": ["bird", "fish"], "scores": [0.5, None], "prediction": 0, "tied": 1, "answer": 0,
+    "correct": 1.0, "group": "finch.n.01",
+}  # fmt: skip
+ROWS = (
+    Row(protocol="curve", model="m", probe="p", metric="accuracy", value=0.5, seed=3, num_items=8),
+    Row(protocol="curve", metric="accuracy", value=0.25, subset=subsets.template("both"),
+        ci_low=0.125, ci_high=0.5, learning_rate=1e-3),
+)  # fmt: skip
+
+
+def folder_of(tmp_path: Path, *lines: str) -> Results:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/predictions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run = Run(protocol="zero_shot", model="m", probe="p", key="k", path="run")
+    return Results("made", (run,), (), tmp_path)
+
+
+def test_each_number_is_a_row_with_its_run() -> None:
+    source = ModelSource(loaded_from="m", control_of="big")
+    run = Run(
+        protocol="curve", rows=ROWS, key="k1", path="a/runs/k1", source=source, model_sha256="abc"
+    )
+    grid = Run(protocol="grid", rows=(Row(metric="accuracy", value=1.0),), key="k2", path="runs/k2")
+    frame = results_frame(Results("made", (run, grid)))
+    assert list(frame) == list(NUMBERS)
+    assert frame.run.tolist() == ["k1", "k1", "k2"]
+    assert frame.path.tolist() == ["a/runs/k1", "a/runs/k1", "runs/k2"]
+    assert frame.place.tolist() == [0, 1, 0]
+    assert frame.value.tolist() == [0.5, 0.25, 1.0]
+    assert frame.control_of.tolist() == ["big", "big", ""]
+    assert frame.model_sha256.tolist() == ["abc", "abc", ""]
+    assert frame.subset.tolist() == ["", "template=both", ""]
+    assert frame.subset_kind.tolist() == ["", "template", ""]
+    assert [part and part["name"] for part in frame.part] == [None, "both", None]
+
+
+def test_whole_numbers_stay_whole_and_what_is_not_there_is_missing() -> None:
+    run = Run(protocol="curve", rows=ROWS, key="k1", path="runs/k1")
+    first, second = results_frame(Results("made", (run,))).to_dict("records")
+    assert (first["seed"], first["num_items"], first["model"]) == (3, 8, "m")
+    assert isinstance(first["seed"], int)
+    assert second["seed"] is second["num_items"] is pd.NA
+    assert pd.isna(first["ci_low"])
+    assert (second["ci_low"], second["learning_rate"], second["model"]) == (0.125, 1e-3, "")
+
+
+def test_without_runs_the_columns_and_their_types_are_there() -> None:
+    empty = Results("made", ())
+    assert list(results_frame(empty)) == list(NUMBERS)
+    assert {str(results_frame(empty)[name].dtype) for name in WHOLE} == {"Int64"}
+    assert str(results_frame(empty).value.dtype) == "float64"
+    assert list(items_frame(empty)) == list(ITEMS)
+
+
+def test_each_item_is_a_row_with_its_run(tmp_path: Path) -> None:
+    results = folder_of(tmp_path, json.dumps(LINE), json.dumps({**LINE, "id": "m2", "correct": 0}))
+    frame = items_frame(results)
+    assert list(frame) == list(ITEMS)
+    assert frame.id.tolist() == ["m1", "m2"]
+    assert frame.correct.tolist() == [1.0, 0.0]
+    assert set(zip(frame.run, frame.path, frame.protocol, frame.model, frame.probe, strict=True)) == {
+        ("k", "run", "zero_shot", "m", "p")
+    }  # fmt: skip
+    assert frame.scores[0] == (0.5, None)
+
+
+def test_damaged_predictions_are_named(tmp_path: Path) -> None:
+    results = folder_of(tmp_path, json.dumps(LINE), json.dumps({**LINE, "answer": 7}))
+    with pytest.raises(UnreadableResultError, match=r"run/predictions.jsonl:2"):
+        items_frame(results)
+
+
+def test_the_same_results_are_read_once() -> None:
+    results = Results("made", ())
+    assert results_frame(results) is results_frame(results)
