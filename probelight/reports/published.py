@@ -1,7 +1,8 @@
 """Numbers that papers published: one long csv file, checked when it is read.
 
 `published.csv` has a number a row, in per cent (or percentage points) as the paper printed it.
-`published` gives them as a frame; the other functions pick what one part of a report needs.
+`published` gives them as a frame, and other functions pick what one part of a report needs.
+`difference` and `lies` hold a number of ours against one of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+
+from probelight.metrics.comparisons import independent_difference
+from probelight.metrics.intervals import Interval, wilson
+from probelight.reports.estimates import Estimate
 
 PUBLISHED = Path(__file__).with_name("published.csv")
 COLUMNS: Mapping[str, str] = {
@@ -138,6 +143,30 @@ def _numbers(row: Mapping[str, str], place: str) -> dict[str, float | int | None
     }
 
 
+def difference(ours: Estimate, paper: float, num_items: int | None = None) -> Estimate:
+    """Return our number minus the paper's.
+
+    It has an interval where the paper says how many items it had: of two independent proportions
+    (Newcombe 1998).
+    """
+    gap = Estimate(ours.value - paper)
+    if num_items is None or ours.ci_low is None or ours.ci_high is None:
+        return gap
+    theirs = Interval(paper, *wilson(paper * num_items, num_items))
+    return Estimate(
+        *independent_difference(Interval(ours.value, ours.ci_low, ours.ci_high), theirs)
+    )
+
+
+def lies(ours: Estimate, paper: float) -> str | None:
+    """Return where a printed number lies to our interval, None without an interval."""
+    if ours.ci_low is None or ours.ci_high is None:
+        return None
+    if paper < ours.ci_low:
+        return "below it"
+    return "above it" if paper > ours.ci_high else "in our interval"
+
+
 @lru_cache(maxsize=1)
 def published_curves() -> tuple[PublishedCurve, ...]:
     """Return the learning-curve tables of Talmor et al. 2020."""
@@ -188,6 +217,12 @@ def published_diagnostics() -> dict[DiagnosticKey, float]:
     rows = published().query("paper == 'Ettinger 2020'")
     keys = rows[list(DiagnosticKey._fields)].itertuples(index=False)
     return dict(zip((DiagnosticKey(*key) for key in keys), rows.value, strict=True))
+
+
+@lru_cache(maxsize=1)
+def published_probes() -> frozenset[str]:
+    """Return the probes of Richardson & Sabharwal 2020, table 7."""
+    return frozenset(published().query("paper == 'Richardson & Sabharwal 2020'").probe)
 
 
 @lru_cache(maxsize=1)
