@@ -6,7 +6,7 @@ on the Hub or a released recording of it, measured on the released items in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -36,7 +36,6 @@ from probelight.reports.table import Cell, Column, Table, accuracy, gap, number,
 from probelight.reports.words import INTERVAL, count, percent, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
-from probelight.results.row import Row
 
 if TYPE_CHECKING:
     from probelight.reports.curve.summary import Summary
@@ -134,7 +133,7 @@ def _is_here(table: PaperTable, results: Results) -> bool:
         return False
     match table.here:
         case "grid" | "sizes_grid":
-            from probelight.reports.grids.facts import PAPER_SIZES_MODEL, SIZES, grids
+            from probelight.reports.grids import PAPER_SIZES_MODEL, SIZES, grids
 
             if table.here == "sizes_grid":
                 found = [one.paper_model for one in grids(results) if one.name == SIZES]
@@ -166,7 +165,12 @@ def _is_here(table: PaperTable, results: Results) -> bool:
 
 def paper_tables(results: Results) -> list[Table | None]:
     """Make a table for each of the papers' that the results hold a number of."""
-    return [_paper_table(one, rows) for one, rows in compared(results).items()]
+    found = [_paper_table(one, rows) for one, rows in compared(results).items()]
+    if results.of("before") or results.of("inoculation"):
+        from probelight.reports.science_models import science_models_table
+
+        found.append(science_models_table(results))
+    return found
 
 
 def _paper_table(one: PaperTable, rows: pd.DataFrame) -> Table | None:
@@ -215,10 +219,10 @@ def summary(results: Results) -> str:
         from probelight.reports.science_models import science_rows
 
         for row in science_rows(results):
-            if (difference := row["ours_minus_paper"]) is not None:
-                place = {"place": f"table 7, {row['probe']}", "number": row["_split"]}
-                own = {**row, **place, "difference": difference}
-                found.setdefault(RICHARDSON, []).append(own)
+            if (gap := row.get("ours_minus_paper")) is not None:
+                place = f"table 7, {row['probe']}"
+                own = {"place": place, "model": row["_name"], "number": row["_split"]}
+                found.setdefault(RICHARDSON, []).append({**row, **own, "difference": gap})
     sentences = []
     for paper, rows_of in found.items():
         lying = [row["paper_lies"] for row in rows_of if row["paper_lies"]]
@@ -313,13 +317,13 @@ def _number(row: Any) -> str:
         return MODES[row.mode] + CURVE_NUMBERS[row.metric]
     if row.paper == RICHARDSON:
         return f"{row.probe}, {CLUSTER_NUMBERS.get(row.metric, f'{row.split}, %')}"
-    from probelight.reports.diagnostics import facts as diagnostics
+    from probelight.reports.diagnostics import MEASURES, PERTURBATIONS, SPREAD
 
-    metric = row.metric.removesuffix(diagnostics.SPREAD)
+    metric = row.metric.removesuffix(SPREAD)
     is_spread = metric != row.metric
-    at_k = f"k = {metric.partition('@')[2]}" if metric.startswith(diagnostics.ACCURACY) else ""
-    what = at_k or COMPLETIONS.get(metric) or diagnostics.MEASURES[metric]
-    condition = diagnostics.PERTURBATIONS.get(row.perturbation, "")
+    at_k = f"k = {metric.partition('@')[2]}" if metric.startswith("accuracy") else ""
+    what = at_k or COMPLETIONS.get(metric) or MEASURES[metric]
+    condition = PERTURBATIONS.get(row.perturbation, "")
     unit = "sd over shuffles, points" if is_spread else "%"
     return ", ".join(filter(None, (row.part, condition, what, unit)))
 
@@ -386,13 +390,13 @@ def _of_curve(number: str, summary: Summary, score: ScoreKey) -> dict[str, Any]:
     elif untrained.mode != curve.mode and way(untrained.mode):
         by = about = f"by {way(untrained.mode)}"
     controls = [STANDARD, *([LANGUAGE[score.name]] if score.name in LANGUAGE else [])]
-    rows = [
-        row
+    runs = {
+        row.run_dir.rpartition("/")[2]
         for control in controls
         for point in curve.points[control]
         if (point.num_train == 0) == (score.name == "zero_shot")
         for row in point.by_seed.values()
-    ]
+    }
     return _ours(
         number,
         curve.model,
@@ -400,18 +404,13 @@ def _of_curve(number: str, summary: Summary, score: ScoreKey) -> dict[str, Any]:
         summary.scores[score],
         about=about,
         num_items=curve.points[STANDARD][0].num_items,
-        runs=_runs(rows),
+        runs=tuple(runs),
     )
-
-
-def _runs(rows: Iterable[Row]) -> tuple[str, ...]:
-    """Return the keys of the runs that rows are of."""
-    return tuple(sorted({row.run_dir.rpartition("/")[2] for row in rows}))
 
 
 def _of_diagnostics(results: Results, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield our numbers of a table of diagnostics."""
-    from probelight.reports.diagnostics.runs import labelled_runs
+    from probelight.reports.diagnostics import labelled_runs
 
     for run, label in labelled_runs(results):
         if run.probe != printed.probe.iloc[0] or not on_released(run):
@@ -455,9 +454,10 @@ def _of_clusters(results: Results) -> Iterator[dict[str, Any]]:
         models = {paper_model(cell.run) for cell in cells}
         alike = dose.dose == PAPER_DOSE and all(on_paper_task(cell.run) for cell in cells)
         key = models.pop() if alike and len(models) == 1 else None
-        rows = [cell.measured["strict_cluster_accuracy"] for cell in cells]
-        more = {"about": f"k = {dose.dose:,}", "runs": _runs(rows)}
+        of_first = cells[0].measured["strict_cluster_accuracy"]
+        runs = tuple(cell.run.key for cell in cells)
+        more = {"about": f"k = {dose.dose:,}", "runs": runs}
         strict_name, gap_name = (f"{series.probe}, {name}" for name in CLUSTER_NUMBERS.values())
-        num_concepts = rows[0].num_items  # the same for every seed
+        num_concepts = of_first.num_items  # the same for every seed
         yield _ours(strict_name, series.model, key, strict, num_items=num_concepts, **more)
         yield _ours(gap_name, series.model, key, Estimate(strict.value - single), **more)

@@ -87,7 +87,7 @@ class DiagnosticKey(NamedTuple):
 
 @lru_cache(maxsize=1)
 def published() -> pd.DataFrame:
-    """Return all numbers, with the columns of `COLUMNS`; a count that is not there is NA.
+    """Return all numbers, with the columns of `COLUMNS`; a count that is not there is None.
 
     Raises:
         PublishedError: If the file is damaged.
@@ -120,8 +120,7 @@ def read_published(path: Path) -> pd.DataFrame:
         raise PublishedError(f"{path}: cannot be read ({error})") from error
     if not found:
         raise PublishedError(f"{path}: no row is there")
-    frame = pd.DataFrame(list(found.values()))
-    return frame.astype({"value": "float64", **dict.fromkeys(COUNTS, "Int64")})
+    return pd.DataFrame(list(found.values()), dtype=object).astype({"table": int, "value": float})
 
 
 def _numbers(row: Mapping[str, str], place: str) -> dict[str, float | int | None]:

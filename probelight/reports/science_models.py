@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +12,10 @@ from probelight.reports import table as tables
 from probelight.reports.estimates import Estimate
 from probelight.reports.inoculation.doses import Dose, best_dose, doses, starts
 from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations, series_of
-from probelight.reports.published import difference, lies, published
+from probelight.reports.published import difference, lies, published, published_probes
 from probelight.reports.released import on_paper_task, on_released, paper_model
-from probelight.reports.table import Cell, Column, Table, accuracy, gap, text, whole
-from probelight.reports.words import NOT_INTERPRETABLE
+from probelight.reports.table import Cell, Column, Table, accuracy, gap, number, text, whole
+from probelight.reports.words import NOT_INTERPRETABLE, points
 from probelight.results.load import Results
 from probelight.results.row import Row
 
@@ -26,10 +26,14 @@ GROUPS = {
     INOCULATED: "inoculated",
     "human": "people",
 }
-SPLITS = ("dev", "test")
+SPLITS = {name: f"{name}_accuracy {name}_ci_low {name}_ci_high" for name in ("dev", "test")}
 PAPER_DOSE = 3000  # group 4 is after so many examples
 CHANGE = "original_task_change change_ci_low change_ci_high"
 PEOPLE = "ours_minus_people people_ci_low people_ci_high"
+COLUMNS = (
+    f"probe group model source dose {' '.join(SPLITS.values())} {CHANGE} cost_interpretable "
+    f"ours_minus_paper paper_lies change_minus_paper {PEOPLE} _paper _runs"
+).split()
 MINUS_PAPER = "ours − paper, points"
 
 
@@ -57,17 +61,141 @@ def science_models_table(results: Results) -> Table | None:
         "the paper printed is taken as exact, but for people on definitions and synonymy: they "
         "were asked 500 questions, so the difference has an interval, of two independent "
         "proportions (Newcombe 1998)." + _left_out(results),
-        [{name: row.get(name) for name in COLUMNS} for row in rows],
+        [dict.fromkeys(COLUMNS) | row for row in rows],
         [
             text("probe", "probe"),
             Column("", lambda row: GROUPS[row.group], "left"),
             text("model", "model", "_paper"),
             whole("k", "dose"),
-            *(accuracy(split, f"{split}_accuracy {split}_ci_low {split}_ci_high") for split in SPLITS),
+            *(accuracy(split, names) for split, names in SPLITS.items()),
             Column("original task, points", change),
-            gap("accuracy", "ours_minus_paper", group=MINUS_PAPER),
+            number("accuracy", "ours_minus_paper", points, group=MINUS_PAPER),
             text("the paper's lies", "paper_lies", group=MINUS_PAPER),
-            gap("original task", "change_minus_paper", group=MINUS_PAPER),
+            number("original task", "change_minus_paper", points, group=MINUS_PAPER),
             gap("ours − people, points", PEOPLE),
         ],
     )
+
+
+def _theirs(probes: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the paper's rows of some probes."""
+    rows = _published()
+    place = ["group", "model", "name", "probe"]
+    for (group, _, name, probe), own in rows[rows.probe.isin(probes)].groupby(place, sort=False):
+        row = {"probe": probe, "group": group, "model": name, "source": "paper", "_paper": "paper"}
+        row["dose"] = PAPER_DOSE if group == INOCULATED else None
+        for one in own.itertuples():
+            row[f"{one.split}_accuracy" if one.split else one.metric] = one.value
+        yield row
+
+
+@lru_cache(maxsize=1)
+def _published() -> pd.DataFrame:
+    """Return the numbers of groups 3 and 4, of guessing and of people."""
+    rows = published().query("paper == 'Richardson & Sabharwal 2020' and table == 7")
+    rows = rows.assign(group=rows.group.where(rows.model != "random", "random"))
+    return rows[rows.group.isin(GROUPS)]
+
+
+def _printed(probe: str, group: str, split: str, checkpoint: str | None = None) -> Any | None:
+    """Return the published row of a model, None where there is none; `split` may be empty."""
+    rows = _published()
+    found = rows[(rows.probe == probe) & (rows.group == group) & (rows.split == split)]
+    if checkpoint is not None:
+        found = found[found.hub_id.str.endswith(f"/{checkpoint}")]
+    return next(found.itertuples(), None)
+
+
+@lru_cache(maxsize=2)
+def science_rows(results: Results) -> list[dict[str, Any]]:
+    """Return before and after of each line that reports on the dev or test split of the paper."""
+    lines = doses(inoculations(results))
+    runs = [*results.of("before"), *results.of("inoculation")]
+    found = []
+    for series, rows in _starts(results).items():
+        own = [run for run in runs if series_of(results, run) == series]
+        if series.report_split in SPLITS and all(on_released(r, series.report_split) for r in own):
+            start, line = rows["probe_accuracy"], lines.get(series, [])
+            before = _compared(series, ZERO_SHOT, Estimate.of(start), line)
+            run = start.run_dir.rpartition("/")[2]
+            found.append({**before, "cost_interpretable": True, "_runs": run})
+            found += [_inoculated(best_dose(line))] if line else []
+    return found
+
+
+def _starts(results: Results) -> dict[Series, dict[str, Row]]:
+    """Return the scores before inoculation of each line on a probe of the paper."""
+    return {
+        series: rows
+        for series, rows in starts(results).items()
+        if series.probe in published_probes() and "probe_accuracy" in rows
+    }
+
+
+def _inoculated(dose: Dose) -> dict[str, Any]:
+    """Return the row of a dose, with what the original task gained."""
+    row = _compared(dose.series, INOCULATED, dose.estimate("probe_accuracy"), [dose])
+    runs = tuple(cell.run.key for cell in dose.runs)
+    row |= {"dose": dose.dose, "cost_interpretable": dose.interpretable, "_runs": runs}
+    if (cost := dose.estimate("inoculation_cost")) is not None:
+        change = cost.negative
+        row |= zip(CHANGE.split(), (change.value, *change.bounds), strict=True)
+        if "_model" in row and dose.interpretable:
+            theirs = _printed(dose.series.probe, INOCULATED, "", row["_model"])
+            row["change_minus_paper"] = change.value - theirs.value
+    return row
+
+
+def _compared(
+    series: Series, group: str, value: Estimate | None, line: Sequence[Dose]
+) -> dict[str, Any]:
+    """Return a row of ours, compared where the runs of its line recorded that they are alike."""
+    split, cells = series.report_split, [cell for dose in line for cell in dose.runs]
+    row: dict[str, Any] = {"probe": series.probe, "group": group}
+    row |= {"model": _name(series, line), "source": "ours"}
+    if value is None:
+        return row
+    row |= zip(SPLITS[split].split(), (value.value, *value.bounds), strict=True)
+    if not (cells and all(cell.whole_split for cell in cells)):
+        return row
+    if people := _printed(series.probe, "human", split):
+        gap = difference(value, people.value, people.n)
+        row |= zip(PEOPLE.split(), (gap.value, *gap.bounds), strict=True)
+    models = {paper_model(cell.run) for cell in cells}
+    is_dose = group == ZERO_SHOT or line[0].dose == PAPER_DOSE
+    model = models.pop() if len(models) == 1 and _on_task(line) and is_dose else None
+    if model and (theirs := _printed(series.probe, group, split, model)):
+        row["ours_minus_paper"] = difference(value, theirs.value).value
+        row |= {"paper_lies": lies(value, theirs.value), "_model": model}
+        row |= {"_name": theirs.name, "_split": split}
+    return row
+
+
+def _left_out(results: Results) -> str:
+    """Return which lines on a probe of the paper have no place in its two columns."""
+    by_split: dict[str, list[str]] = {}
+    lines = doses(inoculations(results))
+    for series in _starts(results):
+        if series.report_split not in SPLITS:
+            name = f"{series.probe} ({_name(series, lines.get(series, []))})"
+            by_split.setdefault(series.report_split, []).append(name)
+    return "".join(
+        f" Left out, because reported on {split or 'a held-out part of train'}, which is neither "
+        f"dev nor test: {', '.join(dict.fromkeys(names))}."
+        for split, names in by_split.items()
+    )
+
+
+def _name(series: Series, line: Sequence[Dose]) -> str:
+    """Return the model, and the original task where it is not the paper's."""
+    task = "" if _on_task(line) else series.original_task
+    about = f", originally {task}" if task else ""
+    chosen = ", chosen on the reported items" if series.selection == ON_REPORTED else ""
+    setup = f", setup {series.setup}" if series.setup else ""
+    return f"{series.model}{about}{chosen}{setup}"
+
+
+def _on_task(line: Sequence[Dose]) -> bool:
+    """Whether the original task of every run has the paper's parts."""
+    cells = [cell for dose in line for cell in dose.runs]
+    return bool(cells) and all(on_paper_task(cell.run) for cell in cells)

@@ -219,11 +219,10 @@ SECTIONS = (
         "papers",
         "With the papers' numbers",
         tables=(
-            "papers.tables:listed_table",
-            "papers.tables:paper_tables",
-            "papers.science_models:science_models_table",
+            "papers:listed_table",
+            "papers:paper_tables",
         ),
-        summary=("papers.findings:summary",),
+        summary=("papers:summary",),
     ),
     Section(
         "fits",
