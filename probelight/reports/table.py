@@ -172,13 +172,13 @@ def _beside(
     frame: pd.DataFrame,
     values: Sequence[Any] | None,
 ) -> dict[Any, list[Column]]:
-    """Return the columns of each value; the value is their group unless they have one."""
+    """Return the columns of each value; it is their group unless they have one or are called it."""
     if not across:
         return {}
     order = values if values is not None else list(dict.fromkeys(frame[across]))
     return {
         value: [
-            replace(column, group=column.group or str(value))
+            replace(column, group=column.group or ("" if column.label == value else str(value)))
             for column in (each(value) if callable(each) else each)
         ]
         for value in order

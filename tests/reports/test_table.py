@@ -110,6 +110,11 @@ def test_columns_may_differ_by_value_and_values_have_an_order() -> None:
     # No row is of the model c, so that its columns are not shown.
     assert labels(result) == ["probe", "all: %", "b: model", "all: %"]
     assert texts(result) == [["p", "75.0", "b", "50.0"], ["q", "–", "–", "25.0"]]
+    # A column that is called like its value has no such heading above it.
+    result = made(
+        SCORES, [PROBE], rows="probe", across="model", each=lambda m: [share(m, "accuracy")]
+    )
+    assert labels(result) == ["probe", "a", "b"]
 
 
 def test_what_was_never_measured_is_in_the_file_alone() -> None:

@@ -39,6 +39,7 @@ VERDICTS = {
     "unknown": "without a chance level or an interval to compare with",
 }
 MOST_MODELS = 6  # in the paragraph
+MIN_PARADIGMS = 4  # with fewer, the table is read as fast
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
 
 
@@ -273,7 +274,19 @@ def summary(results: Results) -> str:
         sentences.append(f"{when}, {model} was {'; '.join(said)}.")
     if (rest := found.model.nunique() - MOST_MODELS) > 0:
         sentences.append(f"The table has {rest} more models.")
-    shares = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
+    rows = zero_shot_rows(results)
+    is_paradigm = (rows.subset_kind == "paradigm") & (rows.metric == "accuracy")
+    paradigms = of_entries(results, rows[is_paradigm & (rows.scoring == "")])
+    place = ["path", "model", "probe", "split"]
+    by_set = paradigms.merge(found[[*place, "chance"]], on=place).groupby(place[1:])
+    for (model, probe, _), parts in islice(by_set, MOST_MODELS):
+        if len(parts) >= MIN_PARADIGMS:
+            verdicts = [verdict_of((p.ci_low, p.ci_high), p.chance) for p in parts.itertuples()]
+            sentences.append(
+                f"Of the {len(parts)} kinds of minimal pairs of {probe}, {model} is above chance "
+                f"on {verdicts.count('above')} and below it on {verdicts.count('below')}."
+            )
+    shares = of_entries(results, rows[rows.metric == "predicted_share"])
     stuck = shares[shares.value >= STUCK]
     if len(stuck):
         answers = [f"{r.subset} of {r.model} on {r.probe}" for r in stuck.itertuples()]

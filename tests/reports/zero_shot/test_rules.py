@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.kit.table import Cell
 from probelight.reports.sections import printed
+from probelight.reports.table import Cell
+from probelight.reports.zero_shot.rules import unread
 from probelight.results.load import load_results
-from tests.fixtures.report import labels, named, tables
+from tests.fixtures.report import labels, named, records, tables
 
 WriteRun = Callable[..., Path]
 RULES = ("sum", "mean_char", "pmi")
@@ -24,10 +25,10 @@ BEST = [[[0], [0], [1], [0]], [[1], [1], [1], [1]], [[0], [0, 1], [0], [1]], [[1
 def line(number: int, best: list[list[int]]) -> dict[str, Any]:
     own, *others = best
     by_rule = {r: {"scores": [], "best": b} for r, b in zip(RULES, others, strict=True)}
-    facts = {"id": f"q{number}", "question": f"Item {number} [MASK]", "choices": ["x", "y"]}
-    facts |= {"set": "p", "position": number + 1, "scores": [0.0, 0.0], "prediction": own[0]}
-    facts |= {"tied": 1, "correct": float(own == [0])}
-    return {**facts, "answer": 0, "best": own, "by_rule": by_rule}
+    found = {"id": f"q{number}", "question": f"Item {number} [MASK]", "choices": ["x", "y"]}
+    found |= {"set": "p", "position": number + 1, "scores": [0.0, 0.0], "prediction": own[0]}
+    found |= {"tied": 1, "correct": float(own == [0])}
+    return {**found, "answer": 0, "best": own, "by_rule": by_rule}
 
 
 def write(folder: Path, write_run: WriteRun, found: list[dict[str, Any]], name: str = "a") -> None:
@@ -41,7 +42,7 @@ def write(folder: Path, write_run: WriteRun, found: list[dict[str, Any]], name: 
     (run / "predictions.jsonl").write_text("".join(lines))
 
 
-def test_accuracies_stand_side_by_side(
+def test_accuracies_are_side_by_side(
     tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
 ) -> None:
     write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
@@ -57,9 +58,9 @@ def test_accuracies_stand_side_by_side(
     assert row["own score: accuracy %"].text == "50.0"
     assert [row[f"{rule}: accuracy %"].text for rule in RULES] == ["25.0", "50.0", "75.0"]
     assert [row[f"{rule}: flipped %"].text for rule in RULES] == ["75.0", "50.0", "25.0"]
-    assert [r["rule"] for r in table.records] == ["own score", *RULES]
+    assert [r["rule"] for r in records(table)] == ["own score", *RULES]
     # The other tables go by the own score alone.
-    assert [r["accuracy"] for r in made["zero_shot"].records] == [0.5, 0.5]
+    assert [r["accuracy"] for r in records(made["zero_shot"])] == [0.5, 0.5]
     assert "zero_shot_parts" not in made
 
 
@@ -76,8 +77,8 @@ def test_items_that_flip_are_counted_for_each_two_rules(
         ["mean_char", "1", "2", "–", "3"],
         ["pmi", "2", "2", "3", "–"],
     ]
-    assert len(table.records) == 6  # each two rules once
-    assert table.records[0] == {
+    assert len(records(table)) == 6  # each two rules once
+    assert records(table)[0] == {
         "model": "m", "probe": "p", "rule": "own score", "other_rule": "sum", "num_flipped": 1,
         "num_items": 4,
     }  # fmt: skip
@@ -88,12 +89,12 @@ def test_some_items_are_shown_with_each_rules_answer(
 ) -> None:
     write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
     table = tables(tmp_path)["zero_shot_flipped_items"]
-    assert [record["id"] for record in table.records] == ["q0", "q2", "q3"]
+    assert [record["id"] for record in records(table)] == ["q0", "q2", "q3"]
     assert table.rows[1] == (
         Cell("p", "m"), Cell("Item 2 [MASK]"), Cell("x"), Cell("x", "right"), Cell("x, y"),
         Cell("x", "right"), Cell("y"),
     )  # fmt: skip
-    assert table.records[2]["pmi"] == "–"
+    assert records(table)[2]["pmi"] == "–"
 
 
 def test_of_many_probes_each_shows_some_items(
@@ -105,7 +106,7 @@ def test_of_many_probes_each_shows_some_items(
     for probe in "pq":
         write(tmp_path, write_run, rows.zero_shot(probe, 2, 4, 2, model="m"), probe)
     table = tables(tmp_path)["zero_shot_flipped_items"]
-    assert [(r["probe"], r["id"]) for r in table.records] == [("p", "q0"), ("q", "q0")]
+    assert [(r["probe"], r["id"]) for r in records(table)] == [("p", "q0"), ("q", "q0")]
 
 
 def test_without_rules_or_predictions_there_is_no_table(
@@ -123,3 +124,19 @@ def test_without_rules_or_predictions_there_is_no_table(
     assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)
     names = [table.name for table in printed("zero_shot", load_results(tmp_path))]
     assert names == ["zero_shot", "zero_shot_rules"]
+
+
+def test_damaged_predictions_are_named_and_the_accuracies_shown(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write(tmp_path, write_run, rows.zero_shot("p", 2, 4, 2, model="m"))
+    [path] = tmp_path.rglob("predictions.jsonl")
+    first, second, *_ = path.read_text().splitlines()
+    start, _, end = second.rpartition('"best": [1]')
+    path.write_text(f'{first}\n{start}"best": [7]{end}\n')
+    results = load_results(tmp_path)
+    assert unread(results).startswith("Not shown by rule: ")
+    assert "predictions.jsonl:2: a rule's best is none of the choices" in unread(results)
+    made = tables(tmp_path)
+    assert "zero_shot_rules" in made
+    assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)

@@ -1,0 +1,330 @@
+"""The tables, the figure and the paragraph of what models scored before any training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from probelight.reports.sections import made_sections, printed
+from probelight.reports.table import Cell
+from probelight.reports.zero_shot.figure import zero_shot_figure
+from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
+from probelight.results.load import load_results
+from tests.fixtures import subsets
+from tests.fixtures.report import labels, records, tables, texts_of
+
+WriteRun = Callable[..., Path]
+# Right of 10 pairs, by sums and by means per token.
+COUNTS = {"order": (10, 9), "agreement": (0, 1), "islands": (6, 6), "gaps": (9, 5)}
+
+
+def test_each_model_has_a_row_for_each_probe(demo_folder: Path) -> None:
+    found = zero_shots(load_results(demo_folder)).set_index("probe")
+    taxonomy = found.loc["taxonomy_conjunction"]
+    assert taxonomy.accuracy == 367 / 599
+    assert taxonomy.chance == taxonomy.floor == pytest.approx(1 / 3)
+    assert taxonomy.macro_accuracy == pytest.approx(367 / 599 - 0.004)
+    assert found.majority_accuracy["always_never"] == 101 / 280
+    assert found.against_chance.to_dict() == {
+        "age_comparison": "not distinguishable",
+        "always_never": "not above the majority",
+        "antonym_negation": "not distinguishable",
+        "multihop_composition": "not distinguishable",
+        "objects_comparison": "below",
+        "taxonomy_conjunction": "above",
+    }
+
+
+def test_two_models_of_one_name_are_named_by_weights(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for sha in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"):
+        write_run(tmp_path, sha, rows.zero_shot("p", 5, 10, 2), model_sha256=sha)
+    models = zero_shots(load_results(tmp_path)).model.tolist()
+    assert models == ["embedded (aaaaaaaa)", "embedded (bbbbbbbb)"]
+
+
+def test_two_settings_of_one_model_are_named_by_run(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    paths = [write_run(tmp_path, name, rows.zero_shot("p", 5, 10, 2)) for name in ("x", "y")]
+    models = zero_shots(load_results(tmp_path)).model.tolist()
+    assert models == [f"embedded ({path.name})" for path in paths]
+
+
+def test_chance_goes_by_the_real_choices_and_may_be_given_without_a_split(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("p", 5, 10, 5)
+    found.append({**found[1], "metric": "floor", "value": 0.25, "split": ""})
+    write_run(tmp_path, "a", found)
+    table = tables(tmp_path)["zero_shot"]
+    assert labels(table)[1:] == [
+        "chance", "majority", "embedded: accuracy %", "embedded: macro %", "embedded: n",
+        "embedded: chance, empty choices too", "embedded: against chance",
+    ]  # fmt: skip
+    assert (table.rows[0][1].text, table.rows[0][6].text) == ("25.0", "20.0")
+    assert "Empty choices that a model was given compete" in table.note
+
+
+def test_zero_shot_row_by_hand(demo_folder: Path) -> None:
+    table = tables(demo_folder)["zero_shot"]
+    (row,) = [row for row in table.rows if row[0].text == "taxonomy_conjunction"]
+    # 367 of 599 = 0.61269; Wilson: centre 0.61197, half width 0.03888.
+    assert row == (
+        Cell("taxonomy_conjunction", "dev"),
+        Cell("33.3"),
+        Cell("34.3"),
+        Cell("61.3", "57.3–65.1"),
+        Cell("60.9"),
+        Cell("599"),
+        Cell("above"),
+    )
+    (record,) = [r for r in records(table) if r["probe"] == "taxonomy_conjunction"]
+    assert record["accuracy"] == 367 / 599
+    assert record["ci_low"] == pytest.approx(0.61197 - 0.03888, abs=1e-4)
+
+
+def test_zero_shot_has_columns_for_each_model(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2, model="m1"))
+    write_run(tmp_path, "b", rows.zero_shot("q", 1, 1, 2, model="m2"))
+    write_run(tmp_path, "c", rows.zero_shot("q", 1_000_000, 2_000_000, 2, model="m1"))
+    table = tables(tmp_path)["zero_shot"]
+    assert labels(table)[3:8] == [
+        "m1: accuracy %",
+        "m1: macro %",
+        "m1: n",
+        "m1: against chance",
+        "m2: accuracy %",
+    ]
+    first, second = table.rows
+    assert [cell.text for cell in first[7:]] == ["–"] * 4  # m2 was not asked p
+    assert second[3:6] == (Cell("50.0", "49.9–50.1"), Cell("49.6"), Cell("2,000,000"))
+    # One item, right: Wilson's interval reaches down to 1 / (1 + z^2) = 20.7%.
+    assert second[7] == Cell("100.0", "20.7–100.0")
+
+
+def test_ties_have_a_column_where_there_are_any(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("p", 5, 10, 2, model="m1")
+    write_run(tmp_path, "a", [*found, {**found[1], "metric": "tied_share", "value": 0.0}])
+    assert "m1: ties %" not in labels(tables(tmp_path)["zero_shot"])
+    found = rows.zero_shot("q", 5, 10, 2, model="m1")
+    write_run(tmp_path, "b", [*found, {**found[1], "metric": "tied_share", "value": 0.3}])
+    table = tables(tmp_path)["zero_shot"]
+    assert labels(table)[3:] == [
+        "m1: accuracy %", "m1: macro %", "m1: n", "m1: against chance", "m1: ties %"
+    ]  # fmt: skip
+    assert [row[-1].text for row in table.rows] == ["0.0", "30.0"]
+    assert [record["tied_share"] for record in records(table)] == [0.0, 0.3]
+
+
+def test_near_ties_have_a_column_where_there_are_any(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("p", 5, 10, 2, model="m1")
+    near = {**found[1], "metric": "near_tied_share", "value": 0.125}
+    write_run(tmp_path, "a", [*found, near])
+    table = tables(tmp_path)["zero_shot"]
+    assert labels(table)[-1] == "m1: near-ties %"
+    assert "less than 0.0001 above the second" in table.note
+    assert table.rows[0][-1].text == "12.5"
+    assert records(table)[0]["near_tied_share"] == 0.125
+
+
+def test_other_ways_of_scoring_are_named(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("p", 5, 10, 5)
+    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
+    assert tables(tmp_path)["zero_shot"].rows[0][0] == Cell("p", "dev, pseudo log likelihood")
+    other = [{**row, "model": "b", "mode": "causal_likelihood"} for row in found]
+    write_run(tmp_path, "b", other)
+    table = tables(tmp_path)["zero_shot"]
+    assert table.rows[0][0] == Cell("p", "dev")
+    ways = [cell.text for cell in table.rows[0] if "likelihood" in cell.text]
+    assert sorted(ways) == ["causal likelihood", "pseudo log likelihood"]
+
+
+def test_predicted_shares(demo_folder: Path) -> None:
+    table = tables(demo_folder)["predicted_shares"]
+    shares = [row for row in table.rows if row[0].text == "always_never"]
+    assert [row[2].text for row in shares] == ["50.0", "12.5", "12.5", "12.5", "12.5"]
+
+
+def test_ranks_are_in_another_table(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("age", 30, 60, 2)
+    fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
+    found.append({**fields, "metric": "median_gold_rank", "value": 1234.5, "num_items": 60})
+    found.append({**rows.accuracy(15, 60, **fields), "metric": "gold_in_top10"})
+    found.append({**rows.accuracy(6, 60, **fields), "metric": "all_in_top10"})
+    write_run(tmp_path, "zero_shot-age", found)
+    write_run(tmp_path, "zero_shot-other", rows.zero_shot("other", 30, 60, 2))
+    table = ranks_table(load_results(tmp_path))
+    assert table is not None
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["age", "embedded", "1,234.5", "25.0", "10.0", "60"]
+    ]
+    assert records(table)[0]["all_in_top10"] == 0.1
+
+
+def test_templates_perturbations_and_controls_are_parts(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    whole = rows.zero_shot("p", 5, 10, 2, templates={"both": (3, 4)})
+    changed = {**whole[0], "perturbation": "birth years", "value": 0.1}
+    control = {**whole[0], "control": "no_language", "value": 0.2}
+    write_run(tmp_path, "one", [changed, *whole, control])
+    made = tables(tmp_path)
+    assert [record["accuracy"] for record in records(made["zero_shot"])] == [0.5]
+    assert [(one["part"], one["accuracy"]) for one in records(made["zero_shot_parts"])] == [
+        ("birth years", 0.1), ("template=both", 0.75), ("no_language", 0.2)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def pairs(rows: SimpleNamespace) -> Callable[..., list[dict[str, Any]]]:
+    """Makes the rows that a run leaves: the accuracy of each paradigm by two rules."""
+
+    def make(model: str = "m1") -> list[dict[str, Any]]:
+        common = {
+            "protocol": "zero_shot", "model": model, "probe": "blimp", "control": "standard",
+            "mode": "pseudo_log_likelihood", "split": "test",
+        }  # fmt: skip
+        by_mean = {**common, "scoring": "mean_token"}
+        found = [
+            rows.accuracy(25, 40, **common),
+            {**common, "metric": "chance", "value": 0.5, "num_items": 40},
+            rows.accuracy(21, 40, **by_mean),
+        ]
+        for name, counts in COUNTS.items():
+            for right, own in zip(counts, (common, by_mean), strict=True):
+                found.append(rows.accuracy(right, 10, **own, subset=subsets.paradigm(name)))
+        return found
+
+    return make
+
+
+def test_paradigms_are_rows_after_the_whole_and_models_columns(
+    tmp_path: Path, write_run: WriteRun, pairs: Callable[..., list[dict[str, Any]]]
+) -> None:
+    write_run(tmp_path, "a", pairs())
+    write_run(tmp_path, "b", pairs("m2"))
+    found = tables(tmp_path)
+    table = found["minimal_pairs"]
+    assert labels(table) == [
+        "UID", "n", "m1: accuracy %", "m1: mean_token %", "m2: accuracy %", "m2: mean_token %"
+    ]  # fmt: skip
+    assert [row[0].text for row in table.rows] == ["all", "agreement", "gaps", "islands", "order"]
+    # 9 of 10: Wilson's interval is (0.5958, 0.9821); 5 of 10: (0.2366, 0.7634).
+    gaps = (Cell("90.0", "59.6–98.2"), Cell("50.0", "23.7–76.3"))
+    assert table.rows[2] == (Cell("gaps", "blimp, test"), Cell("10"), *gaps, *gaps)
+    assert [cell.text for cell in table.rows[0][1:4]] == ["40", "62.5", "52.5"]
+    assert len(records(table)) == 10
+    assert records(table)[4]["uid"] == "order"
+    assert records(table)[4]["mean_token_accuracy"] == 0.9
+    # They are no parts of a probe like its templates, and one row a probe stays the whole.
+    assert "zero_shot_parts" not in found
+    assert len(found["zero_shot"].rows) == 1
+
+
+def test_paradigms_are_counted_by_their_verdicts(
+    tmp_path: Path, write_run: WriteRun, pairs: Callable[..., list[dict[str, Any]]]
+) -> None:
+    write_run(tmp_path, "a", pairs())
+    assert summary(load_results(tmp_path)).endswith(
+        "Of the 4 kinds of minimal pairs of blimp, m1 is above chance on 2 and below it on 1."
+    )
+
+
+def test_the_figure_has_chance_levels_and_the_best_first(demo_folder: Path) -> None:
+    demo = load_results(demo_folder)
+    texts = texts_of(zero_shot_figure(demo))
+    assert texts.count("chance 50.0") == 3
+    assert "61.3" in texts
+    assert "57.3–65.1" in texts
+    # Sorted by the distance from chance, the best first.
+    probes = [text for text in texts if text.replace(" ", "_") in {r.probe for r in demo.runs}]
+    assert probes[0] == "taxonomy conjunction"
+    assert probes[-1] == "objects comparison"
+
+
+def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
+    demo_folder: Path,
+) -> None:
+    results = load_results(demo_folder)
+    [section] = [one for one in made_sections(results) if one.name == "before"]
+    assert [figure.name for figure in section.figures] == ["zero_shot"]
+    names = [table.name for table in section.tables]
+    assert names == ["zero_shot", "zero_shot_parts", "predicted_shares"]  # no pairs, ranks or rules
+    on_terminal = [table.name for table in printed("zero_shot", results)]
+    assert on_terminal == ["zero_shot", "zero_shot_parts"]
+
+
+def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
+    assert summary(load_results(demo_folder)) == (
+        "Before any training, embedded was above chance on taxonomy_conjunction; no better than "
+        "always giving the most frequent answer on always_never; not distinguishable from chance "
+        "on age_comparison, antonym_negation and multihop_composition; below chance on "
+        "objects_comparison."
+    )
+
+
+def test_what_another_program_measured_comes_first(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("taxonomy_conjunction", 367, 599, 3)
+    write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
+    assert summary(load_results(tmp_path)) == (
+        "Imported, not measured here: embedded on taxonomy_conjunction. Whether these models were "
+        "trained on anything of the kind before is not known. As imported, embedded was above "
+        "chance on taxonomy_conjunction."
+    )
+
+
+def test_a_model_that_always_says_the_same_is_named(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.zero_shot("age_comparison", 250, 500, 2)
+    shares = {subsets.answered("choice 1"): 0.95, subsets.answered("choice 2"): 0.05}
+    found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
+    write_run(tmp_path, "a", found)
+    assert summary(load_results(tmp_path)).endswith(
+        "Almost always the same answer: choice 1 of embedded on age_comparison."
+    )
+
+
+def test_many_models_are_not_all_named(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    for number in range(8):
+        write_run(tmp_path, f"m{number}", rows.zero_shot("p", 5, 10, 2, model=f"m{number}"))
+    sentences = summary(load_results(tmp_path))
+    assert sentences.count("Before any training") == 6
+    assert sentences.endswith("The table has 2 more models.")
+
+
+def test_no_interval_is_no_verdict(tmp_path: Path, write_run: WriteRun) -> None:
+    bare: dict[str, Any] = {
+        "protocol": "zero_shot",
+        "metric": "accuracy",
+        "value": 0.9,
+        "model": "m",
+    }
+    for probe in ("p", "q"):
+        write_run(tmp_path, probe, [{**bare, "probe": probe}])
+    results = load_results(tmp_path)
+    assert summary(results) == (
+        "Before any training, m was without a chance level or an interval to compare with on p and "
+        "q."
+    )
+    assert zero_shots(results).against_chance.tolist() == ["unknown"] * 2
