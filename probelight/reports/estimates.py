@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,13 @@ Bounds = tuple[float | None, float | None]  # of an interval; None where it is n
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
 AT_CHANCE = "not distinguishable from chance"  # verdicts as sentences have them
 NO_BETTER = "no better than always giving the most frequent answer"
+VERDICTS: Mapping[Verdict, str] = {
+    "above": "above chance",
+    "not above the majority": NO_BETTER,
+    "not distinguishable": AT_CHANCE,
+    "below": "below chance",
+    "unknown": "without a chance level or an interval to compare with",
+}
 WHOLE = ("", "standard")  # the `control` of an unchanged probe
 
 

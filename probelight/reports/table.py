@@ -232,7 +232,7 @@ def number(label: str, name: str, form: Callable[[Any], str], *, group: str = ""
     """Make a column of numbers that are written in a form of their own."""
 
     def show(row: Any) -> str:
-        value = getattr(row, name)
+        value = getattr(row, name, None)
         return ABSENT if missing(value) else form(value)
 
     return Column(label, show, group=group)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.reports.estimates import WHOLE, Estimate, verdict_of
@@ -48,6 +48,12 @@ class Series(NamedTuple):
         control = self.control.replace("_", " ")
         return ", ".join(filter(None, (control, how, other if self.setup else "")))
 
+    @property
+    def about(self) -> str:
+        """The model, its original task and what is unusual."""
+        origin = f"originally {self.original_task}" if self.original_task else ""
+        return ", ".join(filter(None, (self.model, origin, self.remarks)))
+
 
 @dataclass(frozen=True)
 class Inoculation:
@@ -75,11 +81,6 @@ class Inoculation:
     trajectory: Mapping[str, Mapping[int, float]]
     interpretable: bool
     chosen: bool = True
-
-    def __getattr__(self, name: str) -> Any:  # TRANSITION
-        if name in Series._fields:
-            return getattr(self.series, name)
-        raise AttributeError(name)
 
     @property
     def num_settings(self) -> int:
@@ -164,12 +165,12 @@ def _cells(results: Results, run: Run) -> Iterator[Inoculation]:
             epoch=measured["probe_accuracy"].epoch,
             measured=measured,
             parts=parts,
-            trajectory=trajectory(rows),
+            trajectory=_trajectory(rows),
             interpretable=above_chance(measured, True) if recorded is None else recorded,
         )
 
 
-def trajectory(rows: list[Row]) -> dict[str, dict[int, float]]:
+def _trajectory(rows: list[Row]) -> dict[str, dict[int, float]]:
     found: dict[str, dict[int, float]] = {}
     for row in sorted(rows, key=lambda row: row.epoch or 0):
         if row.split == SELECTION and row.epoch is not None and row.subset is None:

@@ -10,7 +10,7 @@ import pandas as pd
 from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports import table as tables
-from probelight.reports.estimates import AT_CHANCE, NO_BETTER, WHOLE, verdict_of
+from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import (
     ACCURACY,
     SIZE,
@@ -31,13 +31,6 @@ LEVELS = [
     "chance", "floor", "majority_accuracy", "macro_accuracy", "tied_share", "near_tied_share"
 ]  # fmt: skip
 IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
-VERDICTS = {
-    "above": "above chance",
-    "not above the majority": NO_BETTER,
-    "not distinguishable": AT_CHANCE,
-    "below": "below chance",
-    "unknown": "without a chance level or an interval to compare with",
-}
 MOST_MODELS = 6  # in the paragraph
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
 STUCK = 0.95  # share of one answer from which a model is said to give it whatever is asked
