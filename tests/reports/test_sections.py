@@ -14,8 +14,7 @@ import pytest
 import probelight.reports
 from probelight.reports.curve.figures.controls import control_figures
 from probelight.reports.figure import Figure
-from probelight.reports.inoculation.figures.doses import inoculation_figure
-from probelight.reports.inoculation.figures.selection import trajectory_figure
+from probelight.reports.inoculation.figures import inoculation_figure, trajectory_figure
 from probelight.reports.kit.section import Section, TableMaker
 from probelight.reports.kit.table import Table
 from probelight.reports.sections import made_sections, sections

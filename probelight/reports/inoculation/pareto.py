@@ -132,8 +132,12 @@ def pareto_figure(results: Results) -> Figure | None:
             mark = Line2D([], [], color=line.color, label=f"seed {seed}")
             mark.set(linestyle=line.dash)
             marks.append(mark)
-        ring = {"marker": "o", "markersize": 10, "markerfacecolor": "none", "linestyle": "none"}
-        marks.append(Line2D([], [], color=INK, label="M*", **ring))
+        marks.append(
+            Line2D(
+                [], [], marker="o", color=INK, markersize=10, markerfacecolor="none",
+                linestyle="none", label="M*",
+            )
+        )  # fmt: skip
         canvas.legend(handles=marks, loc="outside upper left", ncols=8, columnspacing=1.3)
         return look.drawn(
             "pareto",

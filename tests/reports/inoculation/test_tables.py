@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from probelight.reports.kit.table import Cell
+from probelight.reports.table import Cell
 from probelight.results.load import Results
 from tests.fixtures import subsets
-from tests.fixtures.report import labels, tables
+from tests.fixtures.report import findings, labels, records, tables
 
 WriteRun = Callable[..., Path]
 
@@ -30,7 +30,7 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     assert row["whole clusters %: before"] == Cell("10.0")
     assert row["whole clusters %: after"] == Cell("25.0")
     assert row["whole clusters %: n"] == Cell("800")
-    record = table.records[1]
+    record = records(table)[1]
     assert record["inoculation_cost"] == pytest.approx(0.038)
     assert record["cost_interpretable"] is True
 
@@ -76,7 +76,7 @@ def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Resu
     assert by_label["cost, points mean"] == Cell("+2.0")
     assert "none where a run" in table.note
     assert by_label["cost, points over seeds"] == Cell("+2.0 to +2.0")
-    (record,) = table.records
+    (record,) = records(table)
     assert record["probe_accuracy_median"] == pytest.approx(0.35)
     assert (record["probe_accuracy_min"], record["probe_accuracy_max"]) == (0.3, 0.4)
 
@@ -101,8 +101,8 @@ def test_seeds_are_averaged_on_untouched_items_too(
     first, second = table.rows
     assert first[-2:] == (Cell("10.0"), Cell("25.0"))
     assert second[-2:] == (Cell("–"), Cell("–"))
-    assert table.records[0]["probe_accuracy_group_not_in_train"] == pytest.approx(0.25)
-    assert "probe_accuracy_group_not_in_train" not in table.records[1]
+    assert records(table)[0]["probe_accuracy_group_not_in_train"] == pytest.approx(0.25)
+    assert records(table)[1]["probe_accuracy_group_not_in_train"] is None
 
 
 def test_original_task_reports_its_report_split(
@@ -117,3 +117,148 @@ def test_original_task_reports_its_report_split(
     (row,) = tables(tmp_path)["original_task"].rows
     assert row[0] == Cell("science", "report")
     assert row[3].text == "45.0"
+
+
+def test_parts_of_an_inoculation(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.inoculation(datasets={"easy": (300, 150, 120)})
+    clean = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
+    found += [
+        rows.accuracy(10, 100, **{**clean, "metric": "probe_accuracy_before"}),
+        rows.accuracy(20, 100, **{**clean, "metric": "probe_accuracy"}),
+    ]
+    write_run(tmp_path, "a", found)
+    table = tables(tmp_path)["inoculation_parts"]
+    texts = [[cell.text for cell in row[3:]] for row in table.rows]
+    assert texts == [
+        ["original task", "easy", "50.0", "40.0", "300", "+10.0"],
+        ["probe", "group not in train", "10.0", "20.0", "100", "–"],
+    ]
+
+
+def test_large_clusters_are_one_row_of_the_parts(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    found = rows.inoculation()
+    report = {**found[-1], "split": "report"}
+    for size, before, after, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
+        own = {**report, "subset": subsets.clusters(size)}
+        found += [
+            rows.accuracy(before, number, **{**own, "metric": "strict_cluster_accuracy_before"}),
+            rows.accuracy(after, number, **{**own, "metric": "strict_cluster_accuracy"}),
+        ]
+    facts = {"original_task": "definitions", "selection": "paper", "report_split": "dev"}
+    write_run(tmp_path, "a", found, **facts)
+    table = tables(tmp_path)["inoculation_parts"]
+    first, second = table.rows
+    detail = "embedded, originally definitions, chosen on the reported items (dev)"
+    assert first[0] == second[0] == Cell("hypernymy", detail)
+    assert [cell.text for cell in first[4:]] == ["clusters of 4", "20.0", "40.0", "40"]
+    # 3 of 20 before and 6 of 20 after, with Wilson's intervals.
+    assert second[4:] == (
+        Cell("clusters of 5 or more"),
+        Cell("15.0", "5.2–36.0"),
+        Cell("30.0", "14.5–51.9"),
+        Cell("20"),
+    )
+    sizes = [record["part"] for record in records(table)]
+    assert sizes == [f"clusters of {size}" for size in (4, 5, 7, 12)]
+
+
+def test_cost_of_a_data_set_is_read_by_its_own_chance(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    sets = {"easy": (300, 150, 120), "hard": (200, 50, 40), "plain": (100, 20, 10)}
+    found = rows.inoculation(datasets=sets)
+    report = {**found[-1], "split": "report", "metric": "chance_original"}
+    # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
+    found += [
+        {**report, "subset": subsets.source_set(name), "value": 0.25} for name in ("easy", "hard")
+    ]
+    write_run(tmp_path, "a", found, cost_interpretable=True)
+    table = tables(tmp_path)["inoculation_parts"]
+    costs = {row[4].text: row[-1].text for row in table.rows}
+    assert costs == {"easy": "+10.0", "hard": "not interpretable", "plain": "+10.0"}
+    flags = {record["part"]: record["cost_interpretable"] for record in records(table)}
+    assert flags == {"easy": True, "hard": False, "plain": True}
+
+
+def test_the_largest_dose_is_judged(demo_folder: Path) -> None:
+    # 55.3% where chance is 20%; 3.8 points of cost, 3 each way.
+    [summary] = [text for text in findings(demo_folder) if text.startswith("With the largest k")]
+    name = "hypernymy (embedded, originally definitions)"
+    assert summary == (
+        f"With the largest k, accuracy on the probe was above chance for {name}. The cost on the "
+        f"original task was above none for {name}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "facts", "probe", "original"),
+    [
+        (
+            {"original_correct": (100, 98), "probe_correct": (200, 210)},  # of 500, of 1,000
+            {"cost_interpretable": False},
+            "not distinguishable from chance",
+            "not interpretable, as the model was not above chance before,",
+        ),
+        # 10 of 500, with 3 points of doubt.
+        ({"probe_correct": (291, 150)}, {}, "below chance", "not distinguishable from none"),
+        ({"original_correct": (300, 340)}, {}, "above chance", "below none, a gain,"),
+    ],
+)
+def test_verdicts_on_gain_and_cost(
+    tmp_path: Path,
+    inoculated: Callable[..., Results],
+    run: dict[str, object],
+    facts: dict[str, bool],
+    probe: str,
+    original: str,
+) -> None:
+    inoculated(run, **facts)
+    assert findings(tmp_path) == [
+        f"With the largest k, accuracy on the probe was {probe} for hypernymy (embedded). The cost "
+        f"on the original task was {original} for hypernymy (embedded)."
+    ]
+
+
+def test_a_gain_says_what_was_added(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
+    inoculated({"extra": "x1", "original_correct": (300, 340)})
+    assert findings(tmp_path)[0].endswith(
+        "was below none, a gain, for hypernymy (embedded), with original-task examples added "
+        "(extra x1)."
+    )
+
+
+def test_seeds_without_their_items_have_no_interval(
+    tmp_path: Path, inoculated: Callable[..., Results]
+) -> None:
+    inoculated(*({"seed": seed} for seed in (1, 2)))
+    assert findings(tmp_path)[0].endswith(
+        "was without an interval for hypernymy (embedded). Means over seeds have no interval, "
+        "because runs did not record what each item counted, for hypernymy (embedded)."
+    )
+
+
+def test_checkpoint_worse_than_the_model_before_is_told(
+    tmp_path: Path, inoculated: Callable[..., Results]
+) -> None:
+    # The averages before are 0.40; after 0.39, 0.40 and 0.45.
+    after = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
+    inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
+    told = (
+        "On the selection items the chosen checkpoint's average of both tasks was below that of "
+        "the model before inoculation for hypernymy (embedded)"
+    )
+    assert findings(tmp_path)[0].endswith(f"{told}.")
+    inoculated(*({"seed": seed, "selection": [(0.2, 0.6), after[seed]]} for seed in (2, 3)))
+    assert findings(tmp_path)[0].endswith(f"{told} in 1 of 3 seeds.")
+
+
+def test_many_inoculations_are_told_briefly(
+    tmp_path: Path, inoculated: Callable[..., Results]
+) -> None:
+    inoculated(*({"probe": f"p{i}"} for i in range(8)))
+    names = ", ".join(f"p{i} (embedded)" for i in range(6))
+    assert f"above chance for {names} and 2 more." in findings(tmp_path)[0]

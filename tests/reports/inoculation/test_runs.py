@@ -17,7 +17,9 @@ WriteRun = Callable[..., Path]
 def test_demo_is_gathered(demo_folder: Path) -> None:
     first, second = inoculations(load_results(demo_folder))
     assert (first.dose, second.dose) == (100, 1000)
-    assert (first.epoch, first.extra, first.original_task) == (2, "none", "definitions")
+    assert (first.epoch, first.extra) == (2, "none")
+    assert first.series == Series("embedded", "hypernymy", "definitions")
+    assert first.series.about == "embedded, originally definitions"
     assert first.value("probe_accuracy_before") == 0.291
     assert first.value("original_accuracy_after") == 297 / 500
     assert first.trajectory["aggregate"][2] == pytest.approx(0.505)
@@ -94,3 +96,25 @@ def test_run_without_report_is_no_cell(
     found = [row for row in rows.inoculation() if row["split"] == "selection"]
     write_run(tmp_path, "a", found)
     assert inoculations(load_results(tmp_path)) == []
+
+
+def test_splits_and_ways_of_choosing_are_lines_of_their_own(
+    inoculated: Callable[..., Results],
+) -> None:
+    for way, split in (("train", "dev"), ("train", "test"), ("paper", "test")):
+        results = inoculated(selection=way, report_split=split)
+    lines = doses(inoculations(results))
+    remarks = [series.remarks for series in lines]
+    assert remarks == ["chosen on the reported items (test)", "dev", "test"]
+
+
+def test_namesakes_of_another_setup_are_lines_of_their_own(
+    inoculated: Callable[..., Results],
+) -> None:
+    for setup in ("a1", "b2"):
+        results = inoculated(setup=setup)
+    assert [series.setup for series in doses(inoculations(results))] == ["a1", "b2"]
+
+
+def test_one_setup_is_not_named(inoculated: Callable[..., Results]) -> None:
+    assert [series.setup for series in doses(inoculations(inoculated(setup="a1")))] == [""]
