@@ -17,7 +17,7 @@ from probelight.reports import table as tables
 from probelight.reports.estimates import AT_CHANCE, verdict_of
 from probelight.reports.published import DiagnosticKey, published_diagnostics, short_name
 from probelight.reports.table import Cell, Column, Table, prose, text
-from probelight.reports.words import ABSENT, between, count, listed, percent
+from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
@@ -27,12 +27,6 @@ PLACE = ["model", "probe", "subset", "perturbation"]  # what a model was asked
 SPREAD = "_sd"  # after a metric: its standard deviation over shuffles
 ACCURACY, SURVIVAL = "accuracy", "survival"  # at each k
 SENSITIVITY, MARGIN = "sensitivity", "sensitivity_margin"
-MEASURES = {
-    "negation_sensitivity": "first word changed by “not”",
-    "unchanged_by_not": "first word unchanged by “not”",
-    "repeated_subject": "errors that repeat the subject",
-    "article_obedience": "first word that “a” or “an” asks for",
-}
 PERTURBATIONS = {
     "shuffled": "1st sentence shuffled",
     "truncated": "2nd sentence cut",
@@ -246,7 +240,7 @@ def first_words_table(results: Results) -> Table | None:
     order = [*found.metric.unique()]
     found = found.assign(
         _share=[_counted(row) for row in found.to_dict("records")],
-        _measured=[MEASURES.get(name, name.replace("_", " ")) for name in found.metric],
+        _measured=[measure(metric) for metric in found.metric],
         _order=[order.index(name) for name in found.metric],
         _runs=found.run,
     )

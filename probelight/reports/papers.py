@@ -33,7 +33,7 @@ from probelight.reports.released import (
     released_file,
 )
 from probelight.reports.table import Cell, Column, Table, accuracy, gap, number, share, text, whole
-from probelight.reports.words import INTERVAL, count, percent, points, rate, way
+from probelight.reports.words import INTERVAL, count, measure, percent, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results
 
@@ -317,12 +317,12 @@ def _number(row: Any) -> str:
         return MODES[row.mode] + CURVE_NUMBERS[row.metric]
     if row.paper == RICHARDSON:
         return f"{row.probe}, {CLUSTER_NUMBERS.get(row.metric, f'{row.split}, %')}"
-    from probelight.reports.diagnostics import MEASURES, PERTURBATIONS, SPREAD
+    from probelight.reports.diagnostics import PERTURBATIONS, SPREAD
 
     metric = row.metric.removesuffix(SPREAD)
     is_spread = metric != row.metric
     at_k = f"k = {metric.partition('@')[2]}" if metric.startswith("accuracy") else ""
-    what = at_k or COMPLETIONS.get(metric) or MEASURES[metric]
+    what = at_k or COMPLETIONS.get(metric) or measure(metric)
     condition = PERTURBATIONS.get(row.perturbation, "")
     unit = "sd over shuffles, points" if is_spread else "%"
     return ", ".join(filter(None, (row.part, condition, what, unit)))

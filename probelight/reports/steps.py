@@ -10,10 +10,9 @@ import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
-from probelight.reports.diagnostics import MEASURES
 from probelight.reports.estimates import chance_levels
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL
+from probelight.reports.words import BY_GROUPS, INTERVAL, measure
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, distinct_ends
 
@@ -60,7 +59,7 @@ def snapshots(results: Results) -> pd.DataFrame:
         model=[names[base] for base in bases],
         revision=revisions,
         step=pd.array([step_of(revision) for revision in revisions], dtype="Int64"),
-        measure=[MEASURES.get(metric, metric.replace("_", " ")) for metric in rows.metric],
+        measure=[measure(metric) for metric in rows.metric],
         set=rows.probe.where(rows.protocol == "diagnose", ""),
         _runs=rows.run,
     )
@@ -110,9 +109,9 @@ def steps_figures(results: Results) -> list[Figure]:
         looks = dict(zip(models, figures.LINES * len(models), strict=False))
         with figures.styled():
             canvas, axes = figures.panels(len(panels[: figures.MAX_PANELS]), shared=False)
-            for ((probe, split, measure), rows), axis in zip(panels, axes, strict=False):
+            for ((probe, split, what), rows), axis in zip(panels, axes, strict=False):
                 title = SETS[probe].title if probe in SETS else probe.replace("_", " ")
-                figures.head(axis, title, " · ".join(filter(None, (measure, split))))
+                figures.head(axis, title, " · ".join(filter(None, (what, split))))
                 _panel(axis, rows, looks, None if name else chance.get(probe))
             handles = [
                 axes[0].plot([], [], label=model, **_style(look))[0]

@@ -15,6 +15,12 @@ INTERVAL = "Beside each accuracy is its 95% interval"
 BY_GROUPS = "by groups where items come in groups, else Wilson's"
 TOO_FEW = "too few"  # in place of an interval that only says that there is hardly any data
 LEAST = 3  # groups, or seeds, from which an interval is shown
+MEASURES = {
+    "negation_sensitivity": "first word changed by “not”",
+    "unchanged_by_not": "first word unchanged by “not”",
+    "repeated_subject": "errors that repeat the subject",
+    "article_obedience": "first word that “a” or “an” asks for",
+}
 
 
 def missing(value: Any) -> bool:
@@ -76,6 +82,11 @@ def probability(value: float | None) -> str:
 def way(mode: str) -> str:
     """Return how choices got their scores; empty where a masked LM gave them at the mask."""
     return "" if mode in ("", "zero_shot") else mode.replace("_", " ")
+
+
+def measure(metric: str) -> str:
+    """Return a metric of the diagnostics as tables and figures call it."""
+    return MEASURES.get(metric, metric.replace("_", " "))
 
 
 def in_words(name: str) -> str:
