@@ -200,12 +200,12 @@ SECTIONS = (
         "What a model knows, concept by concept",
         ("zero_shot", "curve", "inoculation"),
         tables=(
-            "concepts.clusters:clusters_table",
-            "concepts.concepts:concepts_table",
-            "concepts.difficulty:difficulty_table",
+            "concepts:clusters_table",
+            "concepts:concepts_table",
+            "difficulty:difficulty_table",
         ),
-        figures=("concepts.figures:difficulty_figure",),
-        summary=("concepts.concepts:summary",),
+        figures=("difficulty_figure:difficulty_figure",),
+        summary=("concepts:summary",),
     ),
     Section(
         "audit",

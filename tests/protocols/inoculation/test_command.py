@@ -13,7 +13,7 @@ from probelight.protocols import cli
 from probelight.protocols.cli.errors import FAILURE, USAGE_ERROR
 from probelight.protocols.engine.models import saved_module
 from probelight.protocols.inoculation import inoculate as inoculations
-from probelight.reports.concepts.facts import gathered
+from probelight.reports.concepts import gathered
 from probelight.reports.inoculation.doses import doses
 from probelight.reports.inoculation.runs import with_controls
 from probelight.reports.overview.skills import CHOICES, dose_case
@@ -68,7 +68,7 @@ def test_the_report_finds_both_times_of_asking_in_the_predictions(finished: Path
     found = gathered(load_results(finished))
     [asked] = [one for one in (*found.asked, *found.few) if one.series.original_task]
     assert len(asked.answers) == 2
-    assert {len(run.credit) for runs in asked.answers.values() for run in runs} == {22}
+    assert {len(lines) for runs in asked.answers.values() for lines in runs.values()} == {22}
 
 
 def test_a_model_is_scored_with_as_many_choices_as_it_was_trained_with(

@@ -1,0 +1,174 @@
+"""Probe accuracy by hops and distractors (Richardson & Sabharwal 2020, figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from probelight.reports import table as tables
+from probelight.reports.concepts import UNTRAINED, gathered
+from probelight.reports.inoculation.doses import doses
+from probelight.reports.inoculation.runs import ON_REPORTED, inoculations
+from probelight.reports.table import Table, share, text, whole
+from probelight.reports.words import count
+from probelight.results.load import Results
+from probelight.results.predictions import difficulty_of
+from probelight.results.row import Subset
+
+RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come after
+BLOCK = ["model", "original_task", "selection"]  # heat maps next to each other
+QUESTIONS = ["probe", "report_split", "hops"]  # a row of a heat map
+WRONG = ["rank", "distractors", "distractor_hops"]  # a column of it
+FEW = 10  # items; a cell of fewer is merged with those of the next distances
+
+
+@lru_cache(maxsize=2)
+def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the cells of the heat maps, each by itself and as they are shown.
+
+    The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds),
+    `num_items` (of a seed) and `_runs`, its keys. Those that are shown have `last_hops` as well:
+    cells of under `FEW` items are merged, in a row of a kind of wrong answers, with the next ones.
+    """
+    columns = [*BLOCK, *QUESTIONS, *WRONG, "dose", "run", "right", "num_items"]
+    asked = pd.DataFrame([*_inoculated(results), *_zero_shot(results)], columns=columns)
+    place = [*BLOCK, *QUESTIONS, *WRONG]
+    cells = _over_seeds(asked, place)
+    merged = _merged(cells)
+    spans = [merged[key] for key in places(asked, place)]
+    asked["distractor_hops"], asked["last_hops"] = ([span[i] for span in spans] for i in (0, 1))
+    return cells, _over_seeds(asked, [*place, "last_hops"])
+
+
+def _inoculated(results: Results) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each difficulty before inoculation and after each dose."""
+    for series, line in doses(inoculations(results)).items():
+        block = (series.model, series.original_task, series.selection)
+        # The model before inoculation is the same whatever the dose.
+        first = (UNTRAINED, "difficulty_accuracy_before", line[0])
+        for number, metric, dose in [first, *((d.dose, "difficulty_accuracy", d) for d in line)]:
+            for one in dose.runs:
+                for part, rows in one.parts.items():
+                    if part.kind == "difficulty" and (row := rows.get(metric)) is not None:
+                        cell = _cell(series.probe, series.report_split, part)
+                        size = row.num_items or 1
+                        yield *block, *cell, number, one.run.key, row.value * size, size
+
+
+def _zero_shot(results: Results) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each question of the zero-shot runs."""
+    for asked in gathered(results).asked:
+        if asked.last == UNTRAINED:
+            series = asked.series
+            for run, lines in asked.answers[UNTRAINED].items():
+                for line in lines:
+                    if (part := difficulty_of(vars(line))) is not None:
+                        cell = _cell(series.probe, series.report_split, part)
+                        yield series.model, "", "", *cell, UNTRAINED, run, line.correct, 1
+
+
+def _cell(probe: str, split: str, part: Subset) -> tuple[str | int, ...]:
+    """Return row and column of a difficulty; hypernyms and hyponyms share one, as in the paper."""
+    kind = part["distractor_type"]
+    kind = "up/down" if kind in ("hypernym", "hyponym") else kind
+    return probe, split, part["hops"], RANKS.get(kind, len(RANKS)), kind, part["distractor_hops"]
+
+
+def _over_seeds(asked: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
+    """Return the means over seeds, models that were inoculated first: figures leave out others."""
+    keys = [*place, "dose"]
+    seeds = asked.groupby([*keys, "run"])[["right", "num_items"]].sum().reset_index()
+    seeds["accuracy"] = seeds.right / seeds.num_items
+    by_cell = seeds.groupby(keys)
+    found = by_cell[["accuracy", "num_items"]].mean()
+    found["num_items"] = found.num_items.round().astype(int)
+    found["_runs"] = by_cell.run.agg(tuple)
+    found = found.reset_index()
+    found["_only_before"] = found.groupby(BLOCK).dose.transform("max") == UNTRAINED
+    return found.sort_values(["_only_before", *keys], ignore_index=True)
+
+
+def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
+    """Return the distances, from and to, that are shown together with each cell's."""
+    *row, distance = [*BLOCK, *QUESTIONS, *WRONG]
+    smallest = cells.groupby([*row, distance]).num_items.min()
+    found: dict[tuple[Any, ...], tuple[int, int]] = {}
+    for place, sizes in smallest.groupby(level=row):
+        groups: list[list[int]] = [[]]
+        for hops in sizes.index.get_level_values(distance):
+            if groups[-1] and sum(sizes[(*place, one)] for one in groups[-1]) >= FEW:
+                groups.append([])
+            groups[-1].append(hops)
+        if len(groups) > 1 and sum(sizes[(*place, one)] for one in groups[-1]) < FEW:
+            groups[-2:] = [groups[-2] + groups[-1]]
+        found |= {(*place, hops): (own[0], own[-1]) for own in groups for hops in own}
+    return found
+
+
+def difficulty_table(results: Results) -> Table | None:
+    """Make the table of the heat maps: a row is what is asked, a column a dose."""
+    cells, shown = heat_maps(results)
+    names = shown.assign(
+        _block=[block_name(*place) for place in places(shown, BLOCK)],
+        _questions=[questions_name(*place) for place in places(shown, QUESTIONS)],
+        _wrong=[wrong_name(*place) for place in places(shown, [*WRONG[1:], "last_hops"])],
+    )
+    return tables.table(
+        "difficulty",
+        "By hops and wrong answers",
+        "Mean over seeds of the accuracy, of n items a seed; without inoculation it is under k = "
+        "0. Hops: edges between the concept and the right answer. Wrong answers: what most of them "
+        "are, and how many edges they lie from the concept; up/down are its hypernyms or hyponyms. "
+        f"{MERGED} The csv file has each by itself.",
+        cells,
+        [
+            text("model", "_block"),
+            text("questions", "_questions"),
+            text("wrong answers", "_wrong"),
+            whole("n", "num_items"),
+        ],
+        rows=" ".join([*BLOCK, *QUESTIONS, *WRONG]),
+        across="dose",
+        each=lambda dose: [share(dose_title(dose), "accuracy", group="accuracy %")],
+        values=sorted(cells.dose.unique()),
+        shown=names,
+        csv=" ".join([*BLOCK, *QUESTIONS, *WRONG[1:], "dose", "accuracy", "num_items"]),
+    )
+
+
+MERGED = f"Distances with under {FEW} items are merged with the next ones of the same kind."
+
+
+def places(frame: pd.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
+    """Return the values of some columns, row by row."""
+    return [*frame[names].itertuples(index=False, name=None)]
+
+
+def dose_title(dose: int, inoculated: bool = True) -> str:
+    """Return the heading of a heat map."""
+    if dose:
+        return f"k = {count(dose)}"
+    return "before (k = 0)" if inoculated else "before any training"
+
+
+def block_name(model: str, original_task: str, selection: str) -> str:
+    """Return what people call heat maps next to each other."""
+    origin = f" · originally {original_task}" if original_task else ""
+    warning = " · chosen on the reported items" if selection == ON_REPORTED else ""
+    return f"{model}{origin}{warning}"
+
+
+def questions_name(probe: str, split: str, hops: int) -> str:
+    """Return what people call a row of a heat map."""
+    of_split = f" ({split})" if split else ""
+    return f"{probe.replace('_', ' ')}{of_split}, {hops} {'hop' if hops == 1 else 'hops'}"
+
+
+def wrong_name(kind: str, distance: int, last: int) -> str:
+    """Return what people call a column of a heat map, or several that are merged."""
+    if distance != last:
+        return f"{kind} {distance}–{last}"
+    return f"{kind} {distance}" if distance else kind

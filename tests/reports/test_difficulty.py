@@ -1,0 +1,135 @@
+"""Heat maps by hops and distractors, on counts worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from probelight.reports.difficulty import (
+    BLOCK,
+    QUESTIONS,
+    WRONG,
+    difficulty_table,
+    heat_maps,
+    places,
+)
+from probelight.reports.difficulty_figure import ON_DARK, ON_FEW, difficulty_figure, draw_map
+from probelight.results.load import Results, load_results
+from tests.fixtures import subsets
+from tests.fixtures.report import records, texts_of
+
+WriteRun = Callable[..., Path]
+RANDOM, SISTER, UP_DOWN = (0, "random", 0), (1, "sister", 1), (2, "up/down", 1)
+
+
+@pytest.fixture
+def with_few(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> Results:
+    """A run whose cells are of 4, 3 and 3 and of 12 and 5 items."""
+    made = rows.inoculation()
+    like = {k: made[-1][k] for k in made[-1] if k not in ("metric", "value", "num_items")}
+    for (hops, kind, away), right, size in (
+        ((1, "sister", 1), 1, 4),
+        ((1, "sister", 2), 2, 3),
+        ((1, "sister", 3), 3, 3),
+        ((2, "sister", 1), 3, 12),
+        ((2, "sister", 4), 5, 5),
+        ((2, "random", 0), 2, 2),
+    ):
+        value = {"value": right / size, "num_items": size}
+        part = subsets.difficulty(hops, kind, away)
+        made.append({**like, "metric": "difficulty_accuracy", "subset": part, **value})
+    write_run(tmp_path, "few", made)
+    return load_results(tmp_path)
+
+
+def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty: Results) -> None:
+    cells, shown = heat_maps(by_difficulty)
+    assert {*places(cells, BLOCK)} == {("embedded", "definitions", "train")}
+    found = {
+        (dose, hops, *wrong): (accuracy, size)
+        for dose, hops, *wrong, accuracy, size in places(
+            cells, ["dose", "hops", *WRONG, "accuracy", "num_items"]
+        )
+    }
+    assert found == {
+        (0, 1, *RANDOM): (0.6, 10),
+        (0, 1, *SISTER): (0.15, 20),
+        (0, 2, *UP_DOWN): (pytest.approx(3 / 16), 16),
+        (100, 1, *RANDOM): (pytest.approx(0.95), 10),
+        (100, 1, *SISTER): (pytest.approx(0.275), 20),
+        # Seed 0 has 7 of 16 right there and seed 1 two more, one in each direction.
+        (100, 2, *UP_DOWN): (pytest.approx(0.5), 16),
+    }
+    assert (shown.last_hops == shown.distractor_hops).all()
+
+
+def test_table_has_a_column_a_dose(by_difficulty: Results) -> None:
+    table = difficulty_table(by_difficulty)
+    assert table is not None
+    assert [c.label for c in table.columns][-2:] == ["before (k = 0)", "k = 100"]
+    texts = [[cell.text for cell in row[1:]] for row in table.rows]
+    assert texts == [
+        ["hypernymy (test), 1 hop", "random", "10", "60.0", "95.0"],
+        ["hypernymy (test), 1 hop", "sister 1", "20", "15.0", "27.5"],
+        ["hypernymy (test), 2 hops", "up/down 1", "16", "18.8", "50.0"],
+    ]
+    assert len(records(table)) == 6
+    assert len(table.runs[0]) == 2
+
+
+def test_few_items_are_merged_with_the_next_distances(with_few: Results) -> None:
+    table = difficulty_table(with_few)
+    assert table is not None
+    texts = [[cell.text for cell in row[2:]] for row in table.rows]
+    # 1 + 2 + 3 of 4 + 3 + 3, and 3 + 5 of 12 + 5; what has no neighbour is as it is.
+    assert texts == [
+        ["sister 1–3", "10", "60.0"],
+        ["random", "2", "100.0"],
+        ["sister 1–4", "17", "47.1"],
+    ]
+    assert [(r["distractor_hops"], r["num_items"]) for r in records(table)] == [
+        (1, 4), (2, 3), (3, 3), (0, 2), (1, 12), (4, 5),
+    ]  # fmt: skip
+    shown = texts_of(difficulty_figure(with_few))
+    assert {"60", "10", "47", "17", "(2)", "sister 4"} <= {*shown}
+
+
+def test_zero_shot_is_after_inoculation_before_any_training(by_concept: Results) -> None:
+    cells, _ = heat_maps(by_concept)  # its inoculations have no such rows
+    assert {*places(cells, [*BLOCK, "dose", "report_split"])} == {("m", "", "", 0, "dev")}
+    # Right are dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
+    assert places(cells, ["hops", *WRONG, "accuracy", "num_items"]) == [
+        (1, *RANDOM, 0.25, 2), (1, *SISTER, 1, 3), (2, *UP_DOWN, pytest.approx(1 / 3), 3),
+    ]  # fmt: skip
+    assert "before any training" in texts_of(difficulty_figure(by_concept))
+
+
+def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> None:
+    figure = difficulty_figure(by_difficulty)
+    shown = texts_of(figure)
+    assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
+    assert "embedded · originally definitions" in shown
+    assert figure == difficulty_figure(by_difficulty)
+
+
+def test_a_cell_of_under_ten_items_has_no_shade(with_few: Results) -> None:
+    cells, shown = heat_maps(with_few)
+    rows, columns = (sorted({*places(cells, names)}) for names in (QUESTIONS, WRONG))
+    axis = Canvas().subplots()
+    draw_map(axis, shown, rows, columns)
+    cover = np.asarray(axis.images[1].get_array())
+    assert cover[..., 3].tolist() == [[0] * 5, [1, 0, 0, 0, 0]]
+    shares = np.asarray(axis.images[0].get_array())
+    assert shares[0, 1:4].tolist() == [0.6] * 3  # the merged cell covers its three columns
+    colors = {text.get_text(): text.get_color() for text in axis.texts}
+    assert (colors["60"], colors["100"], colors["(2)"]) == (ON_DARK, ON_FEW, ON_FEW)
+
+
+def test_nothing_without_such_rows(demo_folder: Path) -> None:
+    assert difficulty_table(load_results(demo_folder)) is None
+    assert difficulty_figure(load_results(demo_folder)) is None
