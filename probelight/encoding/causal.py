@@ -30,7 +30,7 @@ from probelight.encoding.likelihood import (
     LikelihoodEncoder,
     LikelihoodSet,
     Spans,
-    tokens_of,
+    answer_tokens,
 )
 from probelight.encoding.tokens import Template, tokenise, unknown_notice
 from probelight.io.errors import RecordError
@@ -102,9 +102,7 @@ class ContinuationEncoder(LikelihoodEncoder):
         self, ids: Ids, spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
     ) -> FilledText:
         record, choice = owner
-        first, last = tokens_of(spans, answer)
-        if first == last:
-            raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
+        first, _ = answer_tokens(spans, answer, owner)
         first = first if answer[0] else 0
         num_scored = len(ids) - first
         room = self.max_length - self.template.num_special - num_scored

@@ -209,9 +209,7 @@ class LikelihoodEncoder:
     ) -> FilledText:
         """Find the answer's tokens by its characters, and cut what is too long around them."""
         record, choice = owner
-        first, last = tokens_of(spans, answer)
-        if first == last:
-            raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
+        first, last = answer_tokens(spans, answer, owner)
         room = self.max_length - self.template.num_special - (last - first)
         if room < 0:
             raise RecordError(
@@ -233,6 +231,21 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
     begin, end = answer
     inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
     return (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+
+def answer_tokens(
+    spans: Spans, answer: tuple[int, int], owner: tuple[Record, str]
+) -> tuple[int, int]:
+    """Return the same of an answer, of which there must be some.
+
+    Raises:
+        RecordError: If there are none; `owner`, the item and its choice, is named.
+    """
+    first, last = tokens_of(spans, answer)
+    if first == last:
+        record, choice = owner
+        raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
+    return first, last
 
 
 @dataclass(frozen=True)

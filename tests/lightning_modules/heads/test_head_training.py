@@ -53,10 +53,8 @@ def items(seed: int) -> CachedItems:
     return CachedItems(features, candidates, torch.ones_like(candidates, dtype=torch.bool), labels)
 
 
-def train_alone(
-    model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
-) -> torch.Tensor:
-    """One run with the whole V x H decoder under a masked softmax: the reference."""
+def prepared(model: BertForMaskedLM, plan: HeadPlan) -> tuple[CandidateHead, torch.optim.Optimizer]:
+    """A copy of a model's head of which a run's part is trained, and the optimizer of that part."""
     model = copy.deepcopy(model)
     head = CandidateHead(model)
     head.untie()
@@ -66,9 +64,15 @@ def train_alone(
         trained += list(head.transform_parameters())
     for parameter in trained:
         parameter.requires_grad_(True)
-    optimizer = torch.optim.AdamW(
-        adamw_groups(model, plan.weight_decay), lr=plan.learning_rate, betas=(0.9, 0.98)
-    )
+    groups = adamw_groups(model, plan.weight_decay)
+    return head, torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98))
+
+
+def train_alone(
+    model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
+) -> torch.Tensor:
+    """One run with the whole V x H decoder under a masked softmax: the reference."""
+    head, optimizer = prepared(model, plan)
     starts = range(0, order.shape[1], plan.batch_size)
     factor = slanted_triangular(plan.epochs * len(starts))
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
@@ -142,17 +146,7 @@ def masked_reference(
     model: BertForMaskedLM, train: CachedItems, order: np.ndarray, plan: HeadPlan
 ) -> torch.Tensor:
     """`train_alone` for items whose missing choices must not take part: as batches of one kind."""
-    model = copy.deepcopy(model)
-    head = CandidateHead(model)
-    head.untie()
-    model.requires_grad_(False)
-    trained = [*head.decoder_parameters()]
-    if plan.mode == "mlp":
-        trained += list(head.transform_parameters())
-    for parameter in trained:
-        parameter.requires_grad_(True)
-    groups = adamw_groups(model, plan.weight_decay)
-    optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98))
+    head, optimizer = prepared(model, plan)
     starts = range(0, order.shape[1], plan.batch_size)
     factor = slanted_triangular(plan.epochs * len(starts))
     for step, (epoch, start) in enumerate((e, s) for e in range(plan.epochs) for s in starts):
