@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
@@ -248,3 +249,24 @@ class LastState(ModelCheckpoint):
 def scores_of(trainer: pl.Trainer) -> dict[str, float]:
     """Return the last value of each metric."""
     return {name: float(value) for name, value in trainer.callback_metrics.items()}
+
+
+class StepSeed(pl.Callback):
+    """Seeds torch before each step, so that dropout is the same in a resumed run.
+
+    Lightning's checkpoints hold no random state; this needs none, and evaluating more or less
+    often between two steps changes nothing either.
+
+    Args:
+        seed: The run's seed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        # Micro-batches of one optimiser step differ by `batch_idx`.
+        entropy = [self.seed, trainer.current_epoch, batch_idx, trainer.global_rank]
+        torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))

@@ -1,7 +1,8 @@
-"""metrics.csv: what a run logged, one value a line, whole after every write."""
+"""What a run logs: metrics.csv, one value a line, and the callbacks that log more than scores."""
 
 from __future__ import annotations
 
+import math
 import time
 from argparse import Namespace
 from collections.abc import Mapping
@@ -13,9 +14,12 @@ import torch
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 from probelight.results.run_folder import Logged, read_metrics, write_metrics
 
 _SECONDS = 10.0  # between two writes: who looks at a run need not wait for its next state
+COST = "inoculation_cost"
+ACCURACY_SUFFIX = "accuracy"
 
 
 class RunMetrics(Logger):
@@ -133,3 +137,81 @@ def log_every(num_steps: float) -> int:
     It divides 10, so that what is logged of a long fit is logged of a shorter one too.
     """
     return next((every for every in (10, 5, 2) if num_steps >= 50 * every), 1)
+
+
+class LearningCurve(pl.Callback):
+    """Logs every validation accuracy beside the number of examples trained on so far.
+
+    In W&B, `learning_curve/num_examples` is the x axis of the `learning_curve/` metrics. Examples
+    seen again in a later epoch count again.
+
+    Args:
+        batch_size: Examples in an optimiser step, all processes and accumulated batches together.
+        num_train: Examples in an epoch; its last step may have fewer than the others.
+    """
+
+    def __init__(self, batch_size: int, num_train: int) -> None:
+        self.batch_size = batch_size
+        self.num_train = num_train
+
+    def num_examples(self, num_steps: int) -> int:
+        """Examples in the first steps of a fit."""
+        epochs, steps = divmod(num_steps, math.ceil(self.num_train / self.batch_size))
+        return epochs * self.num_train + min(steps * self.batch_size, self.num_train)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log the point of the curve that this validation is."""
+        if trainer.sanity_checking:
+            return
+        points: dict[str, Any] = {
+            f"learning_curve/{name.removeprefix('val/')}": float(value)
+            for name, value in trainer.callback_metrics.items()
+            if name.startswith("val/") and name.endswith(ACCURACY_SUFFIX)
+        }
+        if points:
+            points["learning_curve/num_examples"] = float(self.num_examples(trainer.global_step))
+            for logger in trainer.loggers:
+                logger.log_metrics(points, max(0, trainer.global_step - 1))
+
+
+class InoculationCost(pl.Callback):
+    """Logs `inoculation_cost` = original accuracy before - now; positive is a loss.
+
+    Args:
+        before: Accuracies of the model before inoculation on the selection splits, with the keys
+            of the validation metrics.
+        interpretable: Whether the original task was above chance before; else there was nothing
+            to lose, and no cost is logged, as the report prints none.
+    """
+
+    def __init__(self, before: dict[str, float], interpretable: bool) -> None:
+        self.before = before
+        self.interpretable = interpretable
+
+    def summary(self, best: Scores | None) -> dict[str, float]:
+        """Return what the kept epoch scored and cost on the selection splits, for W&B's summary."""
+        if best is None:
+            return {}
+        scores = {name: best[name] for name in (PROBE, ORIGINAL, AGGREGATE)}
+        scores |= {"best_epoch": best["epoch"], "cost_interpretable": float(self.interpretable)}
+        if self.interpretable:
+            scores[COST] = self.before[ORIGINAL] - best[ORIGINAL]
+        return scores
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log where the model stood before the first step."""
+        if trainer.global_step == 0:
+            names = {"probe": PROBE, "original": ORIGINAL}
+            values = {f"before/{k}_accuracy": self.before[v] for k, v in names.items()}
+            for logger in trainer.loggers:
+                logger.log_metrics(values, 0)
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Log the cost on the selection split of the original task."""
+        if trainer.sanity_checking or ORIGINAL not in trainer.callback_metrics:
+            return
+        if not self.interpretable:
+            return
+        now = float(trainer.callback_metrics[ORIGINAL])
+        for logger in trainer.loggers:
+            logger.log_metrics({COST: self.before[ORIGINAL] - now}, trainer.global_step - 1)

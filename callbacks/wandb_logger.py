@@ -14,7 +14,7 @@ from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.callbacks.inoculation_cost import COST
+from probelight.callbacks.run_metrics import COST
 from probelight.io.atomic import write_text_atomic
 from probelight.io.escaping import json_text
 from probelight.io.process import SENTENCES, STOP, TERMINATED

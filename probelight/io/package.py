@@ -79,13 +79,13 @@ _MOVED = (
     ("callbacks.agreed_stop", "callbacks.agreed_stop", "AgreedStop"),
     ("callbacks.aggregate_checkpoint", "callbacks.aggregate_checkpoint", "AggregateCheckpoint"),
     ("callbacks.checkpoint_io", "callbacks.last_state", "AtomicCheckpointIO"),
-    ("callbacks.inoculation_cost", "callbacks.inoculation_cost", "InoculationCost"),
+    ("callbacks.inoculation_cost", "callbacks.run_metrics", "InoculationCost"),
     ("callbacks.last_state", "callbacks.last_state", "LastState"),
-    ("callbacks.learning_curve", "callbacks.learning_curve", "LearningCurve"),
+    ("callbacks.learning_curve", "callbacks.run_metrics", "LearningCurve"),
     ("callbacks.patience", "callbacks.aggregate_checkpoint", "Patience"),
     ("callbacks.predictions.writer", "callbacks.prediction_writer", "PredictionWriter"),
     ("callbacks.run_metrics", "callbacks.run_metrics", "RunMetrics StepMetrics"),
-    ("callbacks.step_seed", "callbacks.step_seed", "StepSeed"),
+    ("callbacks.step_seed", "callbacks.last_state", "StepSeed"),
     ("callbacks.wandb.guard", "callbacks.wandb_logger", "WandbGuard"),
     ("datamodules.choices", "datamodules.choices", "ChoiceDataModule"),
     (
@@ -131,6 +131,10 @@ _MOVED = (
     ),
     ("protocols.inoculation.runs", "protocols.inoculation.jobs", "run_job"),
     ("protocols.zero_shot.run", "protocols.zero_shot.command", "score_set"),
+    # Since all code is in `probelight`.
+    ("probelight.callbacks.inoculation_cost", "callbacks.run_metrics", "InoculationCost"),
+    ("probelight.callbacks.learning_curve", "callbacks.run_metrics", "LearningCurve"),
+    ("probelight.callbacks.step_seed", "callbacks.last_state", "StepSeed"),
 )
 ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for name in names.split()}
 

@@ -15,6 +15,7 @@ from probelight.callbacks.last_state import (
     SCORES,
     AtomicCheckpointIO,
     LastState,
+    StepSeed,
     UnreadableCheckpointError,
     newest_state,
     previous_of,
@@ -310,3 +311,30 @@ def test_pickled_objects_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(UnreadableCheckpointError, match=r"last\.ckpt: .*never read\)\. \w[^\n]+$"):
         read_state(tmp_path / "last.ckpt")
     assert "pickle was run" not in capsys.readouterr().out
+
+
+def test_a_step_draws_the_same_numbers_whatever_came_before(
+    trainer_at: Callable[..., Any],
+) -> None:
+    seed = StepSeed(3)
+    drawn = []
+    for noise in (0, 1000):
+        torch.rand(noise)
+        seed.on_train_batch_start(trainer_at(0), None, None, 4)  # type: ignore[arg-type]
+        drawn.append(torch.rand(5))
+    assert torch.equal(drawn[0], drawn[1])
+
+
+@pytest.mark.parametrize("other", ["seed", "epoch", "batch", "process"])
+def test_seeds_epochs_micro_batches_and_processes_draw_other_numbers(
+    other: str, trainer_at: Callable[..., Any]
+) -> None:
+    drawn = []
+    for changed in (False, True):
+        now = {name: int(changed and name == other) for name in ("seed", "epoch", "batch")}
+        trainer = trainer_at(0)
+        trainer.current_epoch = now["epoch"]
+        trainer.global_rank = int(changed and other == "process")
+        StepSeed(now["seed"]).on_train_batch_start(trainer, None, None, now["batch"])  # type: ignore[arg-type]
+        drawn.append(torch.rand(5))
+    assert not torch.equal(drawn[0], drawn[1])

@@ -8,7 +8,14 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from probelight.callbacks.run_metrics import RunMetrics, StepMetrics, log_every
+from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
+from probelight.callbacks.run_metrics import (
+    InoculationCost,
+    LearningCurve,
+    RunMetrics,
+    StepMetrics,
+    log_every,
+)
 from tests.callbacks.line import Line, batches
 
 
@@ -101,3 +108,79 @@ def test_the_rate_of_a_step_is_logged_once_however_many_batches_it_is_of(
 def test_a_short_fit_is_logged_at_more_of_its_steps_and_a_long_one_at_the_same() -> None:
     steps = [1, 99, 100, 249, 250, 499, 500, 100_000, float("inf")]
     assert [log_every(number) for number in steps] == [1, 1, 2, 2, 5, 5, 10, 10, 10]
+
+
+def test_the_curve_counts_examples(trainer_at: Callable[..., Any]) -> None:
+    trainer = trainer_at(5, probe=0.5)
+    trainer.callback_metrics |= {"val/loss": torch.tensor(9.0), "train/accuracy": torch.tensor(1.0)}
+    LearningCurve(batch_size=16, num_train=80).on_validation_end(trainer, None)  # type: ignore[arg-type]
+    values, step = trainer.loggers[0].logged[0]
+    assert step == 4
+    assert values == {"learning_curve/probe_accuracy": 0.5, "learning_curve/num_examples": 80.0}
+
+
+def test_the_short_last_step_of_an_epoch_counts_what_it_has() -> None:
+    curve = LearningCurve(batch_size=16, num_train=30)  # steps of 16 and 14
+    assert [curve.num_examples(steps) for steps in range(7)] == [0, 16, 30, 46, 60, 76, 90]
+
+
+def test_neither_a_sanity_check_nor_a_validation_without_accuracies_is_a_point(
+    trainer_at: Callable[..., Any],
+) -> None:
+    curve = LearningCurve(batch_size=16, num_train=80)
+    check, without = trainer_at(0, probe=0.5), trainer_at(5)
+    check.sanity_checking = True
+    for trainer in (check, without):
+        curve.on_validation_end(trainer, None)  # type: ignore[arg-type]
+        assert trainer.loggers[0].logged == []
+
+
+def test_the_cost_is_what_the_original_task_lost(trainer_at: Callable[..., Any]) -> None:
+    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
+    start = trainer_at(0)
+    cost.on_train_start(start, None)  # type: ignore[arg-type]
+    before = {"before/probe_accuracy": 0.25, "before/original_accuracy": 0.75}
+    assert start.loggers[0].logged == [(before, 0)]
+    after = trainer_at(7, probe=0.5, original=0.5)
+    cost.on_validation_end(after, None)  # type: ignore[arg-type]
+    assert after.loggers[0].logged == [({"inoculation_cost": 0.25}, 6)]
+
+
+def test_the_summary_is_of_the_epoch_that_is_kept() -> None:
+    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
+    best = {PROBE: 0.5, ORIGINAL: 0.625, AGGREGATE: 0.5625, "epoch": 2.0, "step": 40.0}
+    assert cost.summary(best) == {
+        PROBE: 0.5,
+        ORIGINAL: 0.625,
+        AGGREGATE: 0.5625,
+        "inoculation_cost": 0.125,
+        "best_epoch": 2.0,
+        "cost_interpretable": 1.0,
+    }
+    assert cost.summary(None) == {}
+
+
+def test_a_cost_that_is_not_interpretable_is_not_logged(trainer_at: Callable[..., Any]) -> None:
+    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.25}, interpretable=False)
+    after = trainer_at(7, probe=0.5, original=0.5)
+    cost.on_validation_end(after, None)  # type: ignore[arg-type]
+    assert after.loggers[0].logged == []
+    best = {PROBE: 0.5, ORIGINAL: 0.25, AGGREGATE: 0.375, "epoch": 2.0, "step": 40.0}
+    said = cost.summary(best)
+    assert said["cost_interpretable"] == 0.0
+    assert "inoculation_cost" not in said
+
+
+def test_a_resumed_run_does_not_log_its_start_again(trainer_at: Callable[..., Any]) -> None:
+    trainer = trainer_at(3)
+    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
+    cost.on_train_start(trainer, None)  # type: ignore[arg-type]
+    assert trainer.loggers[0].logged == []
+
+
+def test_a_sanity_check_is_no_validation(trainer_at: Callable[..., Any]) -> None:
+    trainer = trainer_at(0, probe=0.5, original=0.5)
+    trainer.sanity_checking = True
+    cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
+    cost.on_validation_end(trainer, None)  # type: ignore[arg-type]
+    assert trainer.loggers[0].logged == []

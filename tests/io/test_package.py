@@ -104,6 +104,8 @@ def test_an_old_class_path_becomes_the_present_one() -> None:
     assert NEW.startswith("probelight.lightning_modules.")
     assert current_class_path(NEW) == NEW
     assert current_class_path("mine.MaskedChoice") == "mine.MaskedChoice"
+    curve = "probelight.callbacks.learning_curve.LearningCurve"
+    assert current_class_path(curve) == "probelight.callbacks.run_metrics.LearningCurve"
 
 
 def test_an_old_runner_becomes_the_present_one() -> None:

@@ -32,14 +32,13 @@ from probelight.callbacks.last_state import (
     LAST_NAME,
     AtomicCheckpointIO,
     LastState,
+    StepSeed,
     newest_state,
     previous_of,
     read_state,
     scores_of,
 )
-from probelight.callbacks.learning_curve import LearningCurve
-from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
-from probelight.callbacks.step_seed import StepSeed
+from probelight.callbacks.run_metrics import LearningCurve, RunMetrics, StepMetrics
 from probelight.callbacks.wandb_logger import follow
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.atomic import mend_folder

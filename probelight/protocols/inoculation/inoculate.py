@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint, Scores, candidate_of
-from probelight.callbacks.inoculation_cost import InoculationCost
-from probelight.callbacks.learning_curve import LearningCurve
+from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import ORIGINAL, PROBE, Inoculation

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
-from probelight.callbacks.learning_curve import LearningCurve
+from probelight.callbacks.run_metrics import LearningCurve
 from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import model_fingerprint
