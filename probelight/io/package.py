@@ -131,10 +131,6 @@ _MOVED = (
     ),
     ("protocols.inoculation.runs", "protocols.inoculation.jobs", "run_job"),
     ("protocols.zero_shot.run", "protocols.zero_shot.command", "score_set"),
-    # Since all code is in `probelight`.
-    ("probelight.callbacks.inoculation_cost", "callbacks.run_metrics", "InoculationCost"),
-    ("probelight.callbacks.learning_curve", "callbacks.run_metrics", "LearningCurve"),
-    ("probelight.callbacks.step_seed", "callbacks.last_state", "StepSeed"),
 )
 ALIASES = {(old, name): f"probelight.{new}" for old, new, names in _MOVED for name in names.split()}
 
@@ -148,9 +144,10 @@ def current_runner(runner: str) -> str:
 def current_class_path(class_path: str) -> str:
     """Return where a class is now; a user's own module of the old name comes first."""
     module, _, name = class_path.rpartition(".")
-    if (module, name) not in ALIASES or _is_the_users(module):
+    old = module.removeprefix("probelight."), name  # some moved within the package since
+    if old not in ALIASES or _is_the_users(module):
         return class_path
-    return f"{ALIASES[module, name]}.{name}"
+    return f"{ALIASES[old]}.{name}"
 
 
 def with_current_class_paths(config: Any) -> Any:
