@@ -38,8 +38,8 @@ def build_report(
     """
     results = load_results(folder)
     # The page's colours are those of the figures, and matplotlib takes a second to import.
-    from probelight.reports.explorer.section import explorer
     from probelight.reports.page.html import to_html
+    from probelight.reports.page.items import items_of
     from probelight.reports.page.markdown import to_markdown_report
 
     for sentence in results.damaged[:MAX_SAID]:
@@ -58,9 +58,9 @@ def build_report(
         write_text_atomic(target / "tables" / f"{table.name}.md", to_markdown(table) + "\n")
         write_text_atomic(target / "tables" / f"{table.name}.tex", to_latex(table))
     write_text_atomic(target / "report.md", to_markdown_report(results, made))
-    items = explorer(results)
-    for name, text in items.files.items():
+    items = items_of(results)
+    for name, text in items.files.items() if items else ():
         write_text_atomic(target / name, text)
     page_path = target / "report.html"
-    write_text_atomic(page_path, to_html(results, made, items.html, target))
+    write_text_atomic(page_path, to_html(results, made, items, target))
     return page_path

@@ -10,7 +10,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from probelight.io.escaping import visible
-from probelight.reports.page.provenance import notices
 from probelight.reports.sections import printed
 from probelight.reports.table import Table
 from probelight.results.load import load_results
@@ -25,7 +24,7 @@ def print_tables(folder: Path, protocol: str) -> None:
     results = load_results(folder)
     for table in printed(protocol, results):
         print_table(table, console)
-    for notice in notices(results):
+    for notice in results.notices:
         console.print(Text(visible(f"notice: {notice}"), style="yellow"))
     console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
 

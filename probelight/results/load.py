@@ -89,6 +89,18 @@ class Results:
         """The runs by the paths of their folders."""
         return {run.path: run for run in self.runs}
 
+    @cached_property
+    def notices(self) -> tuple[str, ...]:
+        """What the runs noticed, each notice once, with its run or the number of its runs."""
+        keys: dict[str, list[str]] = {}
+        for run in self.runs:
+            for notice in run.notices:
+                keys.setdefault(notice, []).append(run.key)
+        return tuple(
+            f"{notice} ({found[0] if len(found) == 1 else f'{len(found)} runs'})"
+            for notice, found in keys.items()
+        )
+
     def of(self, protocol: str) -> list[Run]:
         """Return the runs of one protocol."""
         return [run for run in self.runs if run.protocol == protocol]

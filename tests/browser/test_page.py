@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from probelight.reports.build import build_report
+from probelight.reports.page.html import to_html
+from probelight.reports.page.items import MOST_IN_PAGE, items_of
 from probelight.results.load import Results
 from tests.fixtures.results import WriteRun
 
@@ -45,6 +47,7 @@ def opened(browser: Any) -> Iterator[Any]:
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: pytest.fail(str(error)))
+        page.on("console", lambda line: line.type == "error" and pytest.fail(line.text))
         page.on("request", lambda asked: asked.url.startswith("file:") or pytest.fail(asked.url))
         page.goto(address)
         return page
@@ -110,3 +113,30 @@ def test_links_lead_somewhere_and_open_what_is_folded(addresses: list[str], open
         run = page.locator("[id^=run-]").first.get_attribute("id")
         page.goto(f"{address}#{run}")
         page.wait_for_function("name => document.getElementById(name).checkVisibility()", arg=run)
+
+
+@pytest.mark.parametrize("most_in_page", [MOST_IN_PAGE, 0])
+def test_what_got_into_the_page_may_not_act(
+    answered: Results, tmp_path: Path, browser: Any, most_in_page: int
+) -> None:
+    items = items_of(answered, most_in_page)
+    html = to_html(answered, [], items)
+    slipped_in = (
+        "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>"
+        "<script src='https://example.org/x.js'></script><base href='https://example.org/'>"
+        "<link rel=stylesheet href='https://example.org/x.css'><iframe src='other.html'></iframe>"
+    )
+    path = tmp_path / "report.html"
+    path.write_text(html.replace('<main id="main">', f'<main id="main">{slipped_in}'), "utf-8")
+    page, refused, asked = browser.new_page(), [], []
+    page.on("console", lambda line: refused.append(line.text) if line.type == "error" else None)
+    page.on("requestfinished", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate("document.baseURI") == path.as_uri()
+    fetched = "fetch('https://example.org').then(() => 'sent', (error) => error.name)"
+    assert page.evaluate(fetched) == "TypeError"
+    assert asked == [path.as_uri()]
+    for rule in ("script-src", "img-src", "style-src", "default-src", "base-uri"):
+        assert any(f'"{rule} ' in line for line in refused), rule
+    page.close()

@@ -17,7 +17,6 @@ from probelight.reports.overview.examples import cut, example
 from probelight.reports.overview.grid import MARKS
 from probelight.reports.overview.skills import HOW, Verdict, change_text, verdicts
 from probelight.reports.overview.verdicts import Word
-from probelight.reports.page.provenance import notices
 from probelight.reports.words import count, in_words, percent
 from probelight.results.load import Results, load_results
 
@@ -62,7 +61,7 @@ def print_story(folder: Path, *end: str) -> None:
     if not shows(BARS):
         lines = [line.translate(ASCII) for line in lines]
     lines += ["", *map(visible, end)] if lines else end
-    if number := len(notices(results)):
+    if number := len(results.notices):
         lines.append(f"{number} {'notice stands' if number == 1 else 'notices stand'} on the page")
     for line in lines:
         # What a terminal of another encoding has no sign for, such as a letter of an item.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os.path
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
@@ -14,26 +17,32 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from probelight.reports.figure import PALETTE, Figure
-from probelight.reports.kit.table import Cell, Table
-from probelight.reports.kit.text import ABSENT, count, percent
 from probelight.reports.overview.grid import grid
 from probelight.reports.page.glossary import linked, used
-from probelight.reports.page.provenance import commits, duration, notices, total_seconds
+from probelight.reports.page.items import Items
+from probelight.reports.page.provenance import commits, duration, total_seconds
 from probelight.reports.sections import Made
+from probelight.reports.table import Cell, Table
+from probelight.reports.words import count, percent
 from probelight.results.load import Results
 
-TEMPLATES = Path(__file__).parents[1]  # each package of the report may have a part of the page
+TEMPLATES = Path(__file__).parents[1]  # the overview has a part of the page
+SCRIPTS = Path(__file__).with_name("script")
+ITEMS_SCRIPTS = ("data", "address", "chosen", "cards", "items")  # one scope, in this order
 
 
 def to_html(
-    results: Results, sections: Sequence[Made], items: str = "", target: Path | None = None
+    results: Results,
+    sections: Sequence[Made],
+    items: Items | None = None,
+    target: Path | None = None,
 ) -> str:
-    """The whole page; its only variable parts are the numbers.
+    """Return the whole page; its only variable parts are the numbers.
 
     Args:
         results: What was read.
         sections: What was made of it.
-        items: HTML of the section with every item; empty for none.
+        items: Every item; None for none.
         target: Folder of the page, from which links lead to the runs' folders; none do without.
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -43,37 +52,65 @@ def to_html(
         "strong_numbers": strong_numbers,
         "groups": _groups,
         "repeats": _repeats,
-        "measured": measured,
-        "breakable": _breakable,
+        # Long names break behind their underscores.
+        "breakable": lambda text: Markup(str(escape(text)).replace("_", "_<wbr>")),
         "percent": percent,
         "lead": _lead,
         "terms": linked,
+        # None of the JSON ends its script element or opens a comment.
+        "json": lambda value: Markup(
+            json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+        ),
     }
-    arrows = (figure for own in sections for figure in own.figures if figure.name == "arrows")
+    arrows = (figure for section in sections for figure in section.figures)
+    found = shown(sections)
+    script = _script(items is not None)
     return environment.get_template("page/page.html").render(
+        policy=policy(script, in_files=bool(items and items.files)),
         title=title(results),
         facts=facts(results),
         left_out=results.left_out,
-        notices=notices(results),
+        notices=results.notices,
         overview=grid(results),
-        arrows=next(arrows, None),
-        sections=[
-            section
-            for section in sections
-            if section.name != "overview" and (section.figures or section.tables or section.summary)
-        ],
-        items=Markup(items),
-        glossary=used(text for section in sections for text in _texts(section)),
+        arrows=next((figure for figure in arrows if figure.name == "arrows"), None),
+        sections=[section for section in found if section.name != "overview"],
+        items=items,
+        glossary=used(text for section in found for text in _texts(section)),
         folders=_folders(results, target) if target else {},
+        script=Markup(script),
+    )
+
+
+def shown(sections: Sequence[Made]) -> list[Made]:
+    """Return the sections without tables that have no rows, and without those left empty."""
+    found = (
+        replace(one, tables=tuple(table for table in one.tables if table.rows)) for one in sections
+    )
+    return [section for section in found if not section.is_empty]
+
+
+def policy(script: str, in_files: bool) -> str:
+    """Return what browsers let the page do, whatever got into it: nothing of it is from a network.
+
+    Args:
+        script: The page's script, the only one that runs; styles are in many attributes.
+        in_files: Whether the items are in scripts next to the page. For one that was opened from a
+            disk that is no `'self'` in every browser, so any file of the disk may be one.
+    """
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    files = " 'self' file:" if in_files else ""
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'{files}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
 def title(results: Results) -> str:
-    """What the page answers, from the protocols that there are results of."""
+    """Return what the page answers, from the protocols that there are results of."""
     every = sorted({run.model for run in results.runs if run.model})
     # Baselines and random weights are what the models are held against.
-    beside = {run.model for run in results.runs if run.role in ("baseline", "control")}
-    models = [model for model in every if model not in beside] or every
+    references = {run.model for run in results.runs if run.role in ("baseline", "control")}
+    models = [model for model in every if model not in references] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
     if results.of("zero_shot") or results.of("grid"):
         also = ", and what inoculation cost" if results.of("inoculation") else " before training"
@@ -87,19 +124,21 @@ def title(results: Results) -> str:
 
 
 def facts(results: Results) -> list[str]:
-    """The line under the title."""
+    """Return the parts of the line under the title."""
     probes = {row.probe for row in results.rows if row.probe and row.protocol != "original"}
-    said = ["Probelight report on " + results.name, _plural(len(results.runs), "run")]
-    said += [_plural(len(probes), "probe"), f"{duration(total_seconds(results))} of computing"]
+    numbers = [(len(results.runs), "run"), (len(probes), "probe")]
+    found = [f"Probelight report on {results.name}"]
+    found += [f"{count(number)} {noun}{'' if number == 1 else 's'}" for number, noun in numbers]
+    found.append(f"{duration(total_seconds(results))} of computing")
     made_with = commits(results)
     if len(made_with) == 1:
         changed = " with local changes" if made_with[0].endswith("+changes") else ""
-        said.append(f"commit {made_with[0][:7]}{changed}")
-    return said
+        found.append(f"commit {made_with[0][:7]}{changed}")
+    return found
 
 
 def inline_svg(figure: Figure) -> Markup:
-    """A figure for use inside the page: no outside names, its own ids, the page's colours."""
+    """Return a figure as a part of the page, in its colours, with no outside names in it."""
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
@@ -120,60 +159,54 @@ def inline_svg(figure: Figure) -> Markup:
 
 
 def strong_numbers(sentence: str) -> Markup:
-    """Makes the percentages of a sentence stand out, those outside of brackets."""
-    text = str(escape(sentence))
-    outside = re.split(r"(\([^()]*\))", text)
-    return Markup(
-        "".join(
-            part if part.startswith("(") else re.sub(r"(\d[\d.]*%)", r"<strong>\1</strong>", part)
-            for part in outside
-        )
+    """Return a sentence whose percentages stand out, those outside of brackets."""
+    parts = re.split(r"(\([^()]*\))", str(escape(sentence)))
+    strong = (re.sub(r"(\d[\d.]*%)", r"<strong>\1</strong>", part) for part in parts[::2])
+    brackets = [*parts[1::2], ""]
+    return Markup("".join(f"{a}{b}" for a, b in zip(strong, brackets, strict=True)))
+
+
+def _script(with_items: bool) -> str:
+    """Return all of the page's scripts as one."""
+    names = ITEMS_SCRIPTS if with_items else ()
+    page, *parts = (
+        (SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", *names)
     )
+    return page + "".join(['(() => {\n"use strict";\n', *parts, "})();\n"] if parts else "")
 
 
 def _texts(section: Made) -> Iterator[str]:
-    """What a section says, without the cells of its tables."""
-    yield from (section.title, *section.summary)
+    """Return what a section says, without the cells of its tables."""
+    yield from (section.title, section.summary)
     yield from (figure.caption for figure in section.figures)
     for table in section.tables:
-        yield from (table.title, table.note, *(column.label for column in table.columns))
-        yield from (column.group for column in table.columns)
+        yield from (table.title, table.note)
+        yield from (text for column in table.columns for text in (column.label, column.group))
 
 
 def _lead(note: str) -> tuple[str, str]:
-    """A note's first sentence, and the rest of it."""
+    """Return a note's first sentence, and the rest of it."""
     first, _, rest = re.sub(r"(?<=[.!?]) (?=[A-Z“])", "\n", note, count=1).partition("\n")
     return first, rest
 
 
 def _folders(results: Results, target: Path) -> dict[str, str]:
-    """By key each run's folder as an address relative to that of the page."""
+    """Return by key each run's folder as an address relative to that of the page."""
     if results.folder is None:
         return {}
     root = os.path.relpath(results.folder, target.resolve())
     return {run.key: quote(f"{Path(root, run.path).as_posix()}/") for run in results.runs}
 
 
-def measured(table: Table) -> Table:
-    """The table without the columns that nothing was measured for; its files keep them."""
-    columns = [
-        (column, cells)
-        for column, *cells in zip(table.columns, *table.rows, strict=True)
-        if any(cell.text != ABSENT for cell in cells)
-    ]
-    rows = tuple(zip(*(cells for _, cells in columns), strict=True))
-    return replace(table, columns=tuple(column for column, _ in columns), rows=rows)
-
-
 def _groups(table: Table) -> list[tuple[str, int]]:
-    """Group headings with the number of columns they span; empty where no column has one."""
+    """Return group headings with the number of columns they span; none if no column has one."""
     groups = groupby(column.group for column in table.columns)
-    spans = [(group, len(list(own))) for group, own in groups]
+    spans = [(group, len(list(columns))) for group, columns in groups]
     return spans if any(group for group, _ in spans) else []
 
 
 def _repeats(table: Table) -> list[int]:
-    """How many leading text cells of each row only repeat the row above; they are set quietly."""
+    """Return how many leading text cells of each row repeat the row above; they are set quietly."""
     repeats = []
     above: tuple[Cell, ...] = ()
     for row in table.rows:
@@ -185,12 +218,3 @@ def _repeats(table: Table) -> list[int]:
         repeats.append(number if number < len(row) else 0)
         above = row
     return repeats
-
-
-def _breakable(text: str) -> Markup:
-    """Lets long names break behind their underscores."""
-    return Markup(str(escape(text)).replace("_", "_<wbr>"))
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"

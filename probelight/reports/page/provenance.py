@@ -1,34 +1,21 @@
-"""Where the numbers come from: weights, data files, software, runs and what they noticed."""
+"""Where the numbers come from: weights, data files, software and runs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
 
-from probelight.reports.kit.columns import attributes, column, field, number, text, whole
-from probelight.reports.kit.table import Cell, Column, Declared, Heading, Table
-from probelight.reports.kit.text import ABSENT
-from probelight.reports.page.data_files import DataFile, data_files
+from probelight.io.errors import ConfigError
+from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.reports.table import Column, Table, number, table, text, whole
+from probelight.reports.words import ABSENT
+from probelight.results.details import InoculationDetails
 from probelight.results.load import Results, Run
 
 
-def notices(results: Results) -> list[str]:
-    """What the runs noticed, each notice once, with the number of runs that said it."""
-    said: dict[str, list[str]] = {}
-    for run in results.runs:
-        for notice in run.notices:
-            said.setdefault(notice, []).append(run.key)
-    return [
-        f"{notice} ({keys[0]})" if len(keys) == 1 else f"{notice} ({len(keys)} runs)"
-        for notice, keys in said.items()
-    ]
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds as a person says them."""
-    if seconds is None:
-        return ABSENT
+def duration(seconds: float) -> str:
+    """Return seconds as a person says them."""
     if seconds < 120:
         return f"{seconds:.1f} s"
     minutes = seconds / 60
@@ -36,106 +23,135 @@ def duration(seconds: float | None) -> str:
 
 
 def total_seconds(results: Results) -> float:
-    """Computing time of all runs."""
+    """Return the computing time of all runs."""
     return sum(run.seconds or 0.0 for run in results.runs)
 
 
 def commits(results: Results) -> list[str]:
-    """The commits that the runs were made with."""
+    """Return the commits that the runs were made with."""
     return sorted({run.git_commit for run in results.runs if run.git_commit})
 
 
-class Weights(NamedTuple):
-    """What runs of a protocol recorded of a model."""
-
-    model: str
-    protocol: str
-    sha256: str
-
-
 def models_table(results: Results) -> Table | None:
-    """Which weights were used, and in how many runs."""
+    """Make the table of the weights that were used, and in how many runs."""
     runs = Counter(
-        Weights(run.model, run.protocol.replace("_", " "), run.model_sha256 or ABSENT)
-        for run in results.runs
-        if run.model
+        (run.model, _plain(run.protocol), run.model_sha256) for run in results.runs if run.model
     )
-    columns: list[Column[Weights]] = [
-        text("model", lambda weights: weights.model, "model"),
-        text("protocol", lambda weights: weights.protocol, "protocol"),
-        text("sha256 of the weights", lambda weights: weights.sha256, "sha256", code=True),
-        whole("runs", lambda weights: runs[weights], "runs"),
+    columns = [
+        text("model", "model"),
+        text("protocol", "protocol"),
+        text("sha256 of the weights", "sha256", code=True),
+        whole("runs", "runs"),
     ]
-    return Declared(
+    return table(
         "models",
         "Models",
         "The checksum is of the weights that the run recorded. A run that trains the network (an "
         "original task, an inoculation, a fully trained curve) records those it kept at the end; "
         "any other the ones it was given: pretrained for zero shot and for heads on a frozen "
         "encoder (without the heads), those of the original task before inoculation.",
+        [
+            {"model": model, "protocol": protocol, "sha256": sha256 or None, "runs": number}
+            for (model, protocol, sha256), number in sorted(runs.items())
+        ],
         columns,
-    ).of(sorted(runs))
+    )
 
 
 def data_table(results: Results) -> Table | None:
-    """Which files were read."""
-    columns: list[Column[DataFile]] = [
-        text("file", lambda file: file.name, "path"),
-        whole("items", lambda file: file.num_items, "num_items"),
-        text("sha256", lambda file: file.sha256, "sha256", code=True),
+    """Make the table of every file that a run recorded, by name.
+
+    Runs record a file's name without its folder, and most files are called train or dev.
+    """
+    read: dict[tuple[str, str], list[Run]] = {}
+    items: dict[tuple[str, str], int | None] = {}
+    for run in results.runs:
+        for file in run.data:
+            read.setdefault((file.path, file.sha256), []).append(run)
+            items.setdefault((file.path, file.sha256), file.num_items)
+    found = [
+        {"path": _name(path, sha256, runs), "num_items": items[path, sha256], "sha256": sha256}
+        for (path, sha256), runs in read.items()
     ]
-    return Declared("data", "Data files", "", columns).of(data_files(results))
+    columns = [text("file", "path"), whole("items", "num_items")]
+    columns.append(text("sha256", "sha256", code=True))
+    records = sorted(found, key=lambda file: (str(file["path"]), str(file["sha256"])))
+    return table("data", "Data files", "", records, columns)
+
+
+def _name(path: str, sha256: str, runs: list[Run]) -> str:
+    """Return the path below the probe's folder; two names where the runs leave it open."""
+    if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
+        return path
+    # What all runs that read the file have in common is what it belongs to.
+    named = []
+    for run in runs:
+        details = run.detail(InoculationDetails)
+        named.append([name for name in (run.probe, details and details.original_task) if name])
+    first, *others = [names for names in named if names] or [[]]  # an analysis over probes has none
+    shared = [name for name in first if all(name in names for names in others)]
+    known = _released().get(sha256, ())
+    folders = [name for name in known if name in shared] or known[:1] or shared
+    return f"{' or '.join(folders)}/{path}" if folders else path
+
+
+@cache
+def _released() -> dict[str, tuple[str, ...]]:
+    """Return the probes of the catalogue that release a file, by its checksum."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in probe_names():
+        try:
+            files = load_probe_config(name).files
+        except ConfigError:
+            continue  # a user's, half written; no reason to refuse a report
+        for file in files.values():
+            if file.sha256:
+                found[file.sha256] = (*found.get(file.sha256, ()), name)
+    return found
 
 
 def software_table(results: Results) -> Table | None:
-    """Versions of packages, and the commits."""
+    """Make the table of the versions of packages, and of the commits."""
     found: dict[str, set[str]] = {}
     for run in results.runs:
         for package, version in run.versions.items():
             found.setdefault(package, set()).add(version)
-    for commit in commits(results):
-        found.setdefault("Probelight, git commit", set()).add(commit)
-    columns: list[Column[str]] = [
-        text("package", lambda package: package, "package"),
-        text("version", lambda package: ", ".join(sorted(found[package])), "version", code=True),
-    ]
-    return Declared("software", "Software", "", columns).of(list(found))
+    if made_with := commits(results):
+        found["Probelight, git commit"] = set(made_with)
+    records = [{"package": name, "version": ", ".join(sorted(v))} for name, v in found.items()]
+    columns = [text("package", "package"), text("version", "version", code=True)]
+    return table("software", "Software", "", records, columns)
 
 
 def runs_table(results: Results) -> Table | None:
-    """Every run."""
-    columns: list[Column[Run]] = [
-        text("run", lambda run: run.key, "run", lambda run: run.command, code=True),
-        attributes("path protocol model probe"),
-        text("protocol", lambda run: run.protocol.replace("_", " ") or ABSENT),
-        text("model", lambda run: run.model or ABSENT),
-        text("probe", lambda run: run.probe or ABSENT),
-        _said("counts", lambda run: (f"{_plain(of)} {n:,}" for of, n in run.counts.items())),
-        _said("seeds", lambda run: (f"{seed:,}" for seed in run.seeds)),
-        number(
-            "seconds",
-            lambda run: run.seconds,
-            lambda seconds: ABSENT if seconds is None else f"{seconds:,.1f}",
-            "seconds",
-        ),
-        attributes("git_commit"),
-        field("command", lambda run: run.command),
+    """Make the table of every run."""
+    records = [
+        {
+            "run": run.key,
+            "path": run.path,
+            "protocol": run.protocol,
+            "model": run.model or None,
+            "probe": run.probe or None,
+            "counts": ", ".join(f"{_plain(name)} {n:,}" for name, n in run.counts.items()) or None,
+            "seeds": ", ".join(f"{seed:,}" for seed in run.seeds) or None,
+            "seconds": run.seconds,
+            "git_commit": run.git_commit,
+            "command": run.command,
+            "_runs": run.key,
+        }
+        for run in results.runs
+    ]
+    columns = [
+        text("run", "run", "command", code=True),
+        Column("protocol", lambda run: _plain(run.protocol) or ABSENT, "left"),
+        *(text(name, name) for name in ("model", "probe", "counts", "seeds")),
+        number("seconds", "seconds", lambda seconds: f"{seconds:,.1f}"),
     ]
     note = (
         f"{duration(total_seconds(results))} of computing in all. A run's name leads to its "
-        "folder; below it stands the command that made it, where that was recorded."
+        "folder; below it is the command that made it, where that was recorded."
     )
-    return Declared("runs", "Runs", note, columns).of(results.runs)
-
-
-def _said(name: str, said: Callable[[Run], Iterable[str]]) -> Column[Run]:
-    """What a run recorded several of."""
-    return column(
-        Heading(name, "left"),
-        lambda run: ", ".join(said(run)),
-        lambda text: Cell(text or ABSENT),
-        name,
-    )
+    return table("runs", "Runs", note, records, columns)
 
 
 def _plain(name: str) -> str:

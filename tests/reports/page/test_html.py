@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from probelight.reports.build import build_report
-from probelight.reports.kit.table import Cell, Heading, Table
-from probelight.reports.page.html import facts, measured, strong_numbers, title
+from probelight.reports.page.html import facts, policy, shown, strong_numbers, title
+from probelight.reports.sections import Made
+from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import load_results
 from tests.fixtures.diagnostics import share
 
@@ -95,7 +100,7 @@ def test_page_asks_for_nothing_outside(page: Page, demo_report: Path) -> None:
 def test_page_opens_with_what_was_found(page: Page) -> None:
     text = page.text
     assert text.index("What embedded knew, and what inoculation cost") < text.index(
-        "Before any training, embedded chose the right word on 61.3%"
+        "Before any training, embedded was above chance on taxonomy_conjunction"
     )
     assert "not distinguishable from chance" in text.lower()
     assert "891896c" in text
@@ -175,11 +180,27 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
     )
 
 
-def test_columns_that_nothing_was_measured_for_are_left_out() -> None:
-    rows = ((Cell("p"), Cell("–"), Cell("1.0")), (Cell("q"), Cell("–"), Cell("–")))
-    shown = measured(Table("t", "", "", (Heading("a"), Heading("b"), Heading("c")), rows, ()))
-    assert [heading.label for heading in shown.columns] == ["a", "c"]
-    assert shown.rows == ((Cell("p"), Cell("1.0")), (Cell("q"), Cell("–")))
+def test_a_table_without_rows_and_a_section_of_it_alone_are_not_shown() -> None:
+    whole = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
+    empty = replace(whole, name="e", rows=())
+    of_one, of_both = (Made(name, "", (), (empty,), "") for name in "ab")
+    kept = shown([of_one, replace(of_both, tables=(empty, whole))])
+    assert [(section.name, section.tables) for section in kept] == [("b", (whole,))]
+
+
+def test_the_page_may_run_its_script_and_load_nothing(demo_report: Path) -> None:
+    html = (demo_report / "report.html").read_text(encoding="utf-8")
+    [script] = re.findall(r"<script>(.*?)</script>", html, flags=re.DOTALL)
+    given = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert given
+    assert given.start() < html.index("<style>")
+    assert unescape(given[1]) == policy(script, in_files=False)
+    rules = dict(rule.split(" ", 1) for rule in policy(script, in_files=False).split("; "))
+    digest = hashlib.sha256(script.encode()).digest()
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["script-src"] == f"'sha256-{base64.b64encode(digest).decode()}'"
+    in_files = policy(script, in_files=True)
+    assert in_files.replace(" 'self' file:", "") == policy(script, in_files=False)
 
 
 def test_a_page_of_comparisons_alone_asks_which_systems_differ(

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from probelight.reports.kit.table import Table
-from probelight.reports.page.provenance import duration, notices, total_seconds
+from probelight.probes.catalog import load_probe_config
+from probelight.reports.page.provenance import duration, total_seconds
+from probelight.reports.table import Table
 from probelight.results.load import load_results
 from tests.fixtures.report import tables
 
@@ -20,9 +21,9 @@ def texts(table: Table) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(None, "–"), (12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
+    [(12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
 )
-def test_durations(seconds: float | None, said: str) -> None:
+def test_durations(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
@@ -46,6 +47,7 @@ def test_everything_is_listed_once(
     # Read for p by two runs and for q by one, so it cannot be told whose it is.
     assert texts(made["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
     assert texts(made["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
+    assert made["data"].frame.num_items.tolist() == [1234]
     last = texts(made["runs"])[-1]
     assert last[1:] == ["zero shot", "embedded", "q", "items 10, scored 9", "1, 2", "–"]
     assert total_seconds(load_results(tmp_path)) == 25.0
@@ -82,17 +84,36 @@ def test_what_a_run_does_not_record_is_not_shown(
     made = tables(tmp_path)
     assert "data" not in made
     assert "software" not in made
-    assert texts(made["models"]) == [["embedded", "zero shot", "–", "1"]]
+    assert texts(made["models"]) == [["embedded", "zero shot", "1"]]
+    assert "sha256" in made["models"].frame
     assert texts(made["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]
 
 
-def test_notices_are_said_once(tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace) -> None:
-    common = "505 ids repeat"
-    keys = [
-        write_run(tmp_path, name, rows.zero_shot(name, 5, 10, 2), notices=[common, *more]).name
-        for name, more in (("a", []), ("b", ["3 rows repeat a choice"]))
-    ]
-    assert notices(load_results(tmp_path)) == [
-        "505 ids repeat (2 runs)",
-        f"3 rows repeat a choice ({keys[1]})",
-    ]
+def test_files_are_named_with_their_probe(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    def files(*sums: str, path: str = "train.jsonl.gz") -> list[dict[str, object]]:
+        return [{"path": path, "sha256": sha256, "num_items": 9} for sha256 in sums]
+
+    released = load_probe_config("definitions").files["train"].sha256
+    assert released is not None
+    task = {"original_task": "definitions"}
+    for name, probe, data, facts in (
+        ("a", "hypernymy", files(released, "x1", "x2", "x3"), task),
+        ("b", "hyponymy", files(released, "y1", "x2"), task),
+        ("c", "hypernymy", files("x1"), {"original_task": "science"}),
+        ("d", "own", files("z", path="folder/train.jsonl"), {}),
+        ("e", "own", files("g", path="grid age (own wording)"), {}),
+        ("f", "", files("x1"), {}),
+    ):
+        write_run(tmp_path, name, rows.zero_shot(probe, 5, 10, 2), data=data, **facts)
+    named = {row[2]: row[0] for row in texts(tables(tmp_path)["data"])}
+    assert named == {
+        released: "definitions/train.jsonl.gz",  # in the catalogue
+        "x1": "hypernymy/train.jsonl.gz",  # of one probe with two original tasks
+        "x2": "definitions/train.jsonl.gz",  # of two probes with one original task
+        "x3": "hypernymy or definitions/train.jsonl.gz",
+        "y1": "hyponymy or definitions/train.jsonl.gz",
+        "z": "folder/train.jsonl",
+        "g": "grid age (own wording)",  # no file
+    }

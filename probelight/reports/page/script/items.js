@@ -1,5 +1,6 @@
 // The section: its form, its list, and what the reader does.
 
+const FIRST = 6; // cards before anything was asked for: the sections of the page are below them
 const PER_PAGE = 25;
 const MOST_CONCEPTS = 1000;
 const section = document.getElementById("items");
@@ -29,7 +30,8 @@ function fillFacts(view, columns) {
     ...clusters.slice(0, MOST_CONCEPTS).map((name) => make("option", { value: name })));
 }
 
-function fillForm(view, columns, all) {
+// What is being typed stays: the reader may have gone on since.
+function fillForm(view, columns, all, isTyped) {
   options(fields.probe, index.probes.map(({ name }) => [name, name]), view.probe.name);
   options(fields.model, view.probe.models.map(({ name }) => [name, name]), view.model.name);
   options(fields.run, sheetOptions(view.model), view.run.name);
@@ -48,7 +50,7 @@ function fillForm(view, columns, all) {
   if (fields.hops.dataset.probe !== view.probe.name) fillFacts(view, columns);
   fields.hops.value = view.hops;
   for (const name of ["cluster", "q"]) {
-    if (document.activeElement !== fields[name]) fields[name].value = view[name];
+    if (!isTyped || document.activeElement !== fields[name]) fields[name].value = view[name];
   }
   form.hidden = false;
 }
@@ -58,9 +60,10 @@ function complain(problems) {
   if (problem.textContent !== text) problem.textContent = text;
 }
 
-function pageLinks(view, num) {
+function pageLinks(view, num, isFirst) {
   const pages = Math.max(1, Math.ceil(num / PER_PAGE));
   const link = (page, text) => make("a", { href: address(view, { page: page === 1 ? "" : page }) }, text);
+  if (isFirst) return num > FIRST ? [make("a", { href: address(view) }, `All ${format(num)} items`)] : [];
   return [
     view.item ? make("a", { href: address(view, { item: "" }) }, "All items") : null,
     view.page > 1 ? link(view.page - 1, "Previous") : null,
@@ -70,12 +73,11 @@ function pageLinks(view, num) {
 }
 
 let latest = 0;
-let isOwnChange = false;
 
-async function render() {
+// isTyped: the address is what the form was just changed to, not a link that was followed.
+async function render(isTyped) {
+  const isFirst = !asked();
   const query = asked() || new URLSearchParams();
-  const scroll = Boolean(asked()) && !isOwnChange;
-  isOwnChange = false;
   latest += 1;
   const turn = latest;
   const view = viewOf(query);
@@ -89,13 +91,13 @@ async function render() {
     const found = chosen(view, columns, all);
     view.page = Math.min(view.page, Math.max(1, Math.ceil(found.length / PER_PAGE)));
     const start = (view.page - 1) * PER_PAGE;
-    const some = found.slice(start, start + PER_PAGE);
+    const some = found.slice(start, start + (isFirst ? FIRST : PER_PAGE));
     if (view.item && !found.length) view.problems.push(`${view.run.label} of ${view.model.name} has no item ${view.item}.`);
     if (view.hops && !known(columns.hops).map(String).includes(view.hops)) {
       view.problems.push(`No item of ${view.probe.name} has “${view.hops}” hops.`);
     }
     complain(view.problems);
-    fillForm(view, columns, all);
+    fillForm(view, columns, all, isTyped);
     status.textContent = `${format(found.length)} of ${format(all.length)} items`
       + (found.length > some.length ? `, ${format(start + 1)} to ${format(start + some.length)} shown` : "");
     const linked = ({ run, protocol }, other) =>
@@ -103,8 +105,8 @@ async function render() {
     section.querySelector(".answers").replaceChildren("Answers: ", ...linked(view.run),
       ...(view.against ? [", beside: ", ...linked(view.against.told, view.against)] : []), ".");
     list.replaceChildren(...some.map((row) => card(view, columns, row)));
-    section.querySelector(".pages").replaceChildren(...pageLinks(view, found.length));
-    if (scroll) {
+    section.querySelector(".pages").replaceChildren(...pageLinks(view, found.length, isFirst));
+    if (!isFirst && !isTyped) {
       (view.item ? status : section).scrollIntoView();
       if (String(query)) status.focus({ preventScroll: true });
     }
@@ -113,9 +115,10 @@ async function render() {
   }
 }
 
+let isGoing = false; // to what the form says, until the address has changed
 function go(hash, replacing) {
   if (hash === window.location.hash) return;
-  isOwnChange = true;
+  isGoing = true;
   if (replacing) window.location.replace(hash); else window.location.hash = hash;
 }
 
@@ -139,22 +142,23 @@ form.addEventListener("input", ({ target }) => {
 });
 
 let begun = false;
-function begin() {
-  if (begun) return;
+function begin(isTyped = false) {
+  if (!begun) status.textContent = "Unpacking the items …";
   begun = true;
-  status.textContent = "Unpacking the items …";
-  render();
+  render(isTyped);
 }
 window.addEventListener("hashchange", () => {
-  if (!asked()) return;
-  if (begun) render(); else begin();
+  const isTyped = isGoing;
+  isGoing = false;
+  if (!isTyped) clearTimeout(timer); // of a key before the link was followed
+  if (asked()) begin(isTyped);
 });
 if (asked()) begin();
 else if (window.IntersectionObserver) {
   const observer = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     observer.disconnect();
-    begin();
+    if (!begun) begin();
   }, { rootMargin: "600px" });
   observer.observe(section);
 } else begin();

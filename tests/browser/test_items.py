@@ -1,4 +1,4 @@
-"""The explorer of items in a browser: what it shows, how it is asked, and how fast it answers."""
+"""The page's items in a browser: what they show, how they are asked, and how fast they answer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 import pytest
 
-from probelight.reports.explorer.section import explorer
 from probelight.reports.page.html import to_html
-from probelight.reports.page.provenance import PROVENANCE
+from probelight.reports.page.items import MOST_IN_PAGE, items_of
+from probelight.reports.sections import made_sections
 from probelight.results.load import Results, load_results
-from tests.fixtures.items import HOSTILE, write_lines
+from tests.fixtures.items import HOSTILE, lines, write_lines
 from tests.fixtures.results import WriteRun
 
 pytestmark = pytest.mark.browser
@@ -26,16 +26,17 @@ AFTER = "after 100 examples"
 
 
 class Tab:
-    """A page of a browser, and the explorer in it."""
+    """A page of a browser, and the items in it."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", lambda dialog: self.errors.append(dialog.message))
+        page.on("console", lambda line: self.errors.extend([line.text] * (line.type == "error")))
 
     def open(self, path: Path, query: str = "") -> None:
-        """The explorer at an address, once its items are there."""
+        """The items at an address, once they are there."""
         self.page.goto(f"{path.as_uri()}#items{'?' + query if query else ''}")
         self.page.wait_for_function("document.querySelector('#items [role=status]').textContent")
         self.settled()
@@ -80,20 +81,20 @@ def tab(browser: Any) -> Iterator[Tab]:
     assert tab.errors == []
 
 
-def written(results: Results, folder: Path, most_in_page: int = 15_000_000) -> Path:
-    """The page of results, with its files beside it."""
-    made = explorer(results, most_in_page)
-    folder.mkdir(exist_ok=True)
-    for name, text in made.files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+def written(results: Results, folder: Path, most_in_page: int = MOST_IN_PAGE) -> Path:
+    """The page of results, with its files next to it."""
+    items = items_of(results, most_in_page)
+    assert items is not None
+    for name, text in items.files.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(
-        to_html(results, [PROVENANCE.made(results)], made.html), encoding="utf-8"
-    )
+    folder.mkdir(exist_ok=True)
+    sections = [made for made in made_sections(results) if made.name == "provenance"]
+    (folder / "report.html").write_text(to_html(results, sections, items), encoding="utf-8")
     return folder / "report.html"
 
 
-@pytest.mark.parametrize("most_in_page", [15_000_000, 0])
+@pytest.mark.parametrize("most_in_page", [MOST_IN_PAGE, 0])
 def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_page: int) -> None:
     # before: right, wrong, right, tied; after 100: wrong, right, tied, right
     tab.open(written(answered, tmp_path / "out", most_in_page), "probe=hypernymy")
@@ -134,6 +135,7 @@ def test_filters_search_and_the_back_button(answered: Results, tmp_path: Path, t
     tab.page.go_back()
     tab.settled()
     assert len(tab.shown) == 4
+    assert tab.page.input_value("#items [name=q]") == ""
     tab.page.goto("about:blank")
     tab.page.goto(address)
     tab.settled()
@@ -141,6 +143,44 @@ def test_filters_search_and_the_back_button(answered: Results, tmp_path: Path, t
     assert tab.page.input_value("#items [name=q]") == "question 1?"
     tab.choose("q", ".*(")
     assert tab.text("[role=status]") == "0 of 4 items"
+
+
+def test_a_link_says_what_is_searched_for(answered: Results, tmp_path: Path, tab: Tab) -> None:
+    path = written(answered, tmp_path / "out")
+    tab.open(path, "probe=hypernymy")
+    tab.choose("q", "question 1?")
+    tab.choose("cluster", "c0")
+    assert tab.shown == ["q1@2"]
+    # Followed from elsewhere, a link leaves the reader where the text was typed.
+    for link, text, shown in (("", "", 4), ("&q=question+2", "question 2", 1)):
+        tab.page.focus("#items [name=q]")
+        tab.page.goto(f"{path.as_uri()}#items?probe=hypernymy{link}")
+        tab.settled()
+        assert len(tab.shown) == shown
+        assert tab.page.input_value("#items [name=q]") == text
+        assert tab.page.input_value("#items [name=cluster]") == ""
+    # A key whose search has not begun is none of the state that the link leads to.
+    tab.page.locator("#items [name=q]").press_sequentially("9")
+    tab.page.goto(f"{path.as_uri()}#items?probe=hypernymy&item=q3@4")
+    tab.settled()
+    assert tab.shown == ["q3@4"]
+    assert tab.page.input_value("#items [name=q]") == ""
+
+
+def test_a_page_begins_with_a_few_items(
+    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace, tab: Tab
+) -> None:
+    run = write_run(tmp_path, "z", rows.zero_shot("p", 5, 8, 2))
+    write_lines(run, lines("p", "+-" * 20))
+    tab.page.goto(written(load_results(tmp_path), tmp_path / "out").as_uri())
+    tab.page.locator("#items .item").first.wait_for()
+    assert tab.text("[role=status]") == "40 of 40 items, 1 to 6 shown"
+    tab.page.get_by_role("link", name="All 40 items", exact=True).click()
+    tab.settled()
+    assert tab.text("[role=status]") == "40 of 40 items, 1 to 25 shown"
+    tab.page.get_by_role("link", name="Next", exact=True).click()
+    tab.settled()
+    assert tab.text("[role=status]") == "40 of 40 items, 26 to 40 shown"
 
 
 def test_a_link_to_one_item(answered: Results, tmp_path: Path, tab: Tab) -> None:
@@ -190,6 +230,9 @@ def test_files_that_are_not_beside_the_page_are_missed(
     tab.page.goto(f"{path.as_uri()}#items")
     tab.settled()
     assert "is not beside this page" in tab.text("[role=alert]")
+    [missing] = tab.errors
+    assert "ERR_FILE_NOT_FOUND" in missing
+    tab.errors.clear()
 
 
 def test_hostile_names_are_text(answered: Results, tmp_path: Path, tab: Tab) -> None:
@@ -259,14 +302,14 @@ def test_twenty_thousand_items_stay_quick(
         for place in range(20_000)
     ]
     for model in range(6):
-        lines = []
+        answers = []
         for item in asked:
             scores = [draw.gauss(0, 3) for _ in range(5)]
             best = scores.index(max(scores))
             said = {"scores": scores, "prediction": best, "correct": float(best == item["answer"])}
-            lines.append(item | said)
+            answers.append(item | said)
         made = rows.zero_shot("long", 5, 8, 5, model=f"m{model}")
-        write_lines(write_run(tmp_path, f"m{model}", made), lines)
+        write_lines(write_run(tmp_path, f"m{model}", made), answers)
     path = written(load_results(tmp_path), tmp_path / "out")
     tab.page.goto(path.as_uri())
     loaded = tab.page.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")

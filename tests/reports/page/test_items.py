@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from probelight.io.escaping import visible
+from probelight.reports.build import build_report
+from probelight.reports.page import items
+from probelight.reports.page.html import to_html
+from probelight.reports.page.items import Item, Items, items_of, read_probes
+from probelight.results.load import Results
+
+
+def unpacked(text: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+
+
+def found(results: Results, most_in_page: int = items.MOST_IN_PAGE) -> Items:
+    made = items_of(results, most_in_page)
+    assert made is not None
+    return made
+
+
+def test_an_item_is_held_once_a_probe(answered: Results) -> None:
+    probes, _ = read_probes(answered)
+    assert list(probes) == ["hypernymy", "role", "science"]
+    hypernymy = probes["hypernymy"]
+    assert [item.id for item in hypernymy.items] == ["q0", "q1", "q2", "q3"]
+    assert hypernymy.notes[3] == ("c1", 1, None, None)
+    assert [(sheet.label, sheet.places) for sheet in hypernymy.sheets["m"]] == [
+        ("zero shot", (0, 1, 2, 3)),
+        ("before inoculation", (0, 1, 2, 3)),  # once, whatever the doses
+        ("after 50 examples, seed 0, learning rate 2e-5", (0, 1, 2, 3)),
+        ("after 100 examples, seed 0, learning rate 2e-5", (0, 1, 2, 3)),
+    ]
+
+
+def test_answers_are_columns_with_three_significant_digits(answered: Results) -> None:
+    probes, _ = read_probes(answered)
+    assert json.loads(probes["hypernymy"].sheets["m"][0].answers) == {
+        "scores": [[1.23, -2], [None, 0.5], [1, 1], [None, 1]],
+        "said": [0, 1, 0, None],
+        "counts": [[2, 2, 0.5], [3, 0, 0]],
+    }
+
+
+def test_empty_answers_that_pad_a_question_make_no_other_item(answered: Results) -> None:
+    science = read_probes(answered)[0]["science"]
+    [item] = science.items
+    assert item.choices == ("a", "b")
+    [first, _] = science.sheets["m"]
+    assert json.loads(first.answers)["scores"] == [[1, 0, -1]]
+    assert first.label == "after 50 examples of hypernymy, seed 0, learning rate 2e-5"
+
+
+def test_what_one_run_knows_of_an_item_holds_for_all(answered: Results) -> None:
+    hypernymy = read_probes(answered)[0]["hypernymy"]
+    item = next(iter(hypernymy.items))
+    assert hypernymy.place(item, (None, None, "random", 2)) == 0
+    assert hypernymy.notes[0] == ("c0", 0, "random", 2)
+
+
+def test_contexts_have_words_instead_of_choices(answered: Results) -> None:
+    role = read_probes(answered)[0]["role"]
+    assert list(role.items) == [Item("", 1, "He is not a", ("dog",), None, ("cat",))]
+    columns = json.loads(role.sheets["m"][0].answers)
+    assert columns["scores"] == [[0.0123]]
+    assert columns["words"][0][0] == "cat"
+
+
+def test_runs_that_cannot_be_shown_are_named(answered: Results) -> None:
+    damaged, silent = found(answered).unread
+    assert damaged.startswith(
+        "Not shown: runs/cut-378bfce5cda2/predictions.jsonl: not a whole JSON"
+    )
+    assert silent == "1 run (zero shot) left no answers in predictions.jsonl."
+    assert silent in to_html(answered, [], found(answered))
+
+
+def test_the_page_holds_every_item_and_answer(answered: Results) -> None:
+    made = found(answered)
+    assert made.files == {}
+    assert made.num_items == 6
+    parts = [unpacked(part) for part in made.parts]
+    [probe, *_] = made.index["probes"]
+    columns = parts[probe["part"]]
+    assert columns["question"] == [f"Question {place}?" for place in range(4)]
+    assert columns["choices"] == [["a", "b"]] * 4
+    assert (columns["group"], columns["hops"]) == (["c0", "c0", "c1", "c1"], [0, 1, 0, 1])
+    assert "expected" not in columns
+    [model] = probe["models"]
+    sheets = parts[model["part"]]
+    assert [sheet["items"] for sheet in sheets] == [{"row": [0, 4]}] * 4
+    after, before = model["shown"]
+    assert model["sheets"][after]["label"].startswith("after 100 examples")
+    assert model["sheets"][before]["label"] == "before inoculation"
+    assert sheets[after]["answers"]["said"] == [1, 0, 0, 0]
+    html = to_html(answered, [], made)
+    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(made.parts)
+
+
+def test_beyond_a_size_the_data_are_files_next_to_the_page(answered: Results) -> None:
+    inside = found(answered)
+    size = sum(map(len, inside.parts))
+    assert found(answered, size) == inside
+    outside = found(answered, size - 1)
+    assert outside.parts == ()
+    assert outside.index == {**inside.index, "folder": "items"}
+    assert list(outside.files) == [f"items/{number}.js" for number in range(len(inside.parts))]
+    calls = [re.fullmatch(r'probelightItems\(\d+,"(.*)"\);\n', t) for t in outside.files.values()]
+    assert [call[1] for call in calls if call] == list(inside.parts)
+
+
+def test_texts_are_data(answered: Results) -> None:
+    made = found(answered)
+    html = to_html(answered, [], made)
+    assert html.count("<script") == html.count("</script>") == 2 + len(made.parts)
+    assert "<img" not in html
+    assert visible(html) == html
+    [sheet, *_] = unpacked(made.parts[made.index["probes"][1]["models"][0]["part"]])
+    assert sheet["answers"]["words"][0][1] == (
+        "</script><img src=x onerror=alert(1)>\\u2028<!-- \\ud800"
+    )
+    hostile = tuple(
+        replace(run, probe="</script><img>", model="<!--<script>") for run in answered.runs
+    )
+    results = replace(answered, runs=hostile)
+    html = to_html(results, [], found(results))
+    assert html.count("<script") == html.count("</script>") == 2 + len(found(results).parts)
+    assert "<img" not in html
+
+
+def test_without_answers_there_is_no_section(answered: Results) -> None:
+    assert items_of(replace(answered, folder=None)) is None
+    assert 'id="items"' not in to_html(answered, [])
+
+
+def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = found(answered, 0)
+    monkeypatch.setattr(items, "items_of", lambda results: items_of(results, 0))
+    assert answered.folder
+    page = build_report(answered.folder)
+    files = {path.name: path.read_text("utf-8") for path in (page.parent / "items").iterdir()}
+    assert {f"items/{name}": text for name, text in files.items()} == made.files
+    text = page.read_text("utf-8")
+    assert (
+        text.index('<section id="overview"')
+        < text.index('<section id="items">')
+        < text.index('<section id="before">')
+    )
+    assert '<a href="#items">' in text
