@@ -1,36 +1,43 @@
+"""The one list of sections: its makers are there, none is forgotten, and few modules are loaded."""
+
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
-from typing import Any
 
 import matplotlib as mpl
 import pytest
 
 import probelight.reports
-from probelight.reports.curve.figures.controls import control_figures
+from probelight.reports import sections
 from probelight.reports.figure import Figure
-from probelight.reports.inoculation.figures import inoculation_figure, trajectory_figure
-from probelight.reports.kit.section import Section, TableMaker
-from probelight.reports.kit.table import Table
-from probelight.reports.sections import made_sections, sections
-from probelight.reports.zero_shot.figures import zero_shot_figure
+from probelight.reports.sections import SECTIONS, Section, made_sections, made_tables
 from probelight.results.load import Results, load_results
-from tests.fixtures.report import findings, tables
+from tests.fixtures.report import tables
 
 WriteRun = Callable[..., Path]
+EMPTY = Results("empty", ())
+TABLES = [name for section in SECTIONS for name in section.tables]
+PRINTED = [name for one in SECTIONS for names in one.printed.values() for name in names]
+FIGURES = [name for section in SECTIONS for name in section.figures]
+SUMMARIES = [name for section in SECTIONS for name in section.summary]
+
+
+def figures(results: Results) -> list[Figure]:
+    return [figure for section in made_sections(results) for figure in section.figures]
 
 
 def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
     assert list(tables(demo_folder)) == [
         "verdicts",
         "zero_shot",
-        "predicted_shares",
         "zero_shot_parts",
+        "predicted_shares",
         "curve_summary_age_comparison",
         "curve_medals",
         "learning_curve",
@@ -48,91 +55,103 @@ def test_every_row_is_as_long_as_its_heading(demo_folder: Path) -> None:
         assert {len(row) for row in table.rows} <= {len(table.columns)}
 
 
-def test_long_folders_are_told_briefly(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
-) -> None:
-    more: dict[str, Any] = {"selection": [(0.2, 0.2), (0.3, 0.2)], "epoch": 1}
-    more |= {"probe_correct": (200, 210), "original_correct": (100, 98)}
-    for dose in (100, 250, 500):
-        write_run(tmp_path, f"d{dose}", rows.inoculation(dose=dose, **more))
-        write_run(tmp_path, f"e{dose}", rows.inoculation(dose=dose, probe="hyponymy", **more))
-    for i in range(8):
-        write_run(tmp_path, f"c{i}", rows.curve(f"p{i}", "standard", {62: [5]}, 10))
-    said = findings(tmp_path)
-    assert len(said) == 6 + 1 + 2
-    assert said[6] == "2 more curves stand in the tables below."
-    assert [text[:12] for text in said[7:]] == ["With k = 500", "With k = 500"]
+def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:
+    for section in made_sections(load_results(demo_folder)):
+        assert "\n" not in section.summary
+        assert len(section.summary) < 1200, section.name
 
 
 def test_nothing_to_show() -> None:
-    empty = Results("empty", ())
-    assert all(not (own.tables or own.figures or own.findings) for own in made_sections(empty))
+    assert made_sections(EMPTY) == []
 
 
-def test_every_maker_of_a_table_or_figure_stands_in_a_section() -> None:
-    """Makers are known by their names, so that one that nobody lists is found."""
-    makers = [make for section in sections() for make in section.tables]
-    listed = {getattr(make, "func", make).__name__ for make in makers}  # one is a partial
-    drawn = {name.partition(":")[2] for section in sections() for name in section.figures}
-    written: dict[str, set[str]] = {"table": set(), "figure": set()}
-    for path in Path(probelight.reports.__file__).parent.rglob("*.py"):
-        names = re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
-        for kind, known in written.items():
-            known.update(name for name in names if name.endswith((f"_{kind}", f"_{kind}s")))
-    assert written == {"table": listed, "figure": drawn}
+def test_every_maker_that_is_named_is_there() -> None:
+    for name in TABLES + PRINTED + FIGURES + SUMMARIES:
+        assert callable(resolve_name(f"probelight.reports.{name}")), name
 
 
-def test_every_figure_that_is_registered_is_there() -> None:
-    names = [name for section in sections() for name in section.figures]
-    assert all(callable(resolve_name(name)) for name in names)
+def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
+    root = Path(probelight.reports.__file__).parent
+    written = {
+        f"{'.'.join(path.relative_to(root).with_suffix('').parts)}:{name}"
+        for path in root.rglob("*.py")
+        for name in re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
+        if name.endswith(("_table", "_tables", "_figure", "_figures"))
+    }
+    made_by_all = {"sections:made_tables"}
+    assert written - made_by_all == {*TABLES, *PRINTED, *FIGURES}
 
 
 def test_what_is_printed_is_on_the_page() -> None:
-    def plain(makers: Sequence[TableMaker]) -> set[object]:
-        """The page has some without the paper's numbers."""
-        return {maker.func if isinstance(maker, partial) else maker for maker in makers}
+    """The page may have a table without the papers' numbers, by a maker with `own_` before it."""
 
-    for section in sections():
-        for protocol, makers in section.printed.items():
-            assert plain(makers) <= plain(section.tables), protocol
+    def plain(names: Sequence[str]) -> set[str]:
+        makers = (name.partition(":")[2].removeprefix("own_") for name in names)
+        return {maker.removeprefix("curve_") for maker in makers}
 
-
-def test_two_tables_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def same(results: Results) -> Table:
-        return Table("one", "", "", (), (), ())
-
-    twice = Section("a", "", (same,)), Section("b", "", (same,))
-    monkeypatch.setattr("probelight.reports.sections.sections", lambda rule: twice)
-    with pytest.raises(ValueError, match="tables of one name: one"):
-        made_sections(Results("empty", ()))
+    for section in SECTIONS:
+        for protocol, names in section.printed.items():
+            assert plain(names) <= plain(section.tables), protocol
 
 
-def curve_figure(results: Results) -> Figure | None:
-    return next(iter(control_figures(results)), None)
+def test_two_tables_of_one_name_are_refused(
+    demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = "zero_shot.scores:zero_shot_table"
+    twice = Section("a", "", tables=(maker,)), Section("b", "", tables=(maker,))
+    monkeypatch.setattr(sections, "SECTIONS", twice)
+    with pytest.raises(ValueError, match="tables of one name: zero_shot"):
+        made_sections(load_results(demo_folder))
 
 
-MAKERS = (zero_shot_figure, curve_figure, inoculation_figure, trajectory_figure)
+@pytest.mark.parametrize("make", ["printed('zero_shot', results)", "made_tables(results)"])
+def test_what_nobody_ran_is_not_loaded(
+    make: str, tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+) -> None:
+    write_run(tmp_path, "a", rows.zero_shot("p", 5, 10, 2))
+    lines = [
+        "import sys",
+        "from pathlib import Path",
+        "from probelight.reports.sections import made_tables, printed",
+        "from probelight.results.load import load_results",
+        f"results = load_results(Path({str(tmp_path)!r}))",
+        f"assert {make}[-1].rows",
+        "print(*sys.modules)",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
+    loaded = {*done.stdout.split()}
+    assert "probelight.reports.zero_shot.scores" in loaded
+    unused = {"audit", "analyses", "fits", "compare", "explain", "grids"}
+    if make.startswith("printed"):
+        unused |= {"papers", "concepts", "overview", "curve", "inoculation", "diagnostics"}
+    assert not {f"probelight.reports.{name}" for name in unused} & loaded
+    assert not {"torch", "lightning", "matplotlib"} & loaded
 
 
-def test_nothing_to_show_is_no_figure() -> None:
-    assert [make(Results("empty", ())) for make in MAKERS] == [None] * 4
+def test_the_tables_are_those_of_the_sections(demo_folder: Path) -> None:
+    results = load_results(demo_folder)
+    by_section = [table.name for section in made_sections(results) for table in section.tables]
+    assert [table.name for table in made_tables(results)] == by_section
+
+
+def test_nothing_to_draw_is_no_figure() -> None:
+    for name in FIGURES:
+        assert not resolve_name(f"probelight.reports.{name}")(EMPTY)
 
 
 def test_single_points_and_missing_intervals_can_be_drawn(
-    tmp_path: Path, write_run: WriteRun, rows: SimpleNamespace
+    tmp_path: Path, write_run: WriteRun
 ) -> None:
     bare = {"metric": "accuracy", "value": 0.5, "model": "m", "probe": "p"}
     write_run(tmp_path, "a", [{**bare, "protocol": "zero_shot"}])
     write_run(tmp_path, "b", [{**bare, "protocol": "curve", "num_train": 0}])
-    cell = {"protocol": "inoculation", "dose": 100, "metric": "probe_accuracy"}
-    write_run(tmp_path, "c", [{**bare, **cell}])
-    results = load_results(tmp_path)
-    assert [figure is not None for figure in (make(results) for make in MAKERS)] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+    measured = {"protocol": "inoculation", "dose": 100, "metric": "probe_accuracy"}
+    write_run(tmp_path, "c", [{**bare, **measured}])
+    names = {figure.name for figure in figures(load_results(tmp_path))}
+    assert names >= {"zero_shot", "learning_curve", "inoculation"}
+    assert "selection" not in names
 
 
 @pytest.fixture
@@ -141,15 +160,13 @@ def loud_matplotlibrc() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_same_bytes_whatever_the_users_settings(
-    make: Callable[[Results], Figure | None], demo_folder: Path, loud_matplotlibrc: None
-) -> None:
+def test_same_bytes_whatever_the_users_settings(demo_folder: Path, loud_matplotlibrc: None) -> None:
     demo = load_results(demo_folder)
-    here = make(demo)
+    here = figures(demo)
     with mpl.rc_context():
         mpl.rcdefaults()
-        there = make(demo)
+        there = figures(demo)
     assert here == there
-    assert here is not None
-    assert not re.search(r"<dc:date>|\d{4}-\d\d-\d\dT", here.svg)
+    assert len(here) == 5
+    for figure in here:
+        assert not re.search(r"<dc:date>|\d{4}-\d\d-\d\dT", figure.svg)

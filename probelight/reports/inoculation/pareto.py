@@ -45,7 +45,9 @@ def candidates(results: Results) -> pd.DataFrame:
         & rows.learning_rate.notna()
     ]
     names = [{"path": run.path, **series_of(results, run)._asdict()} for run in results.runs]
-    rows = rows.drop(columns=["model", "probe", "control"]).merge(pd.DataFrame(names), on="path")
+    rows = rows.drop(columns=["model", "probe", "control"]).merge(
+        pd.DataFrame(names, columns=["path", *Series._fields]), on="path"
+    )
     rows = rows.assign(seed=rows.seed.fillna(0), extra=rows.extra.replace("", "none"))
     place = ["protocol", "run", *CHECKPOINT]
     found = rows.drop_duplicates([*place, "metric"], keep="last")
